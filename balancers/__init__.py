@@ -1,1 +1,1 @@
-"""Whom to choose? Strategies that pick one node of several."""
+"""Balancing strategies: each picks one node of several."""

@@ -1,16 +1,17 @@
-"""How soon does each node answer what is sent to it, and what has it not answered?"""
+"""Response times and unanswered messages of each node."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 
-WEIGHT = 1 / 8  # of the latest answer in the average, as in TCP
-KEPT = 4096  # nodes, those that were sent something the latest
+# Weight of the latest response time in the average, as in TCP.
+WEIGHT = 1 / 8
+KEPT = 4096  # nodes, the most recently used
 
 
 @dataclass(slots=True)
 class Record:
-    """One process of a node: the messages that it has not answered, and s that it takes (0 = unknown)."""
+    """One process of a node: its unanswered messages, and its response time in s (0: unknown)."""
 
     boot: object
     outstanding: int = 0
@@ -18,13 +19,16 @@ class Record:
 
 
 class AnswerRecords:
-    """A record for each node, by name. What another process of it was sent is nothing any more."""
+    """A record for each node, by name.
+
+    A restarted node begins with an empty record.
+    """
 
     def __init__(self) -> None:
-        self._records: dict[str, Record] = {}  # the latest last
+        self._records: dict[str, Record] = {}  # most recently used last
 
     def sent(self, node: str, boot: object, n: int = 1) -> None:
-        """n messages went there."""
+        """Count n messages that were sent to the node."""
         record = self._records.pop(node, None)
         if record is None or record.boot != boot:
             record = Record(boot)
@@ -34,7 +38,10 @@ class AnswerRecords:
             del self._records[next(iter(self._records))]
 
     def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
-        """n of them were answered after so long; None: no answer will come."""
+        """Count n answers that arrived after `seconds`.
+
+        None: no answer will come.
+        """
         record = self._records.get(node)
         if record is None or record.boot != boot:
             return
@@ -44,10 +51,10 @@ class AnswerRecords:
             record.latency += (seconds - record.latency) * weight
 
     def of(self, node: str, boot: object) -> tuple[int, float]:
-        """What it has not answered, and its latency."""
+        """Return the number of unanswered messages, and the response time in s."""
         record = self._records.get(node)
         return (record.outstanding, record.latency) if record and record.boot == boot else (0, 0.0)
 
     def keep(self, is_there: Callable[[str], bool]) -> None:
-        """Forget all others."""
+        """Forget the nodes for which `is_there` is false."""
         self._records = {node: record for node, record in self._records.items() if is_there(node)}

@@ -1,9 +1,10 @@
-"""What is a strategy shown, and what does it answer?"""
+"""Interface of balancing strategies: their input, and their base class."""
 
-# Law 1: only candidates are named; there is always at least one, and no two have the same name.
-# Law 2: `order` and `assign` are made of picks: the first of an order is what `pick` would have said, and n
-#        messages that are assigned go where n picks would have sent them.
-# Law 3: no clock, no dice, no waiting: chance comes in by the door, and so does all that is known of others.
+# Law 1: a strategy returns only names of candidates. There is at least one candidate, and names are unique.
+# Law 2: `order` and `assign` consist of picks: an order begins with what `pick` would have returned, and n
+# assigned messages go where n picks would have sent them.
+# Law 3: strategies use no clock, no randomness and no waiting of their own. Random numbers and all knowledge
+# of other nodes are arguments.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class NoCandidates(ValueError):
-    """There is nobody to choose from."""
+    """The list of candidates is empty."""
 
     code = "NO_CANDIDATES"
 
@@ -30,22 +31,23 @@ class NoCandidates(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that could be chosen, and all that is known of it here and now."""
+    """A node that can be chosen, with all that is known of it on the choosing node."""
 
     node: str  # its name
     uuid: bytes = b""
-    load: float | None = None  # 0 (idle) to 1 (busy), as it says itself; None = unknown
-    age: float | None = None  # s since it said so
+    load: float | None = None  # 0 (idle) to 1 (busy), as it reports; None = unknown
+    age: float | None = None  # s since that report
     ram_free: int | None = None  # bytes
     latency: float = 0.0  # s, as measured here; 0 = unknown
-    outstanding: int = 0  # what was sent there and is not answered
-    sent: float = 0.0  # what was sent there and is not in `load` yet; see balancers/sent.py
-    weight: float = 1.0  # how much it counts beside others, learnt or given by people; 1 = as any other
+    outstanding: int = 0  # messages that it has not answered
+    sent: float = 0.0  # recently sent, not yet in `load`; see balancers/sent.py
+    weight: float = 1.0  # learned or configured factor; 1 = average
     metadata: Mapping[str, str] = field(
         default_factory=lambda: NONE
-    )  # what it says of itself, such as its rack
-    consumers: int = 0  # how many serve the message's address there; 0 where it goes to no address
-    is_here: bool = False  # is it the node that chooses?
+    )  # published by the node, such as its rack
+    # Consumers of the message's address at the node; 0 if the message has no address.
+    consumers: int = 0
+    is_here: bool = False  # whether this node is the one that chooses
 
 
 Candidates = Sequence[Candidate]
@@ -57,13 +59,13 @@ class NodeInfo:
 
     node: str  # its name
     uuid: bytes = b""
-    interval: float = 2.0  # s between two states that a node says of itself
+    interval: float = 2.0  # s between two published node states
     metadata: Mapping[str, str] = field(default_factory=lambda: NONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A change of the consumers of an address at a node: `change` more, or fewer if it is negative."""
+    """A change in the number of consumers of an address at a node, negative if consumers left."""
 
     address: str
     node: str
@@ -72,8 +74,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A message of which only the address is known: `headers` and the rest are there for those who say that
-    they read them."""
+    """A message of which only the address is visible.
+
+    Headers and the other fields are visible only to strategies that set `reads_message`.
+    """
 
     key: str
     domain: str = ""
@@ -83,13 +87,16 @@ class Unread:
 
 
 class MessageHeaders(Protocol):
-    """Looks up the first value of a name, which ignores case."""
+    """Case-insensitive lookup of the first value of a header."""
 
     def get(self, name: str, /) -> str | None: ...
 
 
 class Message(Protocol):
-    """A message that is to be sent. `mesh.Message` is one."""
+    """A message to be sent.
+
+    `mesh.Message` is one.
+    """
 
     @property
     def key(self) -> str: ...
@@ -106,41 +113,56 @@ class Message(Protocol):
 
 
 class Balancer(Protocol):
-    """Chooses. Candidates come in any order; without a message there is none, as for a subscription."""
+    """A balancing strategy.
+
+    Candidates come in any order. `message` is None if there is no message, as for a subscription.
+    """
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
-        """The name of the best one. Raises NoCandidates, as all do that get candidates."""
+        """Return the name of the best candidate. Raises: NoCandidates, as all methods with candidates do."""
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
-        """The number of n messages that goes to each: counts of at least 1, n in all. n may be 0."""
+        """Return how many of n messages go to each node.
+
+        Counts are at least 1 and add up to n, which may be 0.
+        """
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Every candidate once, the best first: whom to ask, and whom next if that one fails."""
+        """Return all candidates, the best first: each is tried if the ones before fail."""
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Those who get a message that is for all: none, some or all, each once."""
+        """Return the nodes that receive a message to all: any subset of the candidates."""
 
     def started(self, node_info: NodeInfo) -> None:
-        """Said once, before anything is asked: for whom it chooses."""
+        """Set the node that chooses.
+
+        Called once, before any other method.
+        """
 
     def registrations(self, delta: Sequence[Registration]) -> None:
-        """Consumers came or went."""
+        """Note changes of consumers."""
 
 
 class Strategy(ABC):
-    """A balancer of which only `pick` need be written. It is made with a source of chance."""
+    """Base class of balancers, of which only `pick` must be written.
 
-    reads_message: ClassVar[bool] = False  # does it look at more of a message than its key?
+    `jitter` returns random numbers in [0, 1).
+    """
+
+    reads_message: ClassVar[bool] = False  # whether it reads more of a message than its key
 
     def __init__(self, jitter: Jitter) -> None:
         self._jitter = jitter
 
     @abstractmethod
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
-        """The name of the best one."""
+        """Return the name of the best candidate."""
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
-        """n picks; what one of them chose counts as sent for the next."""
+        """Return n picks.
+
+        Each pick counts as sent for the next.
+        """
         among = {candidate.node: candidate for candidate in at_least_one(candidates)}
         counts: dict[str, int] = {}
         for _ in range(n):
@@ -150,7 +172,7 @@ class Strategy(ABC):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """A pick, a pick among the others, and so on."""
+        """Return repeated picks among the remaining candidates."""
         left = {candidate.node: candidate for candidate in at_least_one(candidates)}
         found = []
         while left:
@@ -159,23 +181,26 @@ class Strategy(ABC):
         return found
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """All of them."""
+        """Return all candidates."""
         return [candidate.node for candidate in at_least_one(candidates)]
 
     def started(self, node_info: NodeInfo) -> None:  # noqa: B027 - most need not know
-        """For whom it chooses."""
+        """Set the node that chooses."""
 
     def registrations(self, delta: Sequence[Registration]) -> None:  # noqa: B027 - most need not know
-        """Consumers came or went."""
+        """Note changes of consumers."""
 
 
 def at_least_one(candidates: Candidates) -> Candidates:
-    """The candidates, of which there is at least one. Raises NoCandidates."""
+    """Return the candidates. Raises: NoCandidates, if there are none."""
     if not candidates:
         raise NoCandidates
     return candidates
 
 
 def reads_message(balancer: Balancer) -> bool:
-    """Does it look at more of a message than its key? Who does not say so does not."""
+    """Return whether the balancer reads more of a message than its key.
+
+    Default: no.
+    """
     return getattr(balancer, "reads_message", False) is True

@@ -1,4 +1,4 @@
-"""How much can each take? What nodes say of their load, and what was learnt of them, as far as is safe."""
+"""Capacity of nodes, from the load they report and from learned weights, within safe limits."""
 
 from collections.abc import Sequence
 from math import inf
@@ -6,15 +6,17 @@ from statistics import median_low
 
 from balancers.base import Candidate, Candidates
 
-BELIEVED = 4.0  # a figure makes a node at most this many times better, or worse, than the typical one
-FULL = 0.01  # even a node that is wholly busy gets something done
-MISSED = 3  # states in a row; what is older than that tells nothing of now
+# A figure makes a node at most this many times better or worse than the median.
+BELIEVED = 4.0
+FULL = 0.01  # minimum capacity of a fully busy node
+MISSED = 3  # reports; older figures count as unknown
 
 
 def capacities(candidates: Candidates, interval: float) -> list[float]:
-    """For each candidate, more than 0; only their ratios mean anything. `interval` is s between two states.
+    """Return a capacity above 0 for each candidate, of which only the ratios matter.
 
-    A node of which nothing is known, or nothing new, counts as the typical one. Its weight multiplies that.
+    `interval` is the seconds between two published states. A node without recent figures counts as the
+    median. The weight of a node multiplies its capacity.
     """
     said = [_said(candidate, MISSED * interval) for candidate in candidates]
     rooms = tempered([capacity for capacity in said if capacity is not None], said)
@@ -22,22 +24,25 @@ def capacities(candidates: Candidates, interval: float) -> list[float]:
 
 
 def weights(candidates: Candidates) -> list[float]:
-    """The weight of each candidate against the typical one's, which counts 1; never 0, whatever it was."""
+    """Return the weight of each candidate relative to the median, within the limits, never 0."""
     typical = median_low([c.weight for c in candidates if 0 < c.weight < inf] or [1.0])
-    # In this order of the arguments what is not a number counts as the least.
+    # In this order of the arguments NaN counts as the minimum.
     return [min(max(1 / BELIEVED, c.weight / typical), BELIEVED) for c in candidates]
 
 
 def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float]:
-    """Figures that were said, brought within BELIEVED of the median of the known ones; None becomes that."""
-    # The low median: of two nodes the one that boasts must not be its own yardstick.
+    """Return the figures limited to BELIEVED times around the median of the known ones.
+
+    None becomes the median.
+    """
+    # The low median, so that of two nodes the one with the higher figure does not set the standard.
     typical = median_low(known) if known else 1.0
     low, high = typical / BELIEVED, typical * BELIEVED
     return [typical if value is None else min(max(value, low), high) for value in said]
 
 
 def load_of(candidate: Candidate, fresh: float) -> float | None:
-    """The load, if it was said within `fresh` s."""
+    """Return the load, if it was reported within `fresh` s."""
     if candidate.age is None or candidate.age > fresh:
         return None
     return candidate.load

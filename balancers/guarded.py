@@ -1,4 +1,4 @@
-"""What if somebody else's strategy fails, or names nobody who was asked about?"""
+"""Protection against foreign strategies that fail or return invalid names."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -19,9 +19,10 @@ Picked = TypeVar("Picked")
 
 
 class Guarded:
-    """A foreign balancer. Where it raises or answers nonsense, RoundRobin answers: no message is lost by it.
+    """A foreign balancer whose errors and invalid results are replaced by RoundRobin.
 
-    `faults` counts that; `fault` says what was wrong the last time, "" = nothing yet.
+    No message is lost by them. `faults` counts the replacements. `fault` describes the last one, "" if there
+    was none.
     """
 
     def __init__(self, name: str, inner: Balancer, jitter: Jitter) -> None:
@@ -59,7 +60,7 @@ class Guarded:
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
         names = _names(candidates)
-        if not hasattr(self._inner, "several"):  # it was written before there was that
+        if not hasattr(self._inner, "several"):  # written for an earlier interface
             return self._instead.several(candidates, message)
 
         def is_right(nodes: list[str]) -> bool:
@@ -81,7 +82,7 @@ class Guarded:
             if is_right(answer):
                 return answer
             problem = f"answered {answer!r:.80}"
-        except Exception as error:  # whatever it is, it is not ours, and the message still wants a node
+        except Exception as error:  # foreign code may raise anything
             problem = f"raised {type(error).__name__}: {error!s:.80}"
         self.faults += 1
         self.fault = f"balancer {self.name}: {what} {problem}; RoundRobin answered instead."

@@ -1,11 +1,10 @@
-"""Whose turn is it, when some have more turns than others?"""
+"""Weighted round robin with credits."""
 
 # Each candidate of a group has a credit, counted in messages. With every message all earn their share of it,
-# and who has the most is picked and pays 1. So turns are spread evenly: a b a c a, never a a a b c.
-#
-# A group is the set of those who could be picked, with its own credits: what is picked elsewhere, among
-# others, takes nobody's turn here. Whoever comes or goes makes it another group; that begins with whoever
-# was picked the longest ago, anywhere, so that a set that never stays the same is shared out all the same.
+# and the one with the highest credit is picked and pays 1. This spreads picks evenly: a b a c a, never a a a
+# b c. A group is a set of possible candidates with its own credits, so picks among other sets do not change
+# them. Each change of the candidates makes another group. It begins with the node that was picked the longest
+# ago in any group, so that sets that always change are balanced, too.
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -13,19 +12,19 @@ from dataclasses import dataclass
 
 from balancers.base import Candidates, Jitter, Message, Strategy, at_least_one
 
-GROUPS = 1024  # that are remembered, the latest
-TURNS = 4096  # nodes of which is remembered when they were picked
+GROUPS = 1024  # most recent groups that are remembered
+TURNS = 4096  # nodes whose last pick is remembered
 
 
 @dataclass(slots=True)
 class TurnGroup:
-    """A group of those who could be picked: which part of all messages each gets, and what it is owed."""
+    """A set of candidates: the share of messages and the credit of each."""
 
     shares: dict[str, float]
     credits: dict[str, float]
 
     def next(self) -> str:
-        """The node whose turn it is, and who takes it."""
+        """Return the node with the highest credit, which pays for the pick."""
         for node, share in self.shares.items():
             self.credits[node] += share
         node = max(self.credits, key=self.credits.__getitem__)
@@ -33,7 +32,10 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """The number of n messages that each gets in any case; fewer are left than there are members."""
+        """Return the whole shares of n messages.
+
+        Fewer messages than members are left over.
+        """
         counts = {node: int(n * share) for node, share in self.shares.items()}
         given = sum(counts.values())
         for node, share in self.shares.items():
@@ -42,17 +44,20 @@ class TurnGroup:
 
 
 class InTurn(Strategy):
-    """A balancer that goes by weights; those of weight 0 are never picked, unless all have it."""
+    """A round-robin balancer by weights.
+
+    Candidates of weight 0 are picked only if all have it.
+    """
 
     def __init__(self, jitter: Jitter) -> None:
         super().__init__(jitter)
-        self._groups: dict[tuple[str, frozenset[str]], TurnGroup] = {}  # the latest last
-        self._turns: dict[str, int] = {}  # when each was picked, the latest last
+        self._groups: dict[tuple[str, frozenset[str]], TurnGroup] = {}  # most recent last
+        self._turns: dict[str, int] = {}  # last pick of each node, most recent last
         self._turn = 0
 
     @abstractmethod
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
-        """The weight of each, at least 0, by name; and for what they hold ("" = for all messages)."""
+        """Return the weight of each candidate by name, and the name of their scope ("" = all messages)."""
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
         node = self._group(at_least_one(candidates), message).next()
@@ -70,7 +75,10 @@ class InTurn(Strategy):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """The node whose turn it is, then the others by what they are owed. Only the first takes it."""
+        """Return the picked node, then the others by their credit.
+
+        Only the first pays.
+        """
         first = self.pick(candidates, message)
         owed = self._group(candidates, message).credits
         others = [candidate.node for candidate in candidates if candidate.node != first]
@@ -93,8 +101,9 @@ class InTurn(Strategy):
         return group
 
     def _first_credits(self, shares: Mapping[str, float]) -> dict[str, float]:
-        """A part of what each earns with one message: the more, the longer it waits."""
-        # Those that were never picked wait the longest, in any order: not every sender begins with the same.
+        """Return initial credits: a fraction of a share, higher for nodes that have waited longer."""
+        # Nodes without any pick come first, in random order, so that not all senders begin with the same
+        # node.
         waiting = sorted(shares, key=lambda node: self._turns.get(node, -self._jitter()), reverse=True)
         return {node: shares[node] * place / len(waiting) for place, node in enumerate(waiting)}
 
@@ -107,5 +116,5 @@ class InTurn(Strategy):
 
 
 def key_of(message: Message | None) -> str:
-    """For what turns are counted: two addresses that are used by turns would each find the same node."""
+    """Return the scope of the credits: alternating addresses must not always meet the same node."""
     return message.key if message is not None else ""

@@ -1,16 +1,17 @@
-"""Who has the most room left?"""
+"""Selection by free capacity."""
 
 from balancers.base import Candidates, Jitter, Message, NodeInfo, Strategy, at_least_one
 from balancers.capacity import capacities
 
-BAND = 1.1  # scores that are no more than this many times the best are as good as the best
+# Scores up to this many times the best one count as equal to it.
+BAND = 1.1
 
 
 class LeastLoaded(Strategy):
-    """The one that has the least to do for what it can: (sent + outstanding + 1) / (capacity x weight).
+    """Picks the node with the lowest (sent + outstanding + 1) / (capacity x weight).
 
-    One of those within 10 % of the best is taken by chance, and what was sent counts before its receiver says
-    so. So senders that see the same figures do not all run to the same node.
+    A random one of those within 10 % of the best is picked, and sent messages count before the receiver
+    reports them. Senders with the same figures therefore do not all pick the same node.
     """
 
     def __init__(self, jitter: Jitter) -> None:
@@ -30,7 +31,8 @@ class LeastLoaded(Strategy):
         counts: dict[str, int] = {}
         best, band = 0.0, list[int]()
         for _ in range(n):
-            # Scores only grow, so the band stays what it is, less those who outgrow it, until the best grows.
+            # Scores only grow, so the band stays the same, except for nodes that leave it, until the best
+            # score grows.
             if (lowest := min(scores)) > best:
                 best = lowest
                 band = [place for place, score in enumerate(scores) if score <= best * BAND]
@@ -43,5 +45,5 @@ class LeastLoaded(Strategy):
         return counts
 
     def _rooms(self, candidates: Candidates) -> list[float]:
-        """How much each can take; only their ratios mean anything."""
+        """Return the capacity of each candidate, of which only the ratios matter."""
         return capacities(candidates, self._interval)

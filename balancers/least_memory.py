@@ -1,4 +1,4 @@
-"""Who has the most memory free?"""
+"""Selection by free memory."""
 
 from balancers.base import Candidates
 from balancers.capacity import MISSED, tempered, weights
@@ -6,9 +6,9 @@ from balancers.least_loaded import LeastLoaded
 
 
 class LeastMemory(LeastLoaded):
-    """The one that uses its memory the least: (sent + outstanding + 1) / (free memory x weight).
+    """Picks the node with the lowest (sent + outstanding + 1) / (free memory x weight).
 
-    As LeastLoaded, but for what counts as room. Who has said nothing, or nothing new, counts as typical.
+    Works as LeastLoaded otherwise. Nodes without a recent figure count as the median.
     """
 
     def _rooms(self, candidates: Candidates) -> list[float]:

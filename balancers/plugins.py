@@ -1,4 +1,4 @@
-"""Which strategies are there, by name? Ours, and those that other distributions bring."""
+"""Registry of strategies by name: built-in ones and those of other distributions."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ OURS: dict[str, Callable[..., Balancer]] = {
     "TwoChoices": TwoChoices,
     "WeightedRoundRobin": WeightedRoundRobin,
 }
-# What ours can be told beside chance. Those of others say it by the arguments that they take.
+# Options of the built-in strategies. Foreign ones declare theirs as arguments.
 OPTIONS = {"RackAffinity": ("metadata",), "Sticky": ("header",), "ThresholdLoaded": ("threshold",)}
 NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
 class BadBalancer(ValueError):
-    """A strategy that is not installed, or cannot be made."""
+    """A strategy is not installed, or cannot be created."""
 
     code = "BAD_BALANCER"
 
@@ -50,10 +50,10 @@ class BadBalancer(ValueError):
 
 
 def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS) -> Balancer:
-    """A new balancer. `jitter` gives random numbers from [0, 1).
+    """Return a new balancer. `jitter` returns random numbers in [0, 1).
 
-    Ours win over foreign ones of the same name. A foreign one is guarded: see balancers/guarded.py.
-    Raises BadBalancer, which lists what is installed.
+    Built-in names take precedence. Foreign balancers are wrapped by `Guarded`. Raises BadBalancer, which
+    lists the installed strategies.
     """
     found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
     if not found and (ours := full_name(name)) in OURS:
@@ -72,18 +72,18 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
 
 
 def full_name(name: str) -> str:
-    """The name of one of ours, which may be written least-loaded as well; any other as it is."""
+    """Return the name of a built-in strategy that is written as least-loaded, or any other name unchanged."""
     joined = "".join(part.capitalize() for part in name.split("-"))
     return joined if joined in OURS and name == name.lower() else name
 
 
 def installed() -> list[str]:
-    """The names that `named` knows, sorted."""
+    """Return the names that `named` knows, sorted."""
     return sorted(OURS.keys() | {entry.name for entry in _foreign()})
 
 
 def _taken_by(options: Collection[str]) -> str:
-    """Who takes the first of these."""
+    """Return a hint about the strategy that has the first of these options."""
     first = min(options)
     takers = [name for name, taken in OPTIONS.items() if first in taken]
     return f" That is for {takers[0]}." if takers else ""
@@ -92,7 +92,7 @@ def _taken_by(options: Collection[str]) -> str:
 def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> Balancer:
     try:
         balancer: Balancer = entry.load()(jitter, **options)
-    except Exception as error:  # foreign code may fail in any way; what helps is whose it is
+    except Exception as error:  # foreign code may raise anything
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be made"
         why = f"{type(error).__name__}: {error!s:.200}"
         raise BadBalancer(f"{what}: {why}. Mend or uninstall it, or choose another strategy.") from error
@@ -108,7 +108,7 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
 
 
 def _foreign() -> list[EntryPoint]:
-    # Here and not above: it takes longer to load than all of balancers, and ours are found without it.
+    # The import is slow and built-in strategies do not need it.
     from importlib.metadata import entry_points
 
     return [entry for entry in entry_points(group=GROUP) if entry.name not in OURS]

@@ -1,4 +1,4 @@
-"""What if some candidates are to be taken before all others?"""
+"""Strategies that prefer some candidates over all others."""
 
 from abc import abstractmethod
 
@@ -7,16 +7,16 @@ from balancers.weighted_round_robin import WeightedRoundRobin
 
 
 class Preferring(Strategy):
-    """A balancer that takes those it prefers in turn, by weight and consumers; others when there are none."""
+    """A balancer that picks preferred nodes in turn, by weight and consumers, and others otherwise."""
 
     def __init__(self, jitter: Jitter) -> None:
         super().__init__(jitter)
-        self._among: Strategy = WeightedRoundRobin(jitter)  # them,
-        self._others: Strategy = self._among  # or all of whom none is preferred
+        self._among: Strategy = WeightedRoundRobin(jitter)  # for preferred candidates
+        self._others: Strategy = self._among  # if no candidate is preferred
 
     @abstractmethod
     def preferred(self, candidates: Candidates) -> Candidates:
-        """Some of them, all or none."""
+        """Return the preferred candidates, which may be none or all."""
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
         best = self.preferred(at_least_one(candidates))

@@ -1,14 +1,14 @@
-"""Who is in the same rack, or on the same site?"""
+"""Preference for nodes in the same rack or location."""
 
 from balancers.base import Candidates, Jitter, NodeInfo
 from balancers.preferring import Preferring
 
 
 class RackAffinity(Preferring):
-    """Those whose metadata say the same as this node's, in turn; all, if that is nobody."""
+    """Picks nodes with the same metadata value as this node, in turn, or any node if there are none."""
 
     def __init__(self, jitter: Jitter, metadata: str = "rack") -> None:
-        """`metadata`: the name under which a node says where it is."""
+        """Set the name of the metadata field that holds the location, `metadata`."""
         super().__init__(jitter)
         self._name = metadata
         self._rack: str | None = None

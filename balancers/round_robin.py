@@ -1,4 +1,4 @@
-"""Whose turn is it?"""
+"""Plain round robin."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from balancers.in_turn import InTurn, key_of
 
 
 class RoundRobin(InTurn):
-    """In turn, each as often as any other; for each address by itself."""
+    """Picks each candidate equally often, in turn, for each address separately."""
 
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
         return key_of(message), {candidate.node: 1.0 for candidate in candidates}

@@ -1,31 +1,31 @@
-"""What was sent to each node that its gossiped load cannot show yet?"""
+"""Messages recently sent to each node, which its published load does not show yet."""
 
 from math import exp
 
-FORGOTTEN = 0.01  # less than this is nothing
+FORGOTTEN = 0.01  # smaller amounts are dropped
 
 
 class SentCounts:
-    """Messages sent to each node, by name; they fade as the nodes' own figures take them in.
+    """Messages sent to each node, by name, which decay while the nodes' own figures take them in.
 
-    Not simply what was sent since a node's last state: at the moment of its state that node would look idle
-    beside all others, to every sender at once, and one whose states do not arrive would look ever busier.
+    A count since a node's last state would not do: right after its state each node would look idle to every
+    sender at once, and a node whose states do not arrive would look ever busier.
     """
 
     def __init__(self, fade: float = 2.0) -> None:
-        """`fade`: s in which a message's weight falls to 1/e; the interval of states."""
+        """Set the time constant of the decay in s, `fade`: the interval of node states."""
         self._fade = fade
-        self._sent: dict[str, tuple[float, float]] = {}  # how much, and when that was so
+        self._sent: dict[str, tuple[float, float]] = {}  # amount, and when it was computed
 
     def add(self, node: str, now: float, n: int = 1) -> None:
-        """n messages were sent to it."""
+        """Count n messages that were sent to the node."""
         self._sent[node] = (self.of(node, now) + n, now)
 
     def of(self, node: str, now: float) -> float:
-        """The amount that a node has had of late."""
+        """Return the decayed amount of messages sent to the node."""
         amount, then = self._sent.get(node, (0.0, now))
         return amount * exp((then - now) / self._fade)
 
     def forget(self, now: float) -> None:
-        """Drop those who had nothing for long, so that this does not grow with the nodes that ever were."""
+        """Drop nodes without recent messages, so that the table does not grow with all nodes ever seen."""
         self._sent = {node: had for node, had in self._sent.items() if self.of(node, now) >= FORGOTTEN}

@@ -1,4 +1,4 @@
-"""Who has had all that belongs to the same customer, or session, or order?"""
+"""Affinity by a header: the same value goes to the same node."""
 
 from hashlib import blake2b
 
@@ -7,16 +7,16 @@ from balancers.weighted_round_robin import WeightedRoundRobin
 
 
 class Sticky(Strategy):
-    """The same node for the same value of a header, as every sender reckons it; in turn without that header.
+    """Picks the same node for the same header value on every sender, or in turn without the header.
 
-    Each candidate has a rank for each value, by a hash of both, and the highest is taken. So when one goes,
-    only what it had moves, to all others alike; and when one comes, it takes its part and moves nothing else.
+    A hash of node and value ranks the candidates for each value, and the highest is picked. If a node leaves,
+    only its values move, evenly to the others. A new node takes its share and moves nothing else.
     """
 
     reads_message = True
 
     def __init__(self, jitter: Jitter, header: str = "sticky") -> None:
-        """`header`: its name."""
+        """Set the name of the header."""
         super().__init__(jitter)
         self._header = header
         self._without = WeightedRoundRobin(jitter)

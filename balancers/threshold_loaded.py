@@ -1,4 +1,4 @@
-"""Who is not too busy?"""
+"""Selection of nodes below a load threshold."""
 
 from balancers.base import Candidates, Jitter, NodeInfo
 from balancers.capacity import MISSED, load_of
@@ -7,13 +7,13 @@ from balancers.preferring import Preferring
 
 
 class ThresholdLoaded(Preferring):
-    """Those whose load is at most the threshold, in turn; where all are over it, as LeastLoaded.
+    """Picks nodes with at most the threshold's load, in turn, or as LeastLoaded if all are above it.
 
-    Of whom nothing new is known, nobody can say that it is over.
+    Nodes without a recent figure count as below the threshold.
     """
 
     def __init__(self, jitter: Jitter, threshold: float = 0.8) -> None:
-        """`threshold`: from 0 (idle) to 1 (busy)."""
+        """Set the threshold, from 0 (idle) to 1 (busy)."""
         super().__init__(jitter)
         self._threshold = threshold
         self._fresh = MISSED * NodeInfo("").interval

@@ -1,4 +1,4 @@
-"""Which of two, drawn by chance, is better?"""
+"""Selection of the better of two random nodes."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,11 @@ from balancers.least_loaded import BAND, LeastLoaded
 
 
 class TwoChoices(LeastLoaded):
-    """The better of two that are drawn: latency x (sent + outstanding + 1) / (capacity x weight).
+    """Picks the better of two random nodes.
 
-    No candidate, however good it looks, is taken by more than the senders that draw it: 2 of k. Best where
-    many send to many, and where the ways to them differ.
+    The score is latency x (sent + outstanding + 1) / (capacity x weight). No candidate is picked by more
+    senders than draw it: 2 of k. The strategy is best with many senders and many receivers, and where
+    latencies differ.
     """
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
@@ -26,18 +27,18 @@ class TwoChoices(LeastLoaded):
         return counts
 
     def _steps(self, candidates: Candidates) -> list[float]:
-        """By how much one more message raises the score of each."""
+        """Return by how much one more message raises the score of each candidate."""
         measured = [candidate.latency if candidate.latency > 0 else None for candidate in candidates]
-        # A node that answers at once because it does nothing must not draw everything to itself.
+        # A node that answers fast because it does no work must not attract all messages.
         latencies = tempered([latency for latency in measured if latency is not None], measured)
         rooms = capacities(candidates, self._interval)
         return [latency / room for latency, room in zip(latencies, rooms, strict=True)]
 
     def _better(self, scores: Sequence[float]) -> int:
-        """The place of the better of two; within 10 % the one that was drawn first."""
+        """Return the index of the better of two random scores, or of the first if both are within 10 %."""
         first = int(self._jitter() * len(scores))
         if len(scores) == 1:
             return first
         second = int(self._jitter() * (len(scores) - 1))
-        second += second >= first  # never the same one twice
+        second += second >= first  # two different indexes
         return second if scores[second] * BAND < scores[first] else first

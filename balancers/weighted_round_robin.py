@@ -1,4 +1,4 @@
-"""Whose turn is it, if more consumers, or a higher weight, mean more turns?"""
+"""Round robin by weight and number of consumers."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from balancers.in_turn import InTurn, key_of
 
 
 class WeightedRoundRobin(InTurn):
-    """In turn, as often as its weight says; where consumers serve the address, by weight x consumers."""
+    """Picks candidates in proportion to weight, or weight x consumers if the address has consumers."""
 
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
         by_node = {c.node: weight for c, weight in zip(candidates, weights(candidates), strict=True)}

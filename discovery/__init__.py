@@ -1,1 +1,1 @@
-"""Who is there? Names, states and membership of nodes."""
+"""Names, states and membership of nodes."""

@@ -1,9 +1,9 @@
-"""What does a node call out on the network, and which of the calls it hears are worth following?"""
+"""Adverts of nodes over multicast DNS: how they are written, and which of the received ones are trusted."""
 
-# Rule 1: an advert is a hint, never the truth about a node. It only says that an address is worth dialling.
-# Rule 2: what is not proven costs nothing: no other cluster's advert is followed, no bad one raises an error.
-# Rule 3: hosts are not proven. They differ by interface and arrive one by one; a wrong one leads to a
-#         handshake that fails.
+# Rule 1: an advert is a hint, never proof of a node's state. It only means that an address is worth dialing.
+# Rule 2: unproven adverts have no effect: those of other clusters are not followed, bad ones raise no error.
+# Rule 3: hosts are not proven. They differ by interface and arrive one by one. A wrong one leads to a failed
+# handshake.
 
 import hashlib
 import hmac
@@ -25,12 +25,15 @@ _INSTANCE = re.compile(r"[0-9a-f]{32}")
 _BOOT = re.compile(rb"[1-9][0-9]{0,18}")
 _HEX = re.compile(rb"(?:[0-9a-f]{2})*")
 _SCOPE = re.compile(r"[A-Za-z0-9_.-]{1,16}")
-_FAR, _LINK, _LOOPBACK = range(3)  # how far an address goes
+_FAR, _LINK, _LOOPBACK = range(3)  # reach of an address
 
 
 @dataclass(frozen=True, slots=True)
 class Advert:
-    """A place to dial a node. `hosts` are IP addresses as text, those that go furthest first."""
+    """A place to dial a node.
+
+    `hosts` are IP addresses as text, those with the widest reach first.
+    """
 
     uuid: bytes  # 16 bytes
     name: str
@@ -41,24 +44,27 @@ class Advert:
 
     @property
     def instance(self) -> str:
-        """Its name among services: the uuid, since no two nodes have the same."""
+        """The service instance name of the node: its uuid in hex, which is unique."""
         return self.uuid.hex()
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An advert that claims to be of our cluster and is not to be followed."""
+    """An advert that claims to be of this cluster but must not be followed."""
 
-    instance: str  # as it was heard, cut short
-    reason: str  # for people
+    instance: str  # as received, truncated
+    reason: str  # human-readable
     code: str
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A node of another mesh, with other keys, as it says itself. Nothing of it is proven."""
+    """A node of another mesh, with other keys, as its advert describes it.
 
-    mesh: str  # what its adverts have in common
+    Nothing in it is proven.
+    """
+
+    mesh: str  # shared by all adverts of that mesh
     name: str
     address: str
 
@@ -82,7 +88,10 @@ class Adverts:
         self._cluster = _mac(secret, b"cluster\0" + cluster.encode())[:8].hex().encode()
 
     def write(self, advert: Advert) -> dict[str, bytes]:
-        """The TXT record: 346 bytes at most. All values are text that any mDNS browser can show."""
+        """Return the TXT record of `advert`, at most 346 bytes.
+
+        All values are text that any mDNS browser can show.
+        """
         text = self._text(advert)
         txt = {"v": FORMAT, "c": self._cluster, "n": advert.name.encode(), "b": b"%d" % advert.boot}
         if advert.key:
@@ -95,8 +104,11 @@ class Adverts:
     def read(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Advert | Rejected | Near | None:
-        """The advert that was heard, if it is proven; Near for one with other keys than ours, else None for
-        what another cluster, or no node, has said."""
+        """Return the advert if it is proven, or why it is rejected.
+
+        Return Near for a node with other keys than this mesh, and None for other clusters and for services
+        that are not nodes.
+        """
         if txt.get(b"c") != self._cluster:
             return self._near(instance, txt, port, hosts)
         try:
@@ -126,7 +138,10 @@ class Adverts:
     def _near(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Near | None:
-        """Two machines that both made keys would else never hear of each other."""
+        """Return the foreign node that the advert describes.
+
+        Without this, two machines that both made keys would never notice each other.
+        """
         if self._sign is None or b"k" not in txt or txt.get(b"v") != FORMAT or not usable(hosts):
             return None
         try:
@@ -138,7 +153,10 @@ class Adverts:
         return Near(mesh.hex(), advert.name, f"tcp://{bracketed}:{advert.port}")
 
     def _text(self, advert: Advert) -> bytes:
-        """The text that is proven. The fields keep their borders: only the last can hold a zero byte."""
+        """Return the text to prove.
+
+        Field boundaries are unambiguous: only the last field can contain a zero byte.
+        """
         return b"\0".join(
             (
                 b"heronry advert " + FORMAT,
@@ -153,7 +171,10 @@ class Adverts:
 
 
 class _Unfit(Exception):
-    """Why an advert is not to be followed. Never leaves this file."""
+    """Reason why an advert must not be followed.
+
+    Never leaves this module.
+    """
 
     def __init__(self, reason: str, code: str = "ADVERT_MALFORMED") -> None:
         super().__init__(reason)
@@ -190,9 +211,9 @@ def _mac(secret: bytes, text: bytes) -> bytes:
 
 
 def usable(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Addresses that can be dialled, those that go furthest first, MOST_HOSTS at most.
+    """Return the addresses that can be dialed, those with the widest reach first, at most MOST_HOSTS.
 
-    Loopback only where nothing else is: it means another machine to each machine.
+    Loopback addresses are kept only if there are no others: they mean a different machine on each machine.
     """
     ranked = {host: rank for host in hosts if (rank := _rank(host)) is not None}
     if min(ranked.values(), default=_LOOPBACK) < _LOOPBACK:

@@ -1,4 +1,4 @@
-"""Does everybody answer? Probes, those we send for others, and who must do so at once."""
+"""Failure detector: sends probes, probes for other nodes, and checks suspicious nodes at once."""
 
 from __future__ import annotations
 
@@ -16,41 +16,47 @@ from discovery.table import MemberRecord, MemberTable
 from discovery.timers import Timer, Timers, call_off
 from discovery.timing import SwimTiming
 
-ERRANDS = 1024  # probes for others under way: more are not answered
-EARLY = 0.8  # of its timeout, after which a helper says that it heard nothing, so that this comes in time
-AGAIN = 0.2  # s between two packets of fresh news in a crowd, where not everybody hears a newcomer itself
-RECALL = 10  # periods between two attempts to reach one of the dead: a partition may have healed
+ERRANDS = 1024  # open probes for others; further requests are ignored
+# Fraction of the probe timeout after which a helper reports silence, so that its report arrives in time.
+EARLY = 0.8
+# Seconds between two packets of fresh rumors in a large mesh, where not every node talks to a newcomer.
+AGAIN = 0.2
+# Probe periods between two attempts to reach a dead node: a partition may have healed.
+RECALL = 10
 
 
 @dataclass(slots=True, eq=False)
 class OpenProbe:
-    """A probe of ours that is not answered."""
+    """A probe of this node that is not answered yet."""
 
     record: MemberRecord
     boot: int
     asked: float
-    helpers: set[bytes] = field(default_factory=set)  # asked, and not answered
+    helpers: set[bytes] = field(default_factory=set)  # asked, without an answer yet
     timer: Timer | None = None
-    is_final: bool = False  # nobody listens at its address: unless somebody vouches for it, it is dead
+    is_final: bool = False  # connection refused: dead unless a helper reaches it
 
     @property
     def is_void(self) -> bool:
-        """Has its fate been decided meanwhile?"""
+        """Return whether the state or boot of the node has changed since the probe was sent."""
         return not self.record.is_living or self.record.boot != self.boot
 
 
 @dataclass(slots=True, eq=False)
 class Errand:
-    """A probe that somebody else asked for."""
+    """A probe that this node sends on behalf of another node."""
 
     target: bytes
     asker: bytes
-    number: int  # by which the asker knows it
+    number: int  # the requester's probe number
     timer: Timer | None = None
 
 
 class Detector:
-    """Sends probes, and hands to the fates who does not answer them. `jitter` gives chance, in [0, 1)."""
+    """Sends probes and reports nodes that do not answer to `fates`.
+
+    `jitter` returns random numbers in [0, 1).
+    """
 
     def __init__(
         self,
@@ -72,13 +78,13 @@ class Detector:
         self._numbers = count(1)
         self._questions: dict[int, OpenProbe] = {}
         self._errands: dict[int, Errand] = {}
-        self._lost: dict[bytes, int] = {}  # uuid: number of the final question about it
+        self._lost: dict[bytes, int] = {}  # uuid: number of its final probe
         self._is_probing = False
         self._is_recalling = False
         self._is_spreading = False
 
     def wake(self, now: float) -> None:
-        """See that there is a next probe: somebody may have joined or died."""
+        """Schedule probing, recalls and the spreading of rumors where needed."""
         if not self._is_probing and len(self._table.roster):
             self._is_probing = True
             self._timers.after(self._jitter() * self._timing.period, now, self._next)
@@ -90,7 +96,10 @@ class Detector:
             self._timers.after(AGAIN, now, self._spread)
 
     def _spread(self, now: float) -> Results:
-        """In a crowd, what is new does not wait for probes: each who learns it tells a few."""
+        """Send fresh rumors to a few connected nodes.
+
+        In a large mesh they do not wait for probes.
+        """
         rumours = self._news.take(self._table.alive, sent=FRESH)
         self._is_spreading = bool(rumours)
         if not rumours:
@@ -99,7 +108,7 @@ class Detector:
         return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
-        """Rumours for this one with the next packet: first of all what it should deny."""
+        """Return the rumors for the next packet to a node, first of all an accusation that it should deny."""
         record = self._table.records.get(to)
         accusation = record.accusation if record is not None else None
         if accusation is None:
@@ -108,8 +117,8 @@ class Detector:
         return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
-        """Tell what is new to a few others, from whom it goes on with probes."""
-        if self._table.alive > HEARSAY:  # in which chance would seldom find one to whom there is a connection
+        """Send fresh rumors to a few other nodes, which pass them on with their probes."""
+        if self._table.alive > HEARSAY:  # a random pick would seldom be connected
             return [Spread(self._news.take(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
         return [Inform(to, self.packet(to)) for to in some]
@@ -151,15 +160,19 @@ class Detector:
         record = question.record
         if question.is_void:
             return []
-        if record.heard > question.asked:  # it was slow to answer, and not to speak
+        if record.heard > question.asked:  # its answers are slow, but it still sends
             self._health.better()
             return []
-        # A helper that said it heard nothing proves that we hear. Those that said nothing tell of ourselves.
+        # A helper's negative answer proves that this node receives. Silent helpers suggest that this node is
+        # the slow one.
         self._health.worse(len(question.helpers) if self._table.alive > 2 else 1)
         return self._fates.suspect(record, self._table.me.uuid, now)
 
     def answered(self, by: bytes, number: int, lives: bool) -> Results:
-        """The answer to a probe, of ours or for somebody else; nothing if this one was not asked."""
+        """Process the answer to a probe, own or on behalf of another node.
+
+        Ignore answers that were not requested.
+        """
         errand = self._errands.get(number)
         if errand is not None:
             return self._report(errand, number, True) if lives and by == errand.target else []
@@ -182,7 +195,7 @@ class Detector:
     # --- for others ---------------------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
-        """Probe that node for somebody who cannot reach it."""
+        """Probe `node` on behalf of a node that cannot reach it."""
         if node.uuid == self._table.me.uuid:
             return [Lives(by, number, node.boot == self._table.me.boot, self.packet(by))]
         if len(self._errands) >= ERRANDS:
@@ -201,25 +214,25 @@ class Detector:
     # --- at once ------------------------------------------------------------------------------------------
 
     def disconnected(self, record: MemberRecord, now: float) -> Results:
-        """The connection to it broke: is the process gone?"""
+        """Probe a node at once whose connection broke: its process may have ended."""
         is_asked = any(question.record is record for question in self._questions.values())
         asks: Results = [] if is_asked else [self._ask(record, now)]
         return [*asks, DialProbe(record.node)] if record.node.address else asks
 
     def refused(self, record: MemberRecord, now: float) -> Results:
-        """Ask others, and wait once: nobody listens at its address, says the machine there."""
+        """Start a final probe of a node whose machine refused the connection: ask helpers, and wait once."""
         if record.uuid in self._lost:
             return []
         number = self._lost[record.uuid] = next(self._numbers)
         question = OpenProbe(record, record.boot, now, is_final=True)
         self._questions[number] = question
-        # No more patience for being unwell: it was not us who said that it is gone.
+        # No extra patience for this node's own slowness: the other machine refused the connection.
         wait = 2 * self._timing.timeout
         question.timer = self._timers.after(wait, now, lambda now: self._gone(number, now))
         return self._send_for(number, question)
 
     def spoke(self, record: MemberRecord) -> None:
-        """Settle that it is not gone: it spoke on a connection of later."""
+        """Cancel the final probe of a node that has sent something on a newer connection."""
         number = self._lost.get(record.uuid)
         if number is not None:
             self._settle(number)
@@ -235,5 +248,5 @@ class Detector:
         if record is None:
             return []
         self._timers.after(RECALL * self._timing.period, now, self._recall)
-        number = next(self._numbers)  # nothing follows if it is not answered
+        number = next(self._numbers)  # an unanswered recall has no effect
         return [DirectProbe(record.uuid, number, record.uuid, record.boot, self.packet(record.uuid))]

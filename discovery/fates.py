@@ -1,4 +1,4 @@
-"""What becomes of a node, and who has to know?"""
+"""Transitions of node states, and the rumors and events that follow from them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from discovery.timing import SwimTiming
 
 Results = list[MemberEvent | DiscoveryRequest]
 
-SWEEP = 10.0  # s between two looks for what is to be forgotten
+SWEEP = 10.0  # s between two removals of outdated records
 
 
 class Fates:
-    """Every change of a node's state is made here: the table, the rumours and the timers follow it."""
+    """Makes every change of a node's state, and updates the table, the rumors and the timers with it."""
 
     def __init__(self, table: MemberTable, news: News, timers: Timers, timing: SwimTiming) -> None:
         self._table = table
@@ -39,27 +39,33 @@ class Fates:
         self._timing = timing
         self._is_sweeping = False
 
-    # --- those that do not count as alive -----------------------------------------------------------------
+    # --- nodes that do not count as alive -----------------------------------------------------------------
 
     def stranger(self, node: Node, via: str, now: float, teller: bytes = b"") -> MemberRecord:
-        """Enter a node that we did not know; `teller`: who has told us, and nobody vouches for it."""
+        """Enter an unknown node.
+
+        `teller` is the node that reported it, if nothing else vouches for it.
+        """
         record = MemberRecord(node, via, now, now, teller=teller)
         self._table.add(record)
         self._sweep_later(now)
         return record
 
     def sighted(self, record: MemberRecord, node: Node, now: float, is_back: bool = False) -> Results:
-        """There is something new about one that is not alive. `is_back`: it was gone, and seems not to be."""
+        """Update a node that is not alive.
+
+        With `is_back`, a node that was gone appears to be running again.
+        """
         self._table.replace(record, node)
         if is_back:
             record.heard = now
             self._table.move(record, NodeLife.SEEN, now)
         return [Sighted(record.member)]
 
-    # --- those that do ------------------------------------------------------------------------------------
+    # --- nodes that count as alive ------------------------------------------------------------------------
 
     def join(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Count a node as alive that was not, and tell of it."""
+        """Count a node as alive that was not, and announce it."""
         self._introduce(record, node)
         record.rivalry = None
         self._table.move(record, NodeLife.ALIVE, now)
@@ -67,15 +73,18 @@ class Fates:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Count a node as alive that was called dead, and speaks. It denies that to the others itself: what
-        is said of it goes with each packet to it until it has."""
+        """Count a node as alive that was considered dead but has sent something itself.
+
+        The node itself denies the accusation to the others. Until it has, each packet to it carries the
+        accusation.
+        """
         self._introduce(record, node)
         self._table.move(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)
         return [Joined(record.member)]
 
     def restart(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Take in that a node is another process now."""
+        """Replace the process of a node by that of another boot."""
         self._acquit(record)
         old = record.node
         self._introduce(record, node)
@@ -86,10 +95,10 @@ class Fates:
 
     def _introduce(self, record: MemberRecord, node: Node) -> None:
         self._table.replace(record, node)
-        record.weight = record.known_of(node.boot)  # the rest was said of other processes
+        record.weight = record.known_of(node.boot)  # the rest concerns other processes
 
     def describe(self, record: MemberRecord, node: Node) -> Results:
-        """The same process says where it is."""
+        """Update the addresses of the same process."""
         old = record.node
         self._table.replace(record, node)
         has_moved = (node.address, node.also, node.gossip) != (old.address, old.also, old.gossip)
@@ -98,7 +107,7 @@ class Fates:
     # --- suspicion ----------------------------------------------------------------------------------------
 
     def suspect(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Begin to suspect a node that somebody cannot reach."""
+        """Start to suspect a node that `by` cannot reach."""
         if record.suspicion is not None:
             return self.confirm(record, by, now)
         self._table.move(record, NodeLife.SUSPECT, now)
@@ -109,7 +118,7 @@ class Fates:
         return [Suspected(record.member)]
 
     def confirm(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Another one cannot, either: the suspicion becomes shorter."""
+        """Count another accuser, which shortens the suspicion."""
         suspicion = record.suspicion
         if suspicion is not None and suspicion.confirm(by):
             self._wait(record, suspicion, now)
@@ -117,10 +126,10 @@ class Fates:
         return []
 
     def trust(self, record: MemberRecord, now: float) -> Results:
-        """The suspect lives."""
+        """End the suspicion: the node is alive."""
         self._acquit(record)
         self._table.move(record, NodeLife.ALIVE, now)
-        self._news.drop(record.uuid)  # whoever believes it already will hear the denial
+        self._news.drop(record.uuid)  # nodes that believe the rumor will receive the denial
         return [Trusted(record.member)]
 
     def _wait(self, record: MemberRecord, suspicion: Suspicion, now: float) -> None:
@@ -138,12 +147,12 @@ class Fates:
     # --- the end ------------------------------------------------------------------------------------------
 
     def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Call a node dead that does not answer, nor deny it."""
+        """Declare a node dead that neither answers nor denies the suspicion."""
         record.learn(weigh(record.rumour(NodeLife.DEAD)))
         return self._end(record, NodeLife.DEAD, by, now)
 
     def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
-        """Let a node go that said goodbye, to us or to others."""
+        """Mark a node as left that said goodbye to this node or to others."""
         record.learn(farewell(record) if is_firsthand else weigh(record.rumour(NodeLife.LEFT)))
         return self._end(record, NodeLife.LEFT, record.uuid, now)
 
@@ -174,7 +183,7 @@ class Fates:
     # --- two processes of one node ------------------------------------------------------------------------
 
     def clash(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
-        """The older process speaks after the newer one."""
+        """Mark a node as in conflict: its older process has sent something after the newer one."""
         self._acquit(record)
         self._table.move(record, NodeLife.CONFLICT, now)
         self._news.drop(record.uuid)
@@ -197,10 +206,10 @@ class Fates:
             results = self.join(record, record.node, now)
         else:
             results = self._end(record, NodeLife.DEAD, self._table.me.uuid, now)
-        rivalry.began, record.rivalry = now, rivalry  # the silent one may only have been told to wait
+        rivalry.began, record.rivalry = now, rivalry  # the silent process may only be paused
         return results
 
     def survive(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
-        """The newer process is gone, and the older one was never."""
+        """Restore the older process as the node: the newer one is gone."""
         record.spoke, record.heard = rivalry.older.boot, rivalry.heard_older
         return self.join(record, rivalry.older, now)

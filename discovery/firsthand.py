@@ -1,4 +1,4 @@
-"""What follows from what a node says itself?"""
+"""State changes that follow from what a node sends about itself."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from discovery.member import Member, NameClash, Node, NodeLife
 from discovery.requests import Inform
 from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
-# Rule 1: the highest boot that a node spoke with wins; a lower one is old news, counted and dropped.
-# Rule 2: among the nodes that count as alive a name belongs to one; its holder keeps it.
-# Rule 3: a goodbye is the last word of a boot.
-# Rule 4: whoever is called dead or suspect and speaks to us is alive, and is told to deny it to the others.
+# Rule 1: the highest boot that a node has sent wins. Messages of lower boots are counted and dropped.
+# Rule 2: among the nodes that count as alive, a name belongs to one node; its holder keeps it.
+# Rule 3: a goodbye ends its boot.
+# Rule 4: a dead or suspect node that sends something itself is alive, and is asked to deny the rumor to the
+# others.
 
 
 class Firsthand:
-    """The ear for what a node says of itself. `old_news` counts what came from an earlier boot, `no_room`
-    nodes for which the table was too full."""
+    """Processes what nodes send about themselves.
+
+    `old_news` counts messages of earlier boots, `no_room` counts nodes for which the table was full.
+    """
 
     def __init__(self, table: MemberTable, fates: Fates, detector: Detector) -> None:
         self.old_news = 0
@@ -28,7 +31,7 @@ class Firsthand:
         self._detector = detector
 
     def hear(self, node: Node, now: float) -> Results:
-        """Take a node's introduction of itself."""
+        """Process a node's introduction of itself."""
         record = self._table.records.get(node.uuid)
         if record is not None and self._is_old(record, node.boot):
             return self._old(record, node, now)
@@ -45,7 +48,7 @@ class Firsthand:
         return self._admit(record, node, now)
 
     def _is_old(self, record: MemberRecord, boot: int) -> bool:
-        _, has_left, *_ = record.known_of(boot)  # then it is a packet that the goodbye overtook
+        _, has_left, *_ = record.known_of(boot)  # True: the goodbye overtook this packet
         return boot < record.spoke or has_left
 
     def _old(self, record: MemberRecord, node: Node, now: float) -> Results:
@@ -83,12 +86,12 @@ class Firsthand:
             case NodeLife.DEAD | NodeLife.LEFT if is_same:
                 return self._fates.revive(record, node, now)
             case NodeLife.SEEN if record.known_of(node.boot)[3] >= GRAVITY[NodeLife.DEAD]:
-                return self._fates.revive(record, node, now)  # others have told of its next boot meanwhile
+                return self._fates.revive(record, node, now)  # rumors of its next boot arrived meanwhile
             case _:
                 return self._fates.join(record, node, now)
 
     def heard(self, uuid: bytes, now: float) -> Results:
-        """Any message came from it."""
+        """Note that a message of this node arrived."""
         record = self._table.records.get(uuid)
         if record is None or not record.is_living:
             return []
@@ -98,12 +101,15 @@ class Firsthand:
     def _vindicated(self, record: MemberRecord, now: float) -> Results:
         if record.suspicion is None:
             return []
-        # The others go on suspecting it until it denies that itself.
+        # The other nodes suspect it until it denies the accusation itself.
         accusation = record.rumour(NodeLife.SUSPECT, record.accuser)
         return [*self._fates.trust(record, now), Inform(record.uuid, (accusation,))]
 
     def spoke(self, uuid: bytes, now: float) -> Results:
-        """Note that it spoke on its control connection, of which nothing is left under way when it dies."""
+        """Note a message on the node's control connection.
+
+        Nothing is left in flight there when the process dies.
+        """
         record = self._table.records.get(uuid)
         if record is None:
             return []
@@ -114,7 +120,7 @@ class Firsthand:
         return self.heard(uuid, now)
 
     def leave(self, uuid: bytes, boot: int, now: float) -> Results:
-        """Take a node's goodbye."""
+        """Process a node's goodbye."""
         record = self._table.records.get(uuid)
         if record is None or record.state is NodeLife.SEEN:
             return []

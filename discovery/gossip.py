@@ -1,8 +1,8 @@
-"""What do nodes say of themselves? The last state of each, what to publish, and whom to listen to."""
+"""Gossip about node states: the latest state of each node, what to publish, and whose gossip to receive."""
 
-# Rule 1: membership decides who lives. Gossip says how the living are doing, and brings nobody to life.
-# Rule 2: only the owner writes a state; of two the higher (boot, counter) counts.
-# Rule 3: a state that was buried never comes back; only a newer one, of a node that lives after all, does.
+# Rule 1: membership decides which nodes are alive. Gossip describes the living nodes, and revives none.
+# Rule 2: only the owner writes a state. Of two states the one with the higher (boot, counter) counts.
+# Rule 3: a state with a tombstone never returns. Only a newer state of a node that is alive replaces it.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ from discovery.state import decode as decode_state
 
 __all__ = ["FULL", "Known", "StateGossip", "StateLine", "StateMessage", "decode", "encode", "line_of", "read"]
 
-SILENT = 3  # intervals without a word of somebody whom we listen to
-TOMBS = 64  # in one message
-GRAVES = 1024  # that are remembered,
-KEPT = 1024  # last states of those that are gone: each may ask for its own when it is back
-MOURNING = 600.0  # s, and for how long: nobody keeps a state of the dead that long
+SILENT = 3  # intervals of silence before a listened node is asked
+TOMBS = 64  # tombstones in one message
+GRAVES = 1024  # tombstones that are remembered
+KEPT = 1024  # last states of gone nodes, sent to them on return
+MOURNING = 600.0  # s that a tombstone is remembered
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last state of another node."""
+    """The latest state of another node."""
 
     state: NodeState
-    heard: float  # s, by our clock
-    direct: bool  # from the node itself
+    heard: float  # s, by the local clock
+    direct: bool  # received from the node itself
 
 
 class StateGossip:
-    """The states of all other nodes that live. Times are seconds, and never go back.
+    """The states of all other living nodes. Times are monotonic seconds.
 
-    `me` is our uuid, `jitter` gives numbers in [0, 1), `interval` is the time between two messages,
-    `verify` says whether a line's signature is its owner's. Counters: `forged` lines whose signature or
-    content is not what it claims, `stale` ones older than what we know, `strange` ones and messages of
-    nodes that are not alive for us, `repeated` messages that came by two ways.
+    `me` is the uuid of this node, `jitter` returns random numbers in [0, 1), `interval` is the time between
+    two messages, and `verify` checks a line's signature against its owner's key. Counters: `forged` lines
+    with a wrong signature or content, `stale` lines older than the known state, `strange` lines and messages
+    of nodes that are not alive here, `repeated` messages that arrived on two routes.
     """
 
     def __init__(
@@ -51,32 +51,39 @@ class StateGossip:
     ) -> None:
         self.known: Mapping[bytes, Known]
         self.forged = self.stale = self.strange = self.repeated = 0
-        self.strangers: set[bytes] = set()  # in the last message, whoever is not alive for us
+        self.strangers: set[bytes] = set()  # unknown nodes in the last message
         self._me = me
         self._interval = interval
         self._verify = verify
         self._states: dict[bytes, Known] = {}
         self.known = MappingProxyType(self._states)
-        self._lines: dict[bytes, StateLine] = {}  # of the same nodes
+        self._lines: dict[bytes, StateLine] = {}  # newest signed line of each node in `_states`
         self._last: dict[bytes, StateLine] = {}  # of nodes that are gone
         self._relay = LineRelay(me, jitter)
         self._listening = Listening(me)
-        self._newest: dict[bytes, Version] = {}  # of these, and of the buried: only what is above it is news
-        self._graves: dict[bytes, tuple[int, float]] = {}  # the boot that is buried, and when it was
-        self._spoke: dict[bytes, tuple[Version, float]] = {}  # the last message of a node, and when
-        self._since: dict[bytes, float] = {}  # when we began to listen to it
+        # Newest versions of these and of nodes with a tombstone. Only a higher version is news.
+        self._newest: dict[bytes, Version] = {}
+        self._graves: dict[bytes, tuple[int, float]] = {}  # uuid: boot and time of its tombstone
+        self._spoke: dict[bytes, tuple[Version, float]] = {}  # last message of each node, and its time
+        self._since: dict[bytes, float] = {}  # when listening to a node began
         self._mine: StateLine | None = None
         self._number = 0
         self._alive = 1
 
-    # --- what we say ----------------------------------------------------------------------------------
+    # --- sending --------------------------------------------------------------------------------------
 
     def own(self, line: StateLine) -> None:
-        """Our newest state. Its boot is the boot of our messages."""
+        """Set the newest state of this node.
+
+        Its boot is the boot of the outgoing messages.
+        """
         self._mine = line
 
     def outgoing(self, alive: int, now: float) -> StateMessage:
-        """The message of this interval, after `own`; `alive` nodes there are, ourselves included."""
+        """Return the message of this interval.
+
+        Call `own` first. `alive` counts this node, too.
+        """
         assert self._mine is not None, "own() comes first"
         self._number += 1
         self._alive = alive
@@ -88,7 +95,7 @@ class StateGossip:
         return StateMessage(self._me, mine.boot, self._number, lines, tuple(digest), self._tombs(now), span)
 
     def _tombs(self, now: float) -> tuple[tuple[bytes, int], ...]:
-        """Another part of the graves each time; those that are old enough are forgotten."""
+        """Return the next batch of tombstones, and forget those older than MOURNING."""
         tombs = []
         for uuid in list(islice(self._graves, TOMBS)):
             boot, dug = self._graves.pop(uuid)
@@ -99,18 +106,19 @@ class StateGossip:
                 del self._newest[uuid]
         return tuple(tombs)
 
-    # --- what others say ------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------
 
     def heard(self, message: StateMessage, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
-        """A message came, from a PUB or a control link; the states in it that are news.
+        """Process a message from a PUB socket or a control link, and return the states that are news.
 
-        `boot_of` gives the boot of a node that is alive for us, None for any other.
+        `boot_of` returns the boot of a node that is alive here, and None for any other node.
         """
         sender, self.strangers = message.sender, set()
         if sender == self._me or boot_of(sender) != message.boot:
             self.strange += sender != self._me
             return []
-        # Only the very same is a repetition: a number is not signed, and a high one must not silence anybody.
+        # Only an identical number is a repetition. Numbers are not signed, so a high one must not mute the
+        # sender.
         number = message.boot, message.number
         if sender in self._spoke and self._spoke[sender][0] == number:
             self.repeated += 1
@@ -118,7 +126,7 @@ class StateGossip:
         self._spoke[sender] = number, now
         news = []
         for line in message.lines:
-            # Most of what is handed on has come by another node before: that must cost next to nothing.
+            # Most relayed lines have arrived through another node before, so a repetition must be cheap.
             is_known = self._newest.get(line.uuid) == (line.boot, line.counter)
             if not is_known and (known := self._take(line, sender, boot_of, now)):
                 news.append(known)
@@ -131,7 +139,10 @@ class StateGossip:
     def _take(
         self, line: StateLine, sender: bytes, boot_of: Callable[[bytes], int | None], now: float
     ) -> Known | None:
-        """A line that is not the one we have: news, or nothing."""
+        """Store a line that differs from the known one.
+
+        Return the state if it is news.
+        """
         uuid, version = line.uuid, line.version
         if uuid == self._me:
             return None
@@ -154,36 +165,39 @@ class StateGossip:
         return known
 
     def line(self, uuid: bytes) -> StateLine | None:
-        """The newest state of a node that lives, as it signed it; of ourselves, too."""
+        """Return the newest signed state of a living node, including this one."""
         return self._mine if uuid == self._me else self._lines.get(uuid)
 
     def last_of(self, uuid: bytes) -> StateLine | None:
-        """The newest state of a node, alive or not, that is still here."""
+        """Return the newest state of a node that is still stored, whether or not the node is alive."""
         return self._lines.get(uuid) or self._last.get(uuid)
 
-    # --- whom we hear ---------------------------------------------------------------------------------
+    # --- which nodes to listen to ---------------------------------------------------------------------
 
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
-        """The nodes whose PUB to hear: all `alive` ones up to FULL, above a few and `favourites`."""
+        """Return the nodes to listen to.
+
+        Up to FULL these are all `alive` ones, above that a few and `favourites`.
+        """
         chosen = self._listening.choose(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
         return chosen
 
     def unheard(self, listened: Collection[bytes], now: float) -> set[bytes]:
-        """Nodes of `listened` from which nothing came for SILENT intervals: ask them on the control link."""
+        """Return the nodes of `listened` that were silent for SILENT intervals, to be asked directly."""
         return {uuid for uuid in listened if now - self._last_word(uuid, now) > SILENT * self._interval}
 
     def _last_word(self, uuid: bytes, now: float) -> float:
         spoke = self._spoke[uuid][1] if uuid in self._spoke else 0.0
         return max(spoke, self._since.get(uuid, now))
 
-    # --- who is gone ----------------------------------------------------------------------------------
+    # --- nodes that are gone --------------------------------------------------------------------------
 
     def gone(self, uuid: bytes, boot: int, now: float) -> None:
-        """A node in that boot is dead or left: its state goes, and others are told."""
+        """Drop the state of a node whose boot is dead or left, and announce its tombstone."""
         newest = self._newest.get(uuid, (boot, 0))
         if newest[0] > boot:
-            return  # a later boot of it lives
+            return  # a later boot is alive
         self._spoke.pop(uuid, None)
         if uuid in self._states:
             self._relay.forget(uuid)
@@ -200,10 +214,10 @@ class StateGossip:
         self._graves[uuid] = boot, now
 
     def _doubt(self, uuid: bytes, boot: int, now: float) -> None:
-        """Forget a node that somebody calls dead, if we have not heard of it for long either.
+        """Drop a node that another node reports as gone, if this node has received nothing from it for long.
 
-        So neither a liar nor a wrong suspicion takes the state of a living node away; but where the news
-        of a death got lost, it comes in the end.
+        A false tombstone thus cannot remove the state of a living node, and a lost report of a death is made
+        up for.
         """
         known = self._states.get(uuid)
         patience = (SILENT + 2 * self._alive / FULL) * self._interval
@@ -212,7 +226,7 @@ class StateGossip:
 
 
 def read(line: StateLine) -> NodeState | None:
-    """The state in a line; None if it is none, or not of the node and version that the line names."""
+    """Return the state in a line, or None if it is malformed or of another node or version."""
     try:
         state = decode_state(line.state)
     except ValueError:

@@ -1,23 +1,23 @@
-"""Are we ourselves to be trusted, or too slow to judge others?"""
+"""Local health: whether this node is too slow to judge others."""
 
-WORST = 8  # so ill that probes are nine times slower
+WORST = 8  # highest score: probes take nine times as long
 
 
 class Health:
-    """Lifeguard's local health: whoever fails to reach others doubts itself first, and grows patient."""
+    """Lifeguard's local health score: a node that fails to reach others first doubts itself."""
 
     def __init__(self) -> None:
         self.score = 0  # 0 = well
 
     @property
     def patience(self) -> int:
-        """The factor by which to wait longer than usual for an answer."""
+        """The factor by which timeouts are extended."""
         return self.score + 1
 
     def better(self) -> None:
-        """Note that somebody answered us in time."""
+        """Note that a node answered in time."""
         self.score = max(0, self.score - 1)
 
     def worse(self, points: int) -> None:
-        """So many did not, or we had to deny a rumour of our own death."""
+        """Add points for missing answers, or for a rumor of this node's own death."""
         self.score = min(WORST, self.score + points)

@@ -1,4 +1,4 @@
-"""What do we believe of what nodes say of each other?"""
+"""State changes that follow from what nodes report about each other."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from discovery.requests import Inform
 from discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
 from discovery.timing import SwimTiming
 
-# Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
-# Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
-#         Who asked somebody for all, and is told of more than that, has come into a crowd.
-#         Of more than TOLD who never lived for us no single node can tell us.
-# Rule 3: what a node itself said to us within the last period counts for more than what others suspect, or
-#         say of its death or goodbye: who stood still for long has old news, and anybody may lie.
-# Rule 4: we deny what is said of our own end.
-# Rule 5: who is said to be us in this boot, and where we never were, is another process of our identity.
+# Rule 1: of two rumors about a node the weightier one counts (see Precedence), in whichever order they
+# arrive.
+# Rule 2: up to HEARSAY nodes, a rumor only makes a node seen: each node will introduce itself. A node that
+# asked for all members and receives more than that has joined a large mesh. One node can report at most TOLD
+# nodes that were never alive here.
+# Rule 3: what a node itself sent within the last period outweighs a suspicion, death or goodbye that others
+# report: a node that was stalled has old information, and any node may lie.
+# Rule 4: a node denies rumors of its own end.
+# Rule 5: a rumor of this node and boot with unknown addresses proves another process with its identity.
 
-HEARSAY = 32  # nodes; among more, not everybody speaks to everybody
-HIGHEST = 2**62  # incarnation: what comes after the highest that we believe must still fit on the wire
+HEARSAY = 32  # nodes; among more, not all are connected to each other
+# Highest incarnation that is believed; the next one must still fit on the wire.
+HIGHEST = 2**62
 
 
 class Hearsay:
-    """The ear for what nodes say of others. `no_room` counts the nodes for which the table was too full."""
+    """Processes what nodes report about others.
+
+    `no_room` counts the nodes for which the table was full.
+    """
 
     def __init__(
         self, table: MemberTable, fates: Fates, news: News, health: Health, timing: SwimTiming
@@ -37,22 +42,25 @@ class Hearsay:
         self._news = news
         self._health = health
         self._timing = timing
-        self._places = set(places(table.me.node))  # where we have been in this boot
-        self._by = b""  # who is speaking
-        self._is_crowd = False  # as far as we, or who is speaking, know
-        self._is_census = False  # is it all that the speaker knows, so that most of it is no news?
+        self._places = set(places(table.me.node))  # own addresses in this boot
+        self._by = b""  # the sender of the current rumors
+        self._is_crowd = False  # more than HEARSAY nodes, as far as known
+        self._is_census = False  # the sender's complete list, mostly no news
 
     def moved(self, node: Node) -> None:
-        """We are to be found elsewhere."""
+        """Add new addresses of this node, and announce it with a higher incarnation."""
         self._places.update(places(node))
         self.raise_incarnation(self._table.me.incarnation)
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Take note of a node that somebody knows of, and not whether it lives; `teller`: another node."""
+        """Note a node that is known to exist, but not to be alive.
+
+        `teller` is the node that reported it.
+        """
         record = self._table.records.get(node.uuid)
         if record is None:
             if self._table.is_full or self._table.has_told_enough(teller):
-                self.no_room += 1  # this much hearsay pushes nobody out
+                self.no_room += 1  # a report of this kind evicts no record
                 return []
             return self._fates.sighted(self._fates.stranger(node, via, now, teller), node, now)
         if leaps(record, node.boot):
@@ -61,7 +69,8 @@ class Hearsay:
         node = replace(node, key=record.node.key or node.key)
         is_new_boot = node.boot > record.boot
         match record.state:
-            case NodeLife.SEEN:  # the boot that others told us proves nothing, not even an older one
+            # A reported boot proves nothing, not even one lower than the known one.
+            case NodeLife.SEEN:
                 is_news, is_back = node.address != record.node.address, False
             case NodeLife.DEAD:
                 is_elsewhere = node.boot == record.boot and node.address != record.node.address
@@ -73,28 +82,31 @@ class Hearsay:
         return self._fates.sighted(record, node, now, is_back) if is_news else []
 
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
-        """Take in what `by` tells. `is_answer`: we asked, and these, more than HEARSAY, are all it knows."""
+        """Process the rumors that `by` sent.
+
+        `is_answer` marks the answer to a request for all members: more than HEARSAY nodes, and complete.
+        """
         results: Results = []
         self._by, self._is_census = by, is_answer
         self._is_crowd = is_answer or self._table.alive > HEARSAY
         for rumour in rumours:
             accuses = rumour.state is not NodeLife.ALIVE
             if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST - accuses:
-                continue  # there must be room for a denial
+                continue  # a denial needs a higher incarnation
             if rumour.node.uuid == self._table.me.uuid:
                 results += self._about_us(rumour, by)
             else:
                 results += self._about(rumour, by, now)
         return results
 
-    # --- ourselves ----------------------------------------------------------------------------------------
+    # --- this node ----------------------------------------------------------------------------------------
 
     def renew(self) -> None:
-        """Say of ourselves that we live, in the words that count most."""
+        """Announce that this node is alive, with its current incarnation."""
         self._news.add(self._table.me.rumour(NodeLife.ALIVE))
 
     def raise_incarnation(self, above: int) -> None:
-        """Whatever was said of us so far is void."""
+        """Raise the incarnation above `above`, which overrides all earlier rumors about this node."""
         me = self._table.me
         me.weight = (me.boot, False, max(me.incarnation, above) + 1, GRAVITY[NodeLife.ALIVE])
         self.renew()
@@ -108,12 +120,12 @@ class Hearsay:
             return [] if is_us else [Doubled(replace(me.member, node=node))]
         if rumour.incarnation >= me.incarnation:
             self.raise_incarnation(rumour.incarnation)
-            self._health.worse(1)  # perhaps we were too slow
+            self._health.worse(1)  # perhaps this node was too slow
         else:
-            self.renew()  # denied already, and not heard there
+            self.renew()  # denied before, but not received there
         return [Inform(by, (me.rumour(NodeLife.ALIVE),))]
 
-    # --- others -------------------------------------------------------------------------------------------
+    # --- other nodes --------------------------------------------------------------------------------------
 
     def _about(self, rumour: Rumour, by: bytes, now: float) -> Results:
         weight = weigh(rumour)
@@ -121,8 +133,8 @@ class Hearsay:
         if record is None:
             return self._about_stranger(rumour, by, now)
         if record.state is NodeLife.CONFLICT or leaps(record, rumour.node.boot):
-            return []  # of which of the two would that be? And a boot that is made up is none
-        # What made one seen, when we knew too few to believe it, makes it alive when it is said again.
+            return []  # ambiguous between two processes, or an invented boot
+        # A rumor that only made a node seen while few nodes were known makes it alive when it is repeated.
         is_enough_now = self._is_crowd and record.state is NodeLife.SEEN and weight == record.weight
         if weight > record.weight or is_enough_now:
             return self._news_of(record, rumour, now)
@@ -150,7 +162,7 @@ class Hearsay:
         is_own_word = self._by == record.uuid
         is_end = rumour.state in GONE and rumour.node.boot == record.boot
         if is_end and not is_own_word and self._spoke(record, now):
-            return [Inform(record.uuid, (rumour,))]  # so that it denies that
+            return [Inform(record.uuid, (rumour,))]  # lets the node deny it
         if rumour.state in GONE:
             return self._end(record, replace(rumour, node=node), now)
         if record.is_living:
@@ -167,7 +179,7 @@ class Hearsay:
         is_newer = describes_better(rumour, record)
         record.learn(weigh(rumour))
         if rumour.node.boot < record.boot:
-            return []  # its forerunner died
+            return []  # an earlier process of it ended
         if is_newer:
             self._table.replace(record, rumour.node)
         if rumour.state is NodeLife.DEAD:
@@ -175,19 +187,19 @@ class Hearsay:
         return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
 
     def _spoke(self, record: MemberRecord, now: float) -> bool:
-        """Just now, itself, in the life that we know?"""
+        """Return whether the node itself has sent something just now, in its known boot."""
         is_fresh = now - record.heard < self._timing.period
         return record.is_living and record.spoke == record.boot and is_fresh
 
     def _enter(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
-        """Among many, the word of others is enough."""
+        """Accept a node as alive by rumor, which is enough in a large mesh."""
         if self._table.holder(rumour.node.name, record.uuid) is not None:
-            return []  # whose name that is, it must settle with us itself
+            return []  # the name must be settled in direct contact
         record.learn(weigh(rumour))
         if record.is_living:
             results = self._fates.restart(record, rumour.node, now)
         else:
-            record.heard, record.spoke = now, -1  # since it is back it has not spoken to us itself
+            record.heard, record.spoke = now, -1  # no direct contact since its return
             results = self._fates.join(record, rumour.node, now)
         if self._is_census:
             self._news.drop(record.uuid)
@@ -197,32 +209,35 @@ class Hearsay:
 
     def _of_living(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
         if rumour.node.boot > record.boot:
-            # A boot that is made up must not shut out the true node, where it can speak for itself.
+            # An invented boot must not shut out the real node where that can introduce itself.
             return self._enter(record, rumour, now) if self._is_crowd else []
         results = self._fates.describe(record, rumour.node) if describes_better(rumour, record) else []
         record.learn(weigh(rumour))
-        if record.state is NodeLife.SUSPECT:  # it denied what we suspected it for
+        if record.state is NodeLife.SUSPECT:  # it denied the suspicion
             results += self._fates.trust(record, now)
         if rumour.state is NodeLife.ALIVE:
             self._news.add(rumour)
         elif self._spoke(record, now):
-            results.append(Inform(record.uuid, (rumour,)))  # so that it denies that
+            results.append(Inform(record.uuid, (rumour,)))  # lets the node deny it
         else:
             results += self._fates.suspect(record, rumour.by, now)
         return results
 
 
 def places(node: Node) -> tuple[str, ...]:
-    """The addresses at which it can be dialled."""
+    """Return the addresses at which the node can be dialed."""
     return tuple(filter(None, (node.address, *node.also)))
 
 
 def pinned(node: Node, known: MemberRecord) -> Node:
-    """As others describe it, but with the key it had at first sight, and one name for one process."""
+    """Return the reported node with the key pinned at first sight, and the known name of the same process."""
     name = known.node.name if node.boot == known.boot else node.name
     return replace(node, name=name, key=known.node.key or node.key)
 
 
 def describes_better(rumour: Rumour, known: MemberRecord) -> bool:
-    """Does it come from a later word of the node itself? An accuser may not know yet where it is now."""
+    """Return whether the rumor's addresses are newer than the known ones.
+
+    An accuser may have older ones.
+    """
     return (rumour.node.boot, rumour.incarnation) > (known.boot, known.incarnation)

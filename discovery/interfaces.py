@@ -1,4 +1,4 @@
-"""On which network interfaces is this node, and where can others dial it?"""
+"""Network interfaces of this node: which ones it uses, and at which addresses others can dial it."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from typing import Generic, TypeVar
 
 from discovery.adverts import MOST_HOSTS
 
-SETTLED = 3.0  # s that a change must stay to be believed
-PAUSE = 5.0  # s between two changes that are adopted
+SETTLED = 3.0  # s that a change must last before it is adopted
+PAUSE = 5.0  # s between two adopted changes
 LOOPBACK = "127.0.0.1"
 
-# Interfaces that lead to no other machine of the mesh, or to all too many: taken only when named.
+# Interfaces that lead to no other machine of the mesh, or to too many. They are used only if named.
 _KINDS = (
     ("container bridge", ("docker*", "br-*", "veth*", "virbr*", "cni*", "podman*", "lxcbr*", "lxdbr*")),
     ("tunnel", ("tun*", "tap*", "wg*", "tailscale*", "zt*", "utun*")),
@@ -21,21 +21,21 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A network interface as the system tells of it."""
+    """A network interface as the operating system reports it."""
 
     name: str
-    addresses: tuple[str, ...]  # IP addresses as text; IPv6 ones of the link end in %name
-    is_up: bool  # it is switched on, and there is a cable or a radio link
+    addresses: tuple[str, ...]  # IP address texts; link-local IPv6 ends in %name
+    is_up: bool  # enabled, with a cable or a radio link
     has_multicast: bool
 
 
 def fit(
     found: Sequence[Interface], patterns: Sequence[str] = ()
 ) -> tuple[list[Interface], list[tuple[str, str]]]:
-    """The interfaces that a node on all of them uses, and the names of the others, each with the reason.
+    """Return the interfaces to use for a wildcard address, and the names of the others with the reasons.
 
-    `patterns` are names such as "eth*", or "!wlan0" for one that is not to be used. Without a positive
-    one all are taken that seem to lead to other machines. Loopback is never among them.
+    `patterns` are names such as "eth*", or "!wlan0" for an excluded one. Without a positive pattern, all
+    interfaces are used that seem to lead to other machines. Loopback is never among them.
     """
     reasons = [(interface, _why_not(interface, patterns)) for interface in found]
     chosen = [interface for interface, why in reasons if not why]
@@ -62,11 +62,11 @@ def _why_not(interface: Interface, patterns: Sequence[str]) -> str:
 
 
 def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
-    """Hosts at which others can dial `bound` (tcp://HOST:PORT), those that go furthest first, not too many.
+    """Return the hosts at which others can dial `bound` (tcp://HOST:PORT), those with the widest reach first.
 
-    A concrete address is dialled as such. For a wildcard these are the addresses of all fit interfaces,
-    of IPv4 only if it is IPv4's. If none is fit, then those of interfaces that are down: a cable that is
-    pulled does not give a node another address. On a machine without any other, they are loopback's.
+    A concrete address is returned as it is. A wildcard stands for at most MOST_HOSTS addresses of all usable
+    interfaces, IPv4 only if it is an IPv4 wildcard. If none is usable, the interfaces that are down count:
+    unplugging a cable does not change an address. The last resort is loopback.
     """
     host = _host(bound)
     if not _is_wildcard(host):
@@ -79,9 +79,9 @@ def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] =
 
 
 def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
-    """An address of IPv4 and one of IPv6 of each interface on which `bound` can be reached.
+    """Return an IPv4 and an IPv6 address of each interface on which `bound` can be reached.
 
-    They stand for the interface. For loopback it is 127.0.0.1, whatever was bound: `::1` takes no multicast.
+    The addresses identify the interfaces. Loopback is always 127.0.0.1, because `::1` has no multicast.
     """
     host = _host(bound)
     if _is_wildcard(host):
@@ -96,8 +96,8 @@ def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[s
 
 
 def _one_of_each(interface: Interface, host: str) -> list[str]:
-    """One address of IPv4, the bound one if it is there, and one of IPv6, of the link if there is one."""
-    # A second address of one interface could not join the multicast group again.
+    """Return one IPv4 address, preferably `host`, and one IPv6 address, preferably a link-local one."""
+    # A second address of the same interface could not join the multicast group again.
     four = [address for address in interface.addresses if _ip(address).version == 4]
     six = [address for address in interface.addresses if _ip(address).version == 6]
     four.sort(key=lambda address: address != host)
@@ -126,9 +126,9 @@ T = TypeVar("T")
 
 
 class InterfaceChanges(Generic[T]):
-    """Says when something that is looked at now and then has changed and stays so.
+    """Debounces a value that is polled: reports a change that lasts.
 
-    A cable with a loose contact shall not make a node announce itself all the time.
+    A cable with a loose contact must not make a node announce itself all the time.
     """
 
     def __init__(self, adopted: T) -> None:
@@ -138,7 +138,7 @@ class InterfaceChanges(Generic[T]):
         self._pause_until = float("-inf")
 
     def see(self, value: T, now: float) -> bool:
-        """Is it time to go over to `adopted`, which was changed just now? At most once in PAUSE."""
+        """Return whether `adopted` has just changed, at most once in PAUSE."""
         if value != self._seen:
             self._seen, self._seen_since = value, now
         if value == self.adopted or now - self._seen_since < SETTLED or now < self._pause_until:

@@ -1,4 +1,4 @@
-"""What travels as gossip? States of nodes as signed lines, digests and tombstones, to bytes and back."""
+"""Wire format of gossip: states of nodes as signed lines, digests and tombstones."""
 
 from typing import Annotated
 
@@ -12,8 +12,8 @@ LONGEST = 256 * 1024  # bytes of one message
 MOST = 512  # entries of each of its lists
 
 Version = tuple[int, int]  # (boot, counter)
-DigestEntry = tuple[Uuid, Natural, Natural]  # of a digest: whose, boot, counter
-DigestEdge = Annotated[bytes, Meta(max_length=16)]  # a place in the order of uuids
+DigestEntry = tuple[Uuid, Natural, Natural]  # uuid, boot, counter
+DigestEdge = Annotated[bytes, Meta(max_length=16)]  # a bound in the order of uuids
 
 
 class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -65,12 +65,12 @@ class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def encode(message: StateMessage) -> bytes:
-    """One msgpack array."""
+    """Return the message as one msgpack array."""
     return msgspec.msgpack.encode(message)
 
 
 def line_of(said: object) -> StateLine | None:
-    """A line as somebody has put it into an answer; None if it is none."""
+    """Return the line in an answer, or None if `said` is not one."""
     try:
         return msgspec.convert(said, StateLine)
     except msgspec.ValidationError:
@@ -81,7 +81,7 @@ _decode = msgspec.msgpack.Decoder(StateMessage).decode
 
 
 def decode(data: bytes) -> StateMessage:
-    """The message that `encode` wrote; ValueError for anything else. The states inside are not read."""
+    """Return the message that `encode` wrote, without decoding the states in it. Raises: ValueError."""
     if len(data) > LONGEST:
         raise ValueError(f"gossip of {len(data)} bytes, at most {LONGEST} are allowed")
     try:

@@ -1,30 +1,31 @@
-"""Whose gossip does a node hear itself, when they are too many to hear all?"""
+"""Selection of the nodes whose gossip a node receives directly, when there are too many for all."""
 
-# Law 1: up to FULL nodes everybody hears everybody.
-# Law 2: above, nodes stand on RINGS circles, each in an order of its own that all agree upon, and hear
-#        both neighbours on each. One circle alone connects all; several make the ways short.
-# Law 3: who is heard hears back, and has as many listeners as anybody: the bytes of each node stay flat.
-# Law 4: a node that comes or goes changes only its neighbours.
+# Law 1: up to FULL nodes, each node receives the gossip of every other.
+# Law 2: above FULL, nodes stand on RINGS rings, each in an order that all nodes compute alike, and listen to
+# both neighbors on each. One ring connects all nodes; several rings shorten the routes.
+# Law 3: listening is mutual, and all nodes have the same number of listeners, so the traffic per node stays
+# constant.
+# Law 4: a node that joins or leaves changes only the lists of its neighbors.
 
 from collections.abc import Collection
 from hashlib import blake2b
 
-FULL = 32  # nodes, ourselves included
+FULL = 32  # nodes, including this one
 RINGS = 3
-FAVOURITES = 64  # those that one balances over are heard as well, this many
+FAVOURITES = 64  # balanced nodes that are also listened to
 
-CirclePlace = tuple[bytes, ...]  # on each circle
+CirclePlace = tuple[bytes, ...]  # position on each ring
 
 
 class Listening:
-    """Chooses for the node `me`."""
+    """Selects the nodes that the node `me` listens to."""
 
     def __init__(self, me: bytes) -> None:
         self._me = me
         self._places: dict[bytes, CirclePlace] = {}
 
     def choose(self, alive: Collection[bytes], favourites: Collection[bytes]) -> set[bytes]:
-        """The uuids to hear, never our own; those of `alive` that matter, and nobody else."""
+        """Return the uuids to listen to: a subset of `alive`, never this node."""
         others = set(alive) - {self._me}
         if len(others) < FULL:
             return others
@@ -42,7 +43,10 @@ class Listening:
         return chosen
 
     def _dearest(self, favourites: set[bytes]) -> set[bytes]:
-        """Of too many always the same ones, and other ones at each node: the order differs by our uuid."""
+        """Return a stable choice of too many favorites.
+
+        The order depends on this node's uuid, so nodes differ.
+        """
         ordered = sorted(favourites, key=lambda uuid: blake2b(uuid, key=self._me, digest_size=8).digest())
         return set(ordered[:FAVOURITES])
 

@@ -1,8 +1,8 @@
-"""Who calls on this network? Multicast DNS, in a thread of its own that may die and come back."""
+"""Multicast DNS in a thread of its own, which restarts after failures."""
 
-# Rule 1: nothing here can hold up or break the node: it takes from a bounded queue when it likes.
-# Rule 2: only the interfaces that were given are spoken on.
-# Rule 3: a node that is no longer heard is not therefore gone. Others decide that.
+# Rule 1: mDNS can neither block nor break the node, which reads a bounded queue when it has time.
+# Rule 2: mDNS uses only the given interfaces.
+# Rule 3: a node that is not announced any longer has not therefore ended. Other components decide that.
 
 import asyncio
 import contextlib
@@ -17,15 +17,16 @@ from discovery.adverts import Advert, Adverts, Near, Rejected
 from discovery.multicast import Announcement, CannotSpeak, Ear, Speaker
 from discovery.sights import Discovered, Down, Sight, Up
 
-WAITING = 1024  # sights that wait to be taken; more are dropped
-PAUSE = 5.0  # s between two announcements of changes
-BACKOFF_MIN, BACKOFF_MAX = 1.0, 30.0  # s until it starts over
-GOODBYE = 1.0  # s that stopping may take
-BUSY, BUSY_FOR = 0.5, 3  # so much of a core, in so many seconds after each other, is a flood
+WAITING = 1024  # queued sights; further ones are dropped
+PAUSE = 5.0  # s between two announcements
+BACKOFF_MIN, BACKOFF_MAX = 1.0, 30.0  # s before a restart
+GOODBYE = 1.0  # s that `stop` waits
+# Share of a core, and seconds in a row, above which the traffic counts as a flood.
+BUSY, BUSY_FOR = 0.5, 3
 
-# RFC 6762 lets the time between two questions grow to an hour. Nodes that started on two sides of a broken
-# network would not find each other for that long after it is mended. So it is asked this often, in seconds,
-# and less often where there are many, so that all together ask about once a second.
+# RFC 6762 lets the interval between two queries grow to an hour. Nodes that started on two sides of a broken
+# network would not find each other for that long after its repair. The query is therefore repeated at this
+# interval in seconds, longer with many services, so that all nodes together send about one a second.
 LOOK_AGAIN, LOOK_AGAIN_EACH = 30.0, 4.0
 
 log = logging.getLogger("discovery.mdns")
@@ -34,8 +35,8 @@ log = logging.getLogger("discovery.mdns")
 class Mdns:
     """Announces this node and listens for others.
 
-    `interfaces` are those of `discovery.interfaces.mdns_interfaces`. `tell` is called in the thread of
-    mDNS whenever there is something to `take`: it shall only wake up the taker.
+    `interfaces` are those of `discovery.interfaces.mdns_interfaces`. `tell` is called in the mDNS thread
+    whenever there is something to `take`. It must only wake up the reader.
     """
 
     def __init__(
@@ -50,34 +51,40 @@ class Mdns:
         self._stopping = False
         self._roused = threading.Event()
         self._rouse_life: Callable[[], object] | None = None
-        self._lock = threading.Lock()  # guards _rouse_life: its loop must not close while it is called
+        self._lock = threading.Lock()  # its loop must not close while `_rouse_life` is called
         self._was_up: bool | None = None
         self._pause_until = 0.0
         self._thread = threading.Thread(target=self._run, name="mdns", daemon=True)
 
     @property
     def ignored(self) -> int:
-        """The count of what was heard and thrown away unread, since more came than is listened to."""
+        """The number of adverts that were discarded unread because too many arrived."""
         return self._ear.sieve.ignored + self._dropped
 
     def start(self) -> None:
-        """Once."""
+        """Start the thread.
+
+        Call once.
+        """
         self._thread.start()
 
     def stop(self) -> None:
-        """Say goodbye, within a second."""
+        """Announce the node's end and stop, within GOODBYE seconds."""
         self._stopping = True
         self._rouse()
         if self._thread.is_alive():
             self._thread.join(GOODBYE)
 
     def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
-        """Say this from now on. It is announced at once, but no two changes within five seconds."""
+        """Change the announcement.
+
+        It is sent at once, but at most once in PAUSE seconds.
+        """
         self._wanted = Announcement(advert, tuple(interfaces))
         self._rouse()
 
     def take(self) -> list[Sight]:
-        """Sights since the last time."""
+        """Return the sights since the last call."""
         taken: list[Sight] = []
         with contextlib.suppress(queue.Empty):
             while len(taken) < WAITING:
@@ -93,14 +100,14 @@ class Mdns:
     # --- in the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        logging.getLogger("zeroconf").setLevel(logging.ERROR)  # or strangers could fill our log
+        logging.getLogger("zeroconf").setLevel(logging.ERROR)  # otherwise foreign packets could flood the log
         backoff = BACKOFF_MIN
         while not self._stopping:
             born = time.monotonic()
             try:
-                # A loop for each life: nothing of a broken one goes on in the next.
+                # Each attempt has a loop of its own, so nothing of a broken one survives.
                 asyncio.run(self._life())
-            except Exception as error:  # zeroconf, and the system below it, raise what they like
+            except Exception as error:  # zeroconf and the system raise anything
                 self._down(error)
             self._ear.reset()
             if time.monotonic() - born > 2 * BACKOFF_MAX:
@@ -109,9 +116,9 @@ class Mdns:
             backoff = min(2 * backoff, BACKOFF_MAX)
 
     def _rest(self, until: float) -> None:
-        """Until it is time to start over: at once when something has changed, but not within PAUSE."""
+        """Wait until `until`, or shorter if the announcement changes, but at least until the pause ends."""
         while True:
-            self._roused.clear()  # before looking, or a call in between would be missed
+            self._roused.clear()  # before reading, so that no call is missed
             due = self._pause_until if self._wanted != self._tried else max(until, self._pause_until)
             left = due - time.monotonic()
             if self._stopping or left <= 0:
@@ -119,7 +126,10 @@ class Mdns:
             self._roused.wait(left)
 
     async def _life(self) -> None:
-        """From opening the sockets until it is stopped; raises when it cannot go on."""
+        """Run mDNS from opening the sockets until stopped.
+
+        Errors end it.
+        """
         loop, roused = asyncio.get_running_loop(), asyncio.Event()
         loop.set_exception_handler(lambda _, context: self._ear.upset(context))
         with self._lock:
@@ -149,7 +159,7 @@ class Mdns:
             if now >= look_at:
                 await speaker.look(self._ear.heard)
                 often = max(LOOK_AGAIN, LOOK_AGAIN_EACH * len(self._ear.sieve))
-                look_at = now + often * random.uniform(0.8, 1.2)  # not all nodes at the same moment
+                look_at = now + often * random.uniform(0.8, 1.2)  # desynchronizes the nodes
             wait = min(1.0, self._pause_until - now) if self._wanted != self._tried else 1.0
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(roused.wait(), wait)
@@ -163,7 +173,7 @@ class Mdns:
     def _down(self, error: Exception) -> None:
         reason = str(error) if isinstance(error, CannotSpeak | _Flood) else f"{type(error).__name__}: {error}"
         log.debug("mDNS is down: %s", reason)
-        if self._was_up is not False:  # that it still does not come up is no news
+        if self._was_up is not False:  # a repeated failure is no news
             self._was_up = False
             self._put(Down(reason))
 
@@ -179,18 +189,21 @@ class Mdns:
 
 
 class _Flood(Exception):
-    """So much is called out that reading it would slow the node."""
+    """More mDNS packets arrive than can be read without slowing the node."""
 
 
 class _Load:
-    """The share of the processor that this thread takes from the others. Both clocks in seconds."""
+    """Measures the share of processor time that this thread uses.
+
+    Both clocks are in seconds.
+    """
 
     def __init__(self, now: float, spent: float) -> None:
         self._since, self._spent = now, spent
         self._busy = 0
 
     def check(self, now: float, spent: float) -> None:
-        """Once a second or more often. Raises _Flood when it was too much for a while."""
+        """Check the load at least once a second. Raises: _Flood."""
         if now - self._since < 1.0:
             return
         is_busy = spent - self._spent > BUSY * (now - self._since)

@@ -1,45 +1,50 @@
-"""What is a node to those who know it, and what can happen to it?"""
+"""Nodes as their peers know them, and the events that can happen to them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-BOOTS = 2**22  # more often no node can start: each boot has 2**40 positions of its log
-LEAP = 2**20  # boots at once, of which nobody tells the truth who tells them of another
+# Highest boot of a node: each boot has 2**40 positions of its log.
+BOOTS = 2**22
+# A boot that is reported by another node is believed up to this distance from the known one.
+LEAP = 2**20
 
 
 class NodeLife(StrEnum):
-    """A node's life, as far as we know of it."""
+    """The state of a node, as far as this node knows."""
 
-    SEEN = "seen"  # somebody told us of it
-    ALIVE = "alive"  # it speaks
-    SUSPECT = "suspect"  # it did not answer; it may still say that it lives
-    DEAD = "dead"  # it did not answer, nor deny
+    SEEN = "seen"  # reported by others, no contact yet
+    ALIVE = "alive"  # in contact
+    SUSPECT = "suspect"  # did not answer, but may still deny
+    DEAD = "dead"  # neither answered nor denied
     LEFT = "left"  # it said goodbye
     CONFLICT = "conflict"  # two processes answer for it
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node, as it says itself. Fields in the order of `mesh.wire.commands.Introduction`."""
+    """A node as it describes itself.
+
+    The fields have the order of `mesh.wire.commands.Introduction`.
+    """
 
     uuid: bytes
     name: str
-    boot: int  # grows at each start of the node
-    address: str  # where to dial it; "" = it only dials out
-    also: tuple[str, ...] = ()  # the same on its other interfaces
-    gossip: str = ""  # where its PUB is
-    key: bytes = b""  # its Ed25519 public key, in a mesh with keys
+    boot: int  # grows with each start of the node
+    address: str  # where to dial it; "": it only dials out
+    also: tuple[str, ...] = ()  # addresses on its other interfaces
+    gossip: str = ""  # address of its PUB socket
+    key: bytes = b""  # Ed25519 public key, in a mesh with keys
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node as we know it."""
+    """A node as this node knows it."""
 
     node: Node
-    via: str  # the best of the ways in which we learned of it: see VIA
+    via: str  # best source of its discovery, see VIA
     state: NodeLife
-    heard: float  # s, when it last spoke; for a seen one, when we were told of it
-    incarnation: int = 0  # grows when it denies a rumour of its death
+    heard: float  # s of its last message; if seen, of its report
+    incarnation: int = 0  # grows when the node denies a rumor
     since: float = 0.0  # s, when `state` began
 
     @property
@@ -59,13 +64,16 @@ class Member:
         return self.node.address
 
 
-# How a node was found, the best first: what people read in the column VIA of `mesh ls`.
+# Sources of discovery, best first: the column VIA of `mesh ls`.
 VIA = ("self", "mdns", "seed", "remembered", "gossip", "hello")
 
 
 @dataclass(frozen=True, slots=True)
 class Rumour:
-    """A word about a node: alive, suspect, dead or left; `by` is the uuid of its accuser."""
+    """A claim about a node: alive, suspect, dead or left.
+
+    `by` is the uuid of its accuser.
+    """
 
     node: Node
     incarnation: int
@@ -75,21 +83,21 @@ class Rumour:
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """Told of a node that is not alive for us, with something new about it: worth dialling."""
+    """A report with something new about a node that is not alive here: worth dialing."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A node is alive that was not."""
+    """A node now counts as alive."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """An alive node is another process now: the one with `old_boot` is gone."""
+    """A living node has restarted: the process with `old_boot` is gone."""
 
     member: Member
     old_boot: int
@@ -97,7 +105,7 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An alive node, the same process, is to be found elsewhere: itself, or its gossip."""
+    """A living node, the same process, has changed its address or that of its gossip."""
 
     member: Member
     old_address: str
@@ -105,35 +113,41 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Suspected:
-    """An alive node did not answer somebody. It still counts as alive."""
+    """A living node did not answer.
+
+    It still counts as alive.
+    """
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A suspect is alive after all."""
+    """The suspicion of a node was denied."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """A node that was alive is not."""
+    """A living node was declared dead."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """An alive node said goodbye."""
+    """A living node said goodbye."""
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """A newcomer asks for a name whose holder is alive: it is not admitted, and nothing changes."""
+    """A newcomer claims the name of a living node.
+
+    It is not admitted, and nothing changes.
+    """
 
     holder: Member
     newcomer: Member
@@ -141,14 +155,17 @@ class NameClash:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A node that was alive speaks with two boots in turn: none of them counts as alive for now."""
+    """Two processes with different boots speak for one living node.
+
+    Neither counts as alive for now.
+    """
 
     member: Member
 
 
 @dataclass(frozen=True, slots=True)
 class Doubled:
-    """An answer for ourselves from somebody else, in this very boot, at a place where we have never been."""
+    """A rumor of this node and boot at an address that it never had: another process has its identity."""
 
     member: Member
 

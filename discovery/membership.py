@@ -1,9 +1,8 @@
-"""Who is there? All nodes that we know, with no socket and no clock."""
+"""Membership of all known nodes, without sockets and clocks."""
 
-# SWIM with suspicion, incarnations and Lifeguard's doubts about oneself. The rules stand where they act:
-# what a node says itself in firsthand, what others say of it in hearsay, who is asked in detector, and what
-# becomes of it in fates. For each node Joined comes first, then Restarted, Moved, Suspected and Trusted, then
-# Dead, Left or Conflict, then Joined again.
+# The protocol is SWIM with suspicion, incarnations and Lifeguard's local health. The rules stand in the
+# modules that enforce them: firsthand, hearsay, detector and fates. For each node the order of events is
+# Joined, then Restarted, Moved, Suspected and Trusted, then Dead, Left or Conflict, then Joined again.
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
 from discovery.timers import Timers
 from discovery.timing import SwimTiming
 
-# What whoever holds a Membership needs to know comes from here.
+# Users of Membership import everything from this module.
 __all__ = [
     "CAPACITY",
     "HEARSAY",
@@ -67,10 +66,10 @@ __all__ = [
 
 
 class Membership:
-    """All nodes that we know, ourselves included. Times are monotonic seconds, and never go back.
+    """Membership of all known nodes, including this one. Times are monotonic seconds.
 
-    Every method that is told something returns what happened and what is to be sent. `jitter` gives chance,
-    in [0, 1).
+    Each method that processes input returns the events and the requests to send. `jitter` returns random
+    numbers in [0, 1).
     """
 
     def __init__(self, me: Node, jitter: Callable[[], float], timing: SwimTiming | None = None) -> None:
@@ -84,10 +83,13 @@ class Membership:
         self._detector = Detector(table, fates, news, health, timers, timing, jitter)
         self._firsthand = Firsthand(table, fates, self._detector)
 
-    # --- what a node says itself --------------------------------------------------------------------------
+    # --- what a node sends about itself -------------------------------------------------------------------
 
     def hear(self, node: Node, now: float) -> Results:
-        """A node introduces itself: it is alive, unless this is old news, its name taken or no room."""
+        """Process a node's introduction.
+
+        It is alive unless the boot is old, the name taken or the table full.
+        """
         if node.uuid == self._me.uuid:
             return []
         results = self._firsthand.hear(node, now)
@@ -95,18 +97,26 @@ class Membership:
         return results
 
     def heard(self, uuid: bytes, now: float) -> Results:
-        """Any message came from it. Cheap: to be called for each."""
+        """Note that a message of this node arrived.
+
+        Cheap enough to call for each message.
+        """
         return self._firsthand.heard(uuid, now)
 
     def leave(self, uuid: bytes, boot: int, now: float) -> Results:
-        """A node says goodbye; it comes back only with a higher boot."""
+        """Process a node's goodbye.
+
+        The node can return only with a higher boot.
+        """
         return [] if uuid == self._me.uuid else self._firsthand.leave(uuid, boot, now)
 
-    # --- what others say ----------------------------------------------------------------------------------
+    # --- what others report -------------------------------------------------------------------------------
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Hear of a node, and not whether it lives; `via` is one of VIA, and `teller` the uuid of the node
-        that tells us, if one does."""
+        """Note a node that is known to exist, but not to be alive.
+
+        `via` is one of VIA. `teller` is the uuid of the node that reported it, if there is one.
+        """
         if node.uuid == self._me.uuid:
             return []
         return self._hearsay.sight(node, via, now, teller)
@@ -114,13 +124,16 @@ class Membership:
     def rumoured(
         self, by: bytes, rumours: tuple[Rumour, ...], now: float, is_answer: bool = False
     ) -> Results:
-        """News of `by` that did not wait for a probe; or `is_answer`, for we asked whom it knows."""
+        """Process rumors of `by` that came without a probe.
+
+        `is_answer`: they answer a request for all members.
+        """
         return self._said(by, rumours, now, is_answer)
 
     def probe(
         self, by: bytes, number: int, uuid: bytes, boot: int, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """A probe by `by`: do we live, if that is us?"""
+        """Answer a probe of `by`, which asks whether this node is the given process."""
         results = self._said(by, rumours, now)
         lives = uuid == self._me.uuid and boot == self._me.boot
         return [*results, Lives(by, number, lives, self._detector.packet(by))]
@@ -128,15 +141,15 @@ class Membership:
     def probe_for(
         self, by: bytes, number: int, node: Node, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """A question of `by`: can we reach that node?"""
+        """Probe `node` on behalf of `by`."""
         results = self._said(by, rumours, now)
-        results += self.sight(node, "gossip", now, by)  # to be dialled, it must be known
+        results += self.sight(node, "gossip", now, by)  # a node must be known to be dialed
         return results + self._detector.probe_for(by, number, node, now)
 
     def answered(
         self, by: bytes, number: int, lives: bool, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """The answer of `by` to what we asked with that number."""
+        """Process the answer of `by` to the probe with this number."""
         results = self._detector.answered(by, number, lives)
         return self._said(by, rumours, now) + results
 
@@ -148,15 +161,18 @@ class Membership:
             self._detector.wake(now)
         return results
 
-    # --- what the transport says --------------------------------------------------------------------------
+    # --- events of the transport ---------------------------------------------------------------------------
 
     def disconnected(self, uuid: bytes, now: float) -> Results:
-        """Its control connection is gone, and nobody closed it on purpose."""
+        """Probe a node whose control connection broke without being closed on purpose."""
         record = self._living(uuid)
         return [] if record is None else self._detector.disconnected(record, now)
 
     def knocked(self, uuid: bytes, refused: bool, now: float) -> Results:
-        """The outcome of a DialProbe. Only a refusal says something: silence may be any machine's fault."""
+        """Process the outcome of a DialProbe.
+
+        Only a refusal counts: silence can have many causes.
+        """
         record = self._living(uuid)
         return self._detector.refused(record, now) if refused and record is not None else []
 
@@ -167,36 +183,42 @@ class Membership:
     # --- time ---------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> Results:
-        """Time has passed."""
+        """Run the timers that are due."""
         results = self._timers.tick(now)
         for result in list(results):
-            if isinstance(result, Suspected | Dead):  # we are the first to say so: that shall not wait
+            if isinstance(result, Suspected | Dead):  # sent to others at once
                 results += self._detector.tell_some(result.member.uuid)
         if results:
             self._detector.wake(now)
         return results
 
     def deadline(self) -> float:
-        """When tick() is next worth calling; inf = time alone changes nothing."""
+        """Return when `tick` is next needed.
+
+        Infinity: time alone changes nothing.
+        """
         return self._timers.deadline()
 
     def lagged(self, seconds: float) -> None:
-        """Our own loop was late by so much: nobody else is to blame. To be called before reading on."""
+        """Move all timers by the delay of this node's own loop.
+
+        Call before processing further input.
+        """
         self._timers.lagged(seconds)
 
-    # --- ourselves ----------------------------------------------------------------------------------------
+    # --- this node -----------------------------------------------------------------------------------------
 
     def readdressed(self, node: Node, now: float) -> Results:
-        """We are the same process, to be found elsewhere: everybody shall know."""
+        """Change the addresses of this node, and announce them."""
         self._table.replace(self._me, node)
         self._hearsay.moved(node)
         return self._detector.tell_some(self._me.uuid)
 
     def goodbye(self) -> tuple[Rumour, ...]:
-        """Our own end, to be sent to everybody."""
+        """Return the rumor of this node's own end, to be sent to all."""
         return (self._me.rumour(NodeLife.LEFT, self._me.uuid),)
 
-    # --- what is known ------------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------------------
 
     @property
     def me(self) -> Member:
@@ -204,25 +226,25 @@ class Membership:
 
     @property
     def count(self) -> int:
-        """Nodes that count as alive, ourselves included."""
+        """The number of nodes that count as alive, including this one."""
         return self._table.alive
 
     @property
     def old_news(self) -> int:
-        """Words from an earlier boot than the last."""
+        """The number of messages from earlier boots."""
         return self._firsthand.old_news
 
     @property
     def no_room(self) -> int:
-        """Nodes for which the table was too full."""
+        """The number of nodes for which the table was full."""
         return self._firsthand.no_room + self._hearsay.no_room
 
     def alive(self) -> list[Member]:
-        """Members that count as alive: ourselves, and suspects, too."""
+        """Return the members that count as alive, including this node and suspects."""
         return [record.member for record in self._table.records.values() if record.is_living]
 
     def all(self) -> list[Member]:
-        """All nodes of whatever state, ourselves included."""
+        """Return all nodes in any state, including this one."""
         return [record.member for record in self._table.records.values()]
 
     def of(self, uuid: bytes) -> Member | None:
@@ -230,12 +252,12 @@ class Membership:
         return None if record is None else record.member
 
     def by_name(self, name: str) -> Member | None:
-        """The one that counts as alive, else the one that was last heard, else one that was only seen."""
+        """Return the node with this name: the living one, else the latest contact, else one only seen."""
         named = self._table.named(name)
         best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)
         return None if best is None else best.member
 
     def known(self) -> tuple[Rumour, ...]:
-        """All that count as alive, as rumours: what a newcomer among many should be told at once."""
+        """Return all living nodes as rumors, which a newcomer in a large mesh receives at once."""
         records = self._table.records.values()
         return tuple(record.rumour(record.state, record.accuser) for record in records if record.is_living)

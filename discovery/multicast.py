@@ -1,4 +1,4 @@
-"""How is multicast DNS spoken? The one door to zeroconf."""
+"""Adapter to zeroconf: speaks multicast DNS."""
 
 import asyncio
 import socket
@@ -13,38 +13,42 @@ from discovery.adverts import MOST_HOSTS, Advert, Adverts, Near, Rejected
 from discovery.sieve import Boots, Sieve
 
 TYPE = "_heronry._tcp.local."
-ASKED = 16  # services that are asked at a time for what their advert left out
-ANSWER = 3000  # ms for them to answer
-TAKE_AGAIN = 0.1  # s until more of those that wait are looked at
+# Services with incomplete adverts that are queried at the same time.
+ASKED = 16
+ANSWER = 3000  # ms of timeout of such a query
+TAKE_AGAIN = 0.1  # s before more waiting adverts are read
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A service that is to be announced, and where."""
+    """A service to announce, and on which interfaces."""
 
     advert: Advert
     interfaces: tuple[str, ...]  # those of discovery.interfaces.mdns_interfaces
 
 
 class CannotSpeak(Exception):
-    """Why nobody would hear us."""
+    """No interface can be used for mDNS."""
 
 
 class Speaker:
-    """One zeroconf with its sockets, our service in it, and a look-out for others'."""
+    """A zeroconf instance with its sockets, this node's service, and a browser for others."""
 
     def __init__(self, adverts: Adverts, wanted: Announcement) -> None:
-        """Opens the sockets. To be made in a running loop; OSError and more when that fails."""
+        """Open the sockets, in a running loop.
+
+        OSError and other errors report failure.
+        """
         self._adverts = adverts
         self._spoken = wanted
         self._zeroconf = AsyncZeroconf(interfaces=_for_zeroconf(wanted.interfaces))
         self._browser: AsyncServiceBrowser | None = None
 
     async def start(self) -> None:
-        """Announce us."""
+        """Announce this node's service."""
         await self._zeroconf.zeroconf.async_wait_for_start()
         self._check()
-        # The name is a uuid: it need not be asked whether it is free, which takes half a second.
+        # The name is a uuid, so zeroconf need not check for half a second that it is unique.
         await self._zeroconf.async_register_service(
             self._service(self._spoken.advert), cooperating_responders=True
         )
@@ -54,14 +58,20 @@ class Speaker:
         await self._zeroconf.async_close()
 
     async def go_over(self, wanted: Announcement) -> None:
-        """Announce what is new of us. The next look goes over to new interfaces."""
+        """Update the announcement.
+
+        The next `look` changes the interfaces.
+        """
         if wanted.advert != self._spoken.advert:
             await (await self._zeroconf.async_update_service(self._service(wanted.advert)))
         self._spoken = wanted
 
     async def look(self, heard: Callable[..., None]) -> None:
-        """Ask who is there: whoever is known already is told again, and the others answer."""
-        # Also for interfaces that could not be spoken on the last time, such as one still without address.
+        """Query for services again.
+
+        Known services are reported again, and the others answer.
+        """
+        # This includes interfaces that failed before, such as one without an address yet.
         await self._zeroconf.async_update_interfaces(_for_zeroconf(self._spoken.interfaces))
         self._check()
         if self._browser is not None:
@@ -84,14 +94,14 @@ class Speaker:
 
 
 def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:
-    """IPv4 addresses as they are; for IPv6 the interface's index, since two may have the same address."""
+    """Return IPv4 addresses as they are, and interface indexes for IPv6, whose addresses may be ambiguous."""
     here: list[str | int] = []
     for address in interfaces:
         _, is_scoped, name = address.partition("%")
         try:
             here.append(socket.if_nametoindex(name) if is_scoped else _bindable(address))
         except OSError:
-            continue  # it went away just now
+            continue  # the interface has just disappeared
     if not here:
         raise CannotSpeak(f"no network interface to speak on (wanted: {', '.join(interfaces) or 'none'})")
     return here
@@ -104,7 +114,7 @@ def _bindable(address: str) -> str:
 
 
 class Ear:
-    """Looks at what is heard, as much of it as the sieve lets through, and passes on what is news."""
+    """Reads announcements as far as the sieve admits them, and passes on news."""
 
     def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected | Near], None]) -> None:
         self.sieve = Sieve()
@@ -116,14 +126,17 @@ class Ear:
         self._is_coming_back = False
 
     def reset(self) -> None:
-        """The loop it heard in is gone, and all that was under way there."""
+        """Forget pending queries after the loop ended."""
         self._asking.clear()
         self._is_coming_back = False
 
     def heard(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
     ) -> None:
-        """A service called, said something new, or goodbye. (zeroconf chose the names of the arguments.)"""
+        """Note that a service was added, updated or removed.
+
+        The argument names are those of zeroconf.
+        """
         instance = name.removesuffix("." + service_type)
         if state_change is ServiceStateChange.Removed:
             self.sieve.forget(instance)
@@ -132,7 +145,7 @@ class Ear:
             self._look_at_some(zeroconf)
 
     def upset(self, context: Mapping[str, object]) -> None:
-        """Something in the loop went wrong: most likely a packet that zeroconf did not expect."""
+        """Report an error in the loop: most likely an unexpected packet."""
         error = context.get("exception")
         text = f"mDNS stumbled: {context.get('message')}: {error!r}"
         self._complain(Rejected("", text, f"MDNS_{type(error).__name__.upper()}"))
@@ -153,7 +166,7 @@ class Ear:
     def _look_at(self, zeroconf: Zeroconf, instance: str) -> None:
         try:
             info = AsyncServiceInfo(TYPE, f"{instance}.{TYPE}")
-        except Error:  # a name that breaks the rules of DNS
+        except Error:  # the name violates the rules of DNS
             self.sieve.ignored += 1
             return
         if info.load_from_cache(zeroconf):

@@ -1,4 +1,7 @@
-"""Which rumours go with the next packet? Each goes out often enough to reach everybody, and no more."""
+"""Queue of rumors for outgoing packets.
+
+Each is sent often enough to reach all nodes, and then dropped.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +10,30 @@ from math import ceil, log10
 from discovery.member import NodeLife, Rumour
 
 PACKET = 32  # rumours in one packet
-FRESH = 3  # times that we sent it, up to which a rumour is fresh
-REPEATS = 4  # times the decimal digits of the number of nodes, how often we send each
+FRESH = 3  # times sent, below which a rumor is fresh
+# Each rumor is sent this often, times the decimal digits of the number of nodes.
+REPEATS = 4
 URGENT, PLAIN = 0, 1
 
 
 def urgency(rumour: Rumour) -> int:
-    """The order of news: whom we lose, and who denies it, comes before who is new, as these may be many."""
+    """Return the priority of a rumor: losses and denials come before new nodes, which may be many."""
     is_new = rumour.state is NodeLife.ALIVE and rumour.incarnation == 0
     return PLAIN if is_new else URGENT
 
 
 class News:
-    """The latest rumour about each node."""
+    """The latest rumor about each node, by priority and by how often it was sent."""
 
     def __init__(self) -> None:
-        self._place: dict[bytes, tuple[int, int]] = {}  # uuid: urgency, and how often it went out
-        self._queues: tuple[list[dict[bytes, Rumour]], ...] = ([{}], [{}])  # [urgency][sent], the newest last
+        self._place: dict[bytes, tuple[int, int]] = {}  # uuid: priority, times sent
+        self._queues: tuple[list[dict[bytes, Rumour]], ...] = ([{}], [{}])  # [priority][times sent]
 
     def __len__(self) -> int:
         return len(self._place)
 
     def add(self, rumour: Rumour) -> None:
-        """Spread it, in place of what we last said of that node."""
+        """Queue a rumor in place of the previous one about the same node."""
         self.drop(rumour.node.uuid)
         self._put(rumour, urgency(rumour), 0)
 
@@ -40,9 +44,9 @@ class News:
             del self._queues[place[0]][place[1]][uuid]
 
     def take(self, alive: int, most: int = PACKET, sent: int | None = None) -> tuple[Rumour, ...]:
-        """For one packet: of the urgent first what was sent least often, of these the newest first.
+        """Return the rumors for one packet: urgent ones first, then the least sent, then the newest.
 
-        `sent`: only what went out less often than that.
+        With `sent`, only rumors that were sent less often are returned.
         """
         if not self._place:
             return ()
@@ -53,7 +57,7 @@ class News:
                     break
                 picked.append(queue[uuid])
         limit = REPEATS * ceil(log10(alive + 1))
-        for rumour in reversed(picked):  # so that among equals the newest stays the newest
+        for rumour in reversed(picked):  # keeps the newest first among equals
             self._sent(rumour, limit)
         return tuple(picked)
 

@@ -1,4 +1,4 @@
-"""What does membership want said, and to whom?"""
+"""Messages that membership wants to be sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from discovery.member import Node, Rumour
 
 @dataclass(frozen=True, slots=True)
 class DirectProbe:
-    """Ask `to` whether it is that node, in that boot, and lives. Needs a connection, if there is none."""
+    """Ask `to` whether it is that node in that boot.
+
+    Opens a connection if there is none.
+    """
 
     to: bytes
     number: int
@@ -30,7 +33,10 @@ class IndirectProbe:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Answer what `to` asked with this number. Not `lives` from a helper: I asked, and heard nothing."""
+    """Answer to the probe `number` of `to`.
+
+    A helper that sends `lives=False` asked, but got no answer.
+    """
 
     to: bytes
     number: int
@@ -40,7 +46,10 @@ class Lives:
 
 @dataclass(frozen=True, slots=True)
 class Inform:
-    """News for `to` that should not wait; where no connection is, they are not worth one."""
+    """Urgent rumors for `to`.
+
+    They do not justify a new connection.
+    """
 
     to: bytes
     rumours: tuple[Rumour, ...]
@@ -48,14 +57,14 @@ class Inform:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The same for a few of those to whom there is a connection, whoever they are."""
+    """Urgent rumors for a few connected nodes, chosen by the sender."""
 
     rumours: tuple[Rumour, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DialProbe:
-    """Try to open a connection to that node's address, and say whether the machine there refused it."""
+    """Try to connect to the node's address, and report whether its machine refused."""
 
     node: Node
 

@@ -1,4 +1,4 @@
-"""Do two processes answer for one node?"""
+"""Conflict of two processes that both claim to be the same node."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from math import inf
 
 from discovery.member import Node
 
-WATCHED = 30.0  # s after a restart in which the older process must not speak again
-SILENCE = 10  # periods after which one of the two is given up
+# Seconds after a restart in which a message of the older process is a conflict.
+WATCHED = 30.0
+SILENCE = 10  # probe periods after which a silent process loses
 
 
 @dataclass(slots=True, eq=False)
 class Rivalry:
-    """After a restart: the process of the lower boot, which should be gone, and when both spoke.
+    """The older process of a restarted node, and when each of the two was last in contact.
 
-    `began` is when the newer one came, or a conflict of the two ended.
+    `began` is the time of the restart, or of the end of a conflict between the two.
     """
 
     older: Node
@@ -24,16 +25,16 @@ class Rivalry:
     heard_newer: float
 
     def is_watched(self, now: float) -> bool:
-        """Is it early enough to call it a conflict when the older one speaks?"""
+        """Return whether a message of the older process still counts as a conflict."""
         return now <= self.began + WATCHED
 
     def note(self, boot: int, now: float) -> None:
-        """One of them spoke."""
+        """Note a message of one of the two processes."""
         if boot == self.older.boot:
             self.heard_older = now
         else:
             self.heard_newer = now
 
     def left(self, boot: int) -> None:
-        """One of them said goodbye."""
+        """Note a goodbye of one of the two processes."""
         self.note(boot, -inf)

@@ -1,26 +1,26 @@
-"""Whose turn is it to be probed, and whom could we ask to help?"""
+"""Probing order of nodes, and selection of helpers."""
 
 from collections.abc import Callable
 
 
 class Roster:
-    """The other alive nodes, in an order that is shuffled when everybody has had a turn.
+    """The other living nodes in random order, reshuffled after each round.
 
-    Round after round, instead of a pick at random each time, bounds how long a death goes unseen: two
-    rounds. `jitter` gives chance, in [0, 1).
+    Rounds bound the time until a death is noticed to two rounds, unlike random picks. `jitter` returns random
+    numbers in [0, 1).
     """
 
     def __init__(self, jitter: Callable[[], float]) -> None:
         self._jitter = jitter
         self._order: list[bytes] = []
         self._place: dict[bytes, int] = {}
-        self._turn = 0  # place of the next; those before it have had theirs
+        self._turn = 0  # place of the next node; those before are done
 
     def __len__(self) -> int:
         return len(self._order)
 
     def add(self, uuid: bytes) -> None:
-        """A new one has its turn still in this round, at a random place in it."""
+        """Insert a node at a random place in the rest of this round."""
         self._place[uuid] = len(self._order)
         self._order.append(uuid)
         self._swap(len(self._order) - 1, self._turn + self._below(len(self._order) - self._turn))
@@ -36,7 +36,7 @@ class Roster:
         del self._place[uuid]
 
     def next(self) -> bytes | None:
-        """The member whose turn it is; None if nobody else is there."""
+        """Return the next node to probe, or None if there are no others."""
         if not self._order:
             return None
         if self._turn == len(self._order):
@@ -45,11 +45,11 @@ class Roster:
         return self._order[self._turn - 1]
 
     def some(self, most: int, without: bytes) -> list[bytes]:
-        """So many others, if there are."""
+        """Return up to `most` nodes other than `without`."""
         size = len(self._order)
         if not size:
             return []
-        # The order is random already, so neighbours in it are as good as picks one by one.
+        # The order is random already, so adjacent nodes are as good as independent picks.
         start = self._below(size)
         picked = (self._order[(start + i) % size] for i in range(min(size, most + 1)))
         return [uuid for uuid in picked if uuid != without][:most]

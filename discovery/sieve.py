@@ -1,24 +1,25 @@
-"""How much of what is called out on the network do we listen to?"""
+"""Limits on the adverts that a node processes."""
 
-# Anybody on the link can send adverts: all that is kept of them is bounded here, whatever comes.
+# Any host on the link can send adverts, so everything that is kept of them is bounded here.
 
 from collections import OrderedDict
 
 from discovery.adverts import Advert, Rejected
 
 MOST_SERVICES = 1024
-LONGEST_LINE = 10_000  # as many as zeroconf itself remembers: who is not in line was not heard
+# As many as zeroconf itself caches; further ones are ignored.
+LONGEST_LINE = 10_000
 MOST_A_SECOND = 100.0
 MOST_BOOTS = 1024
 MOST_COMPLAINTS = 256
 MOST_MESHES = 8
-SAY_AGAIN = 60.0  # s until the same complaint about the same advert is news again
+SAY_AGAIN = 60.0  # s before an identical complaint is repeated
 
 
 class Sieve:
-    """Lets through so many adverts a second, and keeps so many services. The others wait, in a line.
+    """Limits the rate of processed adverts and the number of kept services.
 
-    What finds the line full is only counted. A name stands there once, however often it is heard.
+    Excess adverts wait in a queue, once per name. Those that find the queue full are only counted.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class Sieve:
         self._complaints: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def __len__(self) -> int:
-        """Services that are kept."""
+        """Return the number of services that are kept."""
         return len(self._services)
 
     @property
@@ -39,14 +40,14 @@ class Sieve:
         return bool(self._line)
 
     def hear(self, instance: str) -> None:
-        """A service called, or something it says has changed."""
+        """Queue a service that was announced or has changed."""
         if instance not in self._line and len(self._line) >= LONGEST_LINE:
             self.ignored += 1
         else:
             self._line[instance] = None
 
     def take(self, now: float) -> list[str]:
-        """Services to look at now, in the order in which they were heard."""
+        """Return the services to process now, in order of arrival."""
         self._allowed = min(MOST_A_SECOND, self._allowed + (now - self._refilled) * MOST_A_SECOND)
         self._refilled = now
         taken = [self._line.popitem(last=False)[0] for _ in range(min(int(self._allowed), len(self._line)))]
@@ -54,7 +55,10 @@ class Sieve:
         return taken
 
     def keep(self, instance: str) -> bool:
-        """Is there a place for it? To be asked for proven ones only, or strangers would take all places."""
+        """Return whether the service can be kept.
+
+        Call for proven adverts only, or foreign ones fill all places.
+        """
         if instance not in self._services and len(self._services) >= MOST_SERVICES:
             self.ignored += 1
             return False
@@ -62,12 +66,12 @@ class Sieve:
         return True
 
     def forget(self, instance: str) -> None:
-        """A service said goodbye, or was not heard for long: its place is free."""
+        """Free the place of a service that said goodbye or expired."""
         self._line.pop(instance, None)
         self._services.discard(instance)
 
     def is_new_mesh(self, mesh: str) -> bool:
-        """Is another mesh to be told of to people? Once, and no more of them than anybody would read."""
+        """Return whether to report this mesh to users: once each, and at most MOST_MESHES in all."""
         if mesh in self._meshes or len(self._meshes) >= MOST_MESHES:
             self.ignored += mesh not in self._meshes
             return False
@@ -75,7 +79,10 @@ class Sieve:
         return True
 
     def is_news(self, rejected: Rejected, now: float) -> bool:
-        """Is this to be told to people? The same complaint once a minute; a flood of them is counted."""
+        """Return whether to report this rejection to users.
+
+        An identical one is repeated after a minute.
+        """
         about = (rejected.instance, rejected.code)
         if now - self._complaints.get(about, float("-inf")) < SAY_AGAIN:
             return False
@@ -90,16 +97,19 @@ class Sieve:
 
 
 class Boots:
-    """The highest boot heard of each node: an advert of an earlier one is a recording, or a ghost.
+    """The highest boot of each node. An advert of an earlier boot is replayed or of an old process.
 
-    A node is its uuid and its key: another member may sign with its own what it likes about any uuid.
+    The key is part of a node's identity here: another member may sign adverts for any uuid with its own key.
     """
 
     def __init__(self) -> None:
         self._highest: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
 
     def judge(self, advert: Advert) -> Advert | Rejected:
-        """The advert, or why it is not to be followed. To be asked about proven ones only."""
+        """Return the advert, or the reason not to follow it.
+
+        Call for proven adverts only.
+        """
         node = advert.uuid, advert.key
         highest = max(advert.boot, self._highest.pop(node, 0))
         self._highest[node] = highest

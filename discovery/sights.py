@@ -1,4 +1,7 @@
-"""What does multicast DNS tell? (Without zeroconf: who does not speak it need not load that.)"""
+"""Events of multicast DNS.
+
+Importing this module does not load zeroconf.
+"""
 
 from dataclasses import dataclass
 
@@ -7,21 +10,27 @@ from discovery.adverts import Advert, Near, Rejected
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """A node of our cluster is worth connecting to. The same may be found again at any time."""
+    """A node of this cluster is worth connecting to.
+
+    The same one may be found again at any time.
+    """
 
     advert: Advert
 
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """From now on nobody is heard, and we are not. It is tried again."""
+    """Multicast DNS has failed and will be retried.
+
+    Until then it neither sends nor receives.
+    """
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """From now on we are heard."""
+    """Multicast DNS works from now on."""
 
 
 Sight = Discovered | Rejected | Near | Down | Up

@@ -1,4 +1,4 @@
-"""What does a node say of itself, and how busy is it?"""
+"""State that a node publishes about itself, and its load index."""
 
 import re
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from msgspec import Meta
 
 LONGEST = 4096  # bytes of one encoded state
 CORES = 256  # that a state can list
-KINDS = 16  # the same of rows that all nodes share
-WAYS = 16  # the same of nodes on its ways
+KINDS = 16  # kinds of shared rows in a state
+WAYS = 16  # next hops in a state
 
-# What comes from elsewhere is believed only within these: NaN and infinity fit none of them.
+# Received values must be within these limits, which exclude NaN and infinity.
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e10)]
-Rate = Annotated[float, Meta(ge=0, le=1e12)]  # a second
+Rate = Annotated[float, Meta(ge=0, le=1e12)]  # per second
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
 NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,64}\Z")]
 Machine = Annotated[str, Meta(pattern=r"^([0-9a-f]{8})?\Z")]
@@ -26,13 +26,13 @@ Software = Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The state of a machine, and of this node's loop on it, at one moment."""
+    """Load of a machine, and of this node's event loop on it, at one moment."""
 
     cpu: tuple[float, ...]  # % idle of each core since the last sample; empty if not known
     ram_free: int  # bytes
     ram_total: int  # bytes
-    lag: float = 0.0  # s, how late the loop came to its work in the last seconds (99 of 100 times at most)
-    machine: str = ""  # the same for all nodes of one machine, as `NodeState.machine`; "": not known
+    lag: float = 0.0  # s, 99th percentile of the loop's recent delay
+    machine: str = ""  # as `NodeState.machine`; "": not known
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -126,16 +126,16 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
 
     @property
     def version(self) -> tuple[int, int]:
-        """(boot, counter)."""
+        """The version, as (boot, counter)."""
         return self.boot, self.counter
 
     @property
     def cpu_used(self) -> float | None:
-        """% of all cores together; None if the node does not know."""
+        """The percentage of all cores in use, or None if it is not known."""
         return 100 - sum(self.cpu) / len(self.cpu) if self.cpu else None
 
     def encode(self) -> bytes:
-        """One msgpack array, as others decode it."""
+        """Return the state as one msgpack array."""
         return msgspec.msgpack.encode(self)
 
 
@@ -143,7 +143,7 @@ _decode = msgspec.msgpack.Decoder(NodeState).decode
 
 
 def decode(data: bytes) -> NodeState:
-    """The state that `encode` wrote; ValueError, naming the field, for anything else."""
+    """Return the state that `encode` wrote. Raises: ValueError, which names the field."""
     if len(data) > LONGEST:
         raise ValueError(f"a node state of {len(data)} bytes, at most {LONGEST} are allowed")
     try:
@@ -154,19 +154,20 @@ def decode(data: bytes) -> NodeState:
         raise ValueError(f"not a node state{field}: {error}") from error
 
 
-_LAG_FINE, _LAG_FULL = 0.02, 0.25  # s: a healthy loop stays below the first; at the second it is no use
-_RAM_SHORT = 0.1  # of the memory free: pressure begins below
+# Seconds of delay: a healthy loop stays below the first; the second counts as full load.
+_LAG_FINE, _LAG_FULL = 0.02, 0.25
+_RAM_SHORT = 0.1  # share of free memory below which pressure begins
 
 
 def load_index(sample: Sample) -> float:
-    """The load of a node: 0 idle .. 1 busy; what cannot be known counts as idle.
+    """Return the load of a node, from 0 (idle) to 1 (busy). Unknown figures count as idle.
 
-    Three things fill a node, and each takes its share of what the others leave:
+    Three resources add up, each as a share of what the others leave:
 
-        load = 1 - (1 - cpu) (1 - memory) (1 - lag)
+     load = 1 - (1 - cpu) (1 - memory) (1 - lag)
 
-    cpu is the busy share of all cores; memory rises from 0 with 10 % of it free to 1 with nothing free;
-    lag rises from 0 with a loop that is 20 ms late to 1 with one that is 250 ms late.
+    cpu is the busy share of all cores. memory rises from 0 with 10 % free to 1 with nothing free. lag rises
+    from 0 with a loop that is 20 ms late to 1 with one that is 250 ms late.
     """
     cpu = 1 - sum(sample.cpu) / len(sample.cpu) / 100 if sample.cpu else 0.0
     memory = 1 - sample.ram_free / (_RAM_SHORT * sample.ram_total) if sample.ram_total else 0.0

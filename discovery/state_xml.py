@@ -1,4 +1,4 @@
-"""How does a node's state read as XML?"""
+"""XML form of a node's state."""
 
 from lxml import etree
 
@@ -8,7 +8,10 @@ _KB = 1000  # bytes: the unit of `ram`
 
 
 def as_xml(state: NodeState) -> bytes:
-    """`<clusternode id="heron"><state>…`: idle in whole %, ram in kB, lag and up in s, rates a second."""
+    """Return the state as XML: `<clusternode id="heron"><state>…`.
+
+    Idle times are in whole %, ram in kB, lag and up in s, rates per second.
+    """
     root = etree.Element("clusternode", id=state.name)
     place = etree.SubElement(root, "state")
     for core, idle in enumerate(state.cpu):
@@ -19,7 +22,7 @@ def as_xml(state: NodeState) -> bytes:
 
 
 def _elements(state: NodeState) -> dict[str, dict[str, str]]:
-    """Tag and attributes of what a node says once."""
+    """Return the attributes of each tag that occurs once."""
     return {
         "ram": {"free": str(state.ram_free // _KB), "total": str(state.ram_total // _KB)},
         "performance": {"idleIndex": f"{100 * (1 - state.load):.0f}", "lag": f"{state.lag:.4f}"},

@@ -1,4 +1,4 @@
-"""How long may a suspect still deny that it is dead?"""
+"""Duration of a suspicion, until which the node can deny it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from discovery.timing import SwimTiming
 
 @dataclass(slots=True, eq=False)
 class Suspicion:
-    """A suspicion that `began` (by `Timers.local`) when so many were `alive`, the suspect included."""
+    """A suspicion that `began` (by `Timers.local`) among `alive` nodes, including the suspect."""
 
     timing: SwimTiming
     alive: int
     began: float
     accuser: bytes
-    confirmed: set[bytes] = field(default_factory=set)  # by other accusers
+    confirmed: set[bytes] = field(default_factory=set)  # further accusers
     timer: Timer | None = None
 
     @property
     def ends(self) -> float:
-        """When it is over, on the same clock."""
+        """The end of the suspicion, on the same clock."""
         return self.began + self.timing.suspicion(self.alive, len(self.confirmed))
 
     def confirm(self, by: bytes) -> bool:
-        """Another one accuses it, too. False if that changes nothing."""
+        """Count another accuser.
+
+        Return whether that shortens the suspicion.
+        """
         is_enough = len(self.confirmed) >= self.timing.wanted(self.alive)
         if is_enough or by == self.accuser or by in self.confirmed:
             return False

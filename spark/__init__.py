@@ -1,1 +1,1 @@
-"""What happened? The history of the mesh as Spark tables."""
+"""History of the mesh as Spark tables."""

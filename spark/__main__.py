@@ -1,11 +1,11 @@
-"""Run as `python -m spark`, or as a file by spark-submit: then its folder is not where modules are found."""
+"""Entry point for `python -m spark`, and for spark-submit, which runs it as a file without a module path."""
 
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 if __name__ == "__main__":
-    # Else `import lines` would find ours, and `from spark.lines import` nothing.
+    # Otherwise `import lines` would find the module here, and `from spark.lines import` none.
     sys.path[:] = [str(HERE.parent), *(path for path in sys.path if Path(path or ".").resolve() != HERE)]
     from spark.cli import main
 

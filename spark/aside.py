@@ -35,7 +35,7 @@ def part_of(place: str, file: str) -> str:
 
 
 def set_aside(session: SparkSession, files: Files, place: str, part: str, check: Callable[[], None]) -> str:
-    """Move a damaged file below `place` to ASIDE, and forget what was read. Returns its new address.
+    """Move a damaged file below `place` to ASIDE, and delete the checkpoint. Return its new address.
 
     `check` raises when another job writes there. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
     """
@@ -54,7 +54,7 @@ def set_aside(session: SparkSession, files: Files, place: str, part: str, check:
 
 
 def _is_damaged(session: SparkSession, file: str) -> bool:
-    """Return whether a value in the file cannot be read. Raises: SparkJobError of another failure."""
+    """Return whether a value in the file cannot be read. Raises: SparkJobError, for other failures."""
     try:
         session.read.parquet(file).write.format("noop").mode("overwrite").save()
     except OF_SPARK as error:

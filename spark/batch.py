@@ -1,11 +1,11 @@
-"""How does a batch of lines get into the table, so that nothing is there twice, whenever it is killed?
+"""Writes a batch of lines to the table such that no row is there twice, whenever the job is killed.
 
-It is written beside the table first, and made unique there. Then its files are moved in, one by one; a batch
-that is done again finds in the table what had been moved already, and adds the rest.
+A batch is first written beside the table, and made unique there. Then its files are moved in one by one. A
+repeated batch finds the moved rows in the table and adds the rest.
 
-Who stood still for long may wake up when another does the same batch. Whoever begins takes away what lies
-beside the table, so that a sleeper has no file left to move in. And where its files are gone a batch has
-failed: it is not one of which all was known.
+A job that was stalled may wake up while another does the same batch. Each job therefore first removes what
+lies beside the table, so that a stalled one has no files left to move. A batch whose files are gone fails: it
+is not one whose rows were all known.
 """
 
 import uuid
@@ -21,13 +21,13 @@ from spark.lines import PARTITION, QUARANTINE, TABLE, explained, rows, stored, u
 
 STAGE = "_ingest"  # beside the partitions: Spark passes over what begins with _
 FILES = "kind=*/date=*/hour=*/*.parquet"
-WRITTEN = "_SUCCESS"  # Spark puts it beside what it has written, if it is asked to
+WRITTEN = "_SUCCESS"  # marker that Spark adds to its output on request
 ASKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The outcome of a batch: rows, bad lines, and lines that are there once more or were there already."""
+    """The result of a batch: new rows, bad lines, and duplicate lines."""
 
     rows: int
     quarantined: int
@@ -35,18 +35,18 @@ class Added:
 
 
 class Table:
-    """The history in `place`, an address, as who writes it sees it. Nobody else may at the same time."""
+    """The history in `place`, an address, for its only writer."""
 
     def __init__(self, session: SparkSession, files: Files, place: str) -> None:
         self._session, self._files, self._place = session, files, place
-        # The JVM of a writer that was killed may go on for a moment: it shall not write where we do.
+        # The JVM of a killed writer may continue for a moment, so each writer has a directory of its own.
         self._own = f"{place}/{STAGE}/{uuid.uuid4().hex}"
         self._new, self._beside = f"{self._own}/new", f"{self._own}/beside"
 
     def add(self, lines: DataFrame, check: Callable[[], None]) -> Added:
-        """Lines are rows of `value` and `path`, that of the segment.
+        """Add a batch. Lines are rows of `value` and `path`, that of the segment.
 
-        `check` raises SparkJobError when another writes here.
+        `check` raises SparkJobError when another job writes here.
         """
         check()
         self._files.remove(f"{self._place}/{STAGE}")
@@ -61,22 +61,25 @@ class Table:
         return Added(good, counts.get(QUARANTINE, 0), read - sum(counts.values()))
 
     def _write_unique(self, lines: DataFrame) -> int:
-        """Write the rows of the batch, each once; returns how many lines it has."""
+        """Write the unique rows of the batch.
+
+        Return its number of lines.
+        """
         counted = Observation()
         given = lines.observe(counted, F.count(F.lit(1)).alias("lines"))
-        # As many files of an hour as can be written at the same time.
+        # As many files per hour as can be written at the same time.
         parts = self._session.sparkContext.defaultParallelism
         self._write(stored(unique(rows(given), parts)), self._new)
         return int(counted.get["lines"])
 
     def _explain_bad(self) -> None:
-        """Bad lines, which are few, get their reason."""
+        """Add the reasons to the bad lines, which are few."""
         bad = f"kind={QUARANTINE}"
         if self._files.find(self._new, bad):
             self._replace([bad], explained(self._read(self._new, [bad])))
 
     def _leave_out_known(self) -> None:
-        """Of hours that the table has already only that stays which is not there."""
+        """Remove rows that the table has already."""
         touched = {file.rpartition("/")[0] for file in self._files.find(self._new, FILES)}
         there = sorted(part for part in touched if self._files.find(f"{self._place}/{part}", "*.parquet"))
         if there:
@@ -84,13 +87,16 @@ class Table:
             self._replace(there, unknown(new, self._like(new, there)))
 
     def _like(self, new: DataFrame, parts: list[str]) -> DataFrame:
-        """The table's rows of their time. Equal rows have the same: other files need not be read."""
+        """Return the table's rows of the same time.
+
+        Equal rows have equal times, so other files need not be read.
+        """
         ends = new.agg(F.unix_micros(F.min("ts")), F.unix_micros(F.max("ts"))).head() or (None, None)
         first, last = (F.timestamp_micros(F.lit(end).cast("long")) for end in ends)
         return self._read(self._place, parts).where(F.col("ts").between(first, last) | F.col("ts").isNull())
 
     def _replace(self, parts: list[str], rows: DataFrame) -> None:
-        """Put rows, which were made of these parts of what is new, in their place."""
+        """Replace these parts of the new rows by rows derived from them."""
         self._write(rows, self._beside)
         for part in parts:
             self._files.remove(f"{self._new}/{part}")
@@ -98,7 +104,7 @@ class Table:
         self._files.remove(self._beside)
 
     def _count(self) -> dict[str, int]:
-        """Rows by kind; Parquet keeps the number in each file."""
+        """Return the number of rows by kind, which Parquet stores in each file."""
         if not self._files.find(self._new, FILES):
             return {}
         return {

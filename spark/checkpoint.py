@@ -1,8 +1,8 @@
-"""What does a stream remember? Every file that it ever saw, for ever, if nobody looks after it.
+"""Checkpoints of streams, which would otherwise remember each file forever.
 
-Nodes delete segments that are in the history, so that after some months nearly all of it is about files that
-are gone, and takes the driver's memory. A stream that has forgotten all reads what is still there once more;
-the history knows those lines, and they change nothing.
+Nodes delete segments that are in the history. After some months nearly all of a checkpoint would concern
+deleted files, and fill the driver's memory. A stream with an empty checkpoint reads the existing segments
+again. The history knows their lines, so they change nothing.
 """
 
 import hashlib
@@ -11,17 +11,23 @@ import re
 from spark.files import Files
 
 FOLDER = "_checkpoint"
-MANY = 100_000  # files that a stream may remember, whatever became of them
+MANY = 100_000  # remembered files from which cleaning is considered
 LOG = re.compile(r"sources/\d+/(\d+)(\.compact)?")
 
 
 def place(to: str, source: str) -> str:
-    """Each stream has a checkpoint of its own: so sources may come and go."""
+    """Return the checkpoint of a source.
+
+    Each has its own, so that sources may come and go.
+    """
     return f"{to}/{FOLDER}/{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
 def forget_what_is_gone(files: Files, checkpoint: str, source: str, many: int = MANY) -> bool:
-    """Begin anew, if more than half of what is remembered is gone. Before the stream starts."""
+    """Drop the checkpoint if more than half of its files are deleted.
+
+    Call before the stream starts.
+    """
     remembered = _remembered(files, checkpoint)
     if remembered <= many or remembered <= 2 * files.count(source):
         return False
@@ -30,7 +36,10 @@ def forget_what_is_gone(files: Files, checkpoint: str, source: str, many: int = 
 
 
 def _remembered(files: Files, checkpoint: str) -> int:
-    """Spark gathers the log in one file now and then; what came since stands in others."""
+    """Return the number of files in a checkpoint's log.
+
+    Spark merges the log into one file from time to time. Later entries are in other files.
+    """
     found = [match for name in files.find(checkpoint, "sources/*/*") if (match := LOG.fullmatch(name))]
     gathered = max((int(match[1]) for match in found if match[2]), default=-1)
     counted = [

@@ -1,7 +1,7 @@
-"""Is a line what a node writes? And if not, what is wrong with it?
+"""Validation of lines, and the reasons why lines are bad.
 
-`is_good` is asked of each line, so it is one expression that is quick where all is well. `reason` is asked
-of the few that are not, and may take its time.
+`is_good` is evaluated for each line, so it is one expression that is fast for good lines. `reason` is
+evaluated for the few bad lines, and may be slow.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ REQUIRED_OF = {
     "topic": ("topic",),
     "service": ("address",),
 }
-HIGHEST = {"cpu": 100.0, "load": 1.0}  # all others have no end
-SIGNED = ("skew",)  # all others are 0 or more
-NO_ZONE = r"T[\d:.]*\s*$"  # the end of a time that does not say its zone
-CORRUPT = "not_parsed"  # the column that holds a line that Spark could not read as it should
-SHOWN = 40  # characters of what is wrong
+HIGHEST = {"cpu": 100.0, "load": 1.0}  # others have no maximum
+SIGNED = ("skew",)  # others are 0 or more
+NO_ZONE = r"T[\d:.]*\s*$"  # end of a time without a zone
+CORRUPT = "not_parsed"  # column of a line that Spark could not parse
+SHOWN = 40  # characters of a wrong value
 UUID = 32  # characters
 
 TIMES = [name for name, type_ in COLUMNS.items() if type_ == TimestampType()]
@@ -36,7 +36,8 @@ TEXTS = [name for name, type_ in COLUMNS.items() if type_ == StringType()]
 WHOLE = [name for name, type_ in COLUMNS.items() if type_ == LongType()]
 DOUBLE = [name for name, type_ in COLUMNS.items() if type_ == DoubleType()]
 UNSIGNED = [name for name in DOUBLE if name not in SIGNED]
-# Spark takes a number or an object for a text, and half of a time for a time: so times are read as texts.
+# Spark accepts a number or an object as a text, and half of a time as a time. Times are therefore read as
+# texts.
 FIELDS = StructType(
     [StructField(f.name, StringType() if f.name in TIMES else f.dataType) for f in LINE]
     + [StructField(CORRUPT, StringType())]
@@ -45,28 +46,36 @@ JSON = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
 
 
 def parsed(lines: DataFrame) -> DataFrame:
-    """Beside `value`, a line, and whatever else there is: `read`, its columns in one, as far as Spark could
-    read them, with CORRUPT, which is null if it could read them all; and TIMES."""
+    """Return the lines with `read`, a struct of their columns, and TIMES.
+
+    CORRUPT in `read` is null if Spark could parse all columns. Other columns are kept.
+    """
     read = lines.withColumn("read", F.from_json("value", FIELDS, JSON))
     return read.withColumns({name: _time(F.col(f"read.{name}")) for name in TIMES})
 
 
 def field(name: str) -> Column:
-    """A column of a line that `parsed` has read."""
+    """Return a column of a parsed line."""
     return F.col(name if name in TIMES else f"read.{name}")
 
 
 def _time(text: Column) -> Column:
-    """Null for what is none. A time without a zone is UTC; Spark would take the zone of the session."""
+    """Return the time, or null.
+
+    A time without a zone is UTC; Spark would use the session's zone.
+    """
     names_zone = text.endswith("Z") | ~text.rlike(NO_ZONE)
     zoned = F.when(names_zone, text).otherwise(F.concat(F.rtrim(text), F.lit("Z")))
     return F.when(F.substring(text, 11, 1) == "T", zoned.try_cast(TimestampType()))
 
 
 def is_good(value: Column) -> Column:
-    """Asked of a line and what `parsed` found in it. Never null."""
+    """Return whether a parsed line is good.
+
+    Never null.
+    """
     kind = field("kind")
-    # NaN counts as more than that.
+    # NaN is greater than infinity here.
     finite = F.greatest(*(F.abs(field(name)) for name in DOUBLE)) < float("inf")
     return F.coalesce(
         field(CORRUPT).isNull()
@@ -86,7 +95,10 @@ def is_good(value: Column) -> Column:
 
 
 def reason(value: Column) -> Column:
-    """Why a line is not good, in words. Asked of the same; null stands for a file that is too large."""
+    """Return the reason why a line is bad, as text.
+
+    A null line stands for a file that is too large.
+    """
     kind = field("kind")
     return F.coalesce(
         F.when(value.isNull(), F.lit("the file is too large to be a segment")),
@@ -111,14 +123,17 @@ def _or_null(condition: Column) -> Column:
 
 
 def _is_no_text(value: Column, names: Sequence[str]) -> Column:
-    """Was one of them a number, say, in the line? That is looked up only where a text looks like one."""
+    """Return whether one of these texts was no text in the line, checked only where it looks like one."""
     looks_like_one = reduce(or_, map(_looks_like_no_text, names))
     field = rf'(?<!\\)"(?:{"|".join(names)})"\s*:\s*[^"\s]'
     return F.coalesce(F.when(looks_like_one, value.rlike(field)), F.lit(False))
 
 
 def _looks_like_no_text(name: str) -> Column:
-    """Never null. What begins with a letter is known at once, and that are nearly all."""
+    """Return whether a text looks like a number or an object.
+
+    Never null, and fast for words.
+    """
     text = field(name)
     odd = (text < "A") | (text >= "{") | text.startswith("[") | text.isin("true", "false")
     if name.endswith("uuid"):
@@ -129,16 +144,20 @@ def _looks_like_no_text(name: str) -> Column:
 
 
 def _is_one_object(value: Column) -> Column:
-    """Spark reads the first object of a line, and is content, whatever comes behind it."""
-    # Bytes, as it takes long to count characters. A brace may also stand in a text: then look more closely.
+    """Return whether the line is one object.
+
+    Spark ignores anything after the first object.
+    """
+    # Bytes, because counting characters is slow. A brace may also be part of a text: then a full check
+    # follows.
     but_the_last = F.substring(value.cast("binary"), F.lit(1), F.octet_length(value) - 1).cast("string")
     plain = value.startswith("{") & ~but_the_last.contains("}")
-    # What takes long stands here once: Spark works out what it sees twice, before it knows if it is needed.
+    # The slow part occurs once: Spark evaluates common parts before it knows whether they are needed.
     return plain | (F.ltrim(value).startswith("{") & (F.size(_as_list(value)) == 1))
 
 
 def _fields(value: Column) -> Column:
-    """The fields of a line as texts; null if it is not one object."""
+    """Return the fields of a line as texts, or null if it is not one object."""
     return F.when(F.size(_as_list(value)) == 1, _as_list(value)[0])
 
 
@@ -156,7 +175,7 @@ def _instead_of_an_object(value: Column) -> Column:
 
 
 def _wrong_types(value: Column) -> Column:
-    """The fields that are there, and yet were not read."""
+    """Return the reason for fields that are present but could not be read."""
     given = F.map_keys(F.map_filter(_fields(value), lambda _, text: text.isNotNull()))
     lost = F.array_intersect(given, _nulls(WHOLE + DOUBLE))
     return F.when(F.size(lost) > 0, F.concat(F.lit("wrong type: "), F.array_join(lost, ", ")))

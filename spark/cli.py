@@ -1,6 +1,6 @@
-"""Which job was asked for, and what is said when it fails?
+"""The command line of Spark jobs, and its error output.
 
-A job's module is imported when it is asked for: `--help` starts no Spark.
+A job's module is imported when it is requested, so `--help` does not start Spark.
 """
 
 import os
@@ -26,7 +26,7 @@ FAILED, INTERRUPTED = 2, 130
 
 
 class Jobs(click.Group):
-    """A group whose commands are placeholders with one line of help, until one is wanted."""
+    """A group whose commands are placeholders with one line of help until they are invoked."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -47,11 +47,14 @@ class Jobs(click.Group):
     epilog="On a cluster: spark-submit OPTION… spark/__main__.py JOB …",
 )
 def spark() -> None:
-    """The history of a mesh, by Spark."""
+    """Spark jobs on the history of a mesh."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out a command line; returns the exit code."""
+    """Run a command line.
+
+    Return the exit code.
+    """
     try:
         code = spark.main(arguments, prog_name="spark", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -72,6 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(what: str, hint: str, code: str) -> int:
-    """Say what happened, then what to type next."""
+    """Print the error, then the advice."""
     click.echo(f"spark: {visible(what)} [{code}]\n       {visible(hint)}", file=sys.stderr)
     return FAILED

@@ -1,4 +1,4 @@
-"""`compact`: make few large files of many small ones."""
+"""The command `compact`, which merges small files."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,10 @@ from spark.session import session
 @options.to
 @options.spark
 def command(to: str, master: str | None, conf: Mapping[str, str]) -> None:
-    """Make few large files of the many small ones of a history. `ingest` does so at its end, too."""
+    """Merge the many small files of a history into few large ones.
+
+    `ingest` does so at its end, too.
+    """
     spark = session("mesh compact", master, conf)
     files = Files(spark)
     with Progress(spark, "compact"), in_words(to):

@@ -1,11 +1,11 @@
-"""How do many small files become few? Each batch adds some to each hour that it touches.
+"""Compaction: merges the small files that each batch adds to each hour that it touches.
 
-The rows of an hour are written anew beside the table. Then a plan is put down, of what goes and what takes
-its place; and it is carried out, if need be by the next one who writes. A kill before the plan changes
-nothing; one after it only delays. `spark.reading` reads by the plan; other programs may miss rows of one hour
-in between, and never see any twice.
+The rows of an hour are rewritten beside the table. Then a plan is stored, with the files to delete and their
+replacements, and carried out, if necessary by the next writer. A kill before the plan is stored changes
+nothing, a later one only delays. `spark.reading` reads by the plan. Other programs may briefly miss rows of
+one hour, but never see duplicates.
 
-`check` is asked before each step, and raises when another writes to the history.
+`check` is called before each step, and raises when another job writes to the history.
 """
 
 import json
@@ -24,16 +24,17 @@ from spark.lines import PARTITION
 
 STAGE = "_compact"  # beside the partitions: Spark passes over what begins with _
 PLAN = f"{STAGE}/plan.json"
-DONE = "_compacted"  # says which plan was the last one: so a reader sees that there was one meanwhile
-FEW = 4  # files of an hour that may stay as they are
+# Name of the last plan, from which a reader detects a compaction in between.
+DONE = "_compacted"
+FEW = 4  # files of an hour that need no compaction
 AT_ONCE = 500  # hours in one plan
 FILES = "kind=*/date=*/hour=*/*.parquet"
 
-Parts = Mapping[str, list[str]]  # "kind=state/date=2026-11-21/hour=09" -> names of its files
+Parts = Mapping[str, list[str]]  # hour directory: names of its files
 
 
 class Plan(TypedDict):
-    """A compaction: what goes, and what takes its place, which lies in `beside` until it is moved."""
+    """A compaction: the files to delete, and their replacements, in `beside` until they are moved."""
 
     old: Parts
     new: Parts
@@ -43,7 +44,10 @@ class Plan(TypedDict):
 def compact(
     session: SparkSession, files: Files, to: str, check: Callable[[], None], now: datetime | None = None
 ) -> int:
-    """All hours that are over at `now` and have more than a FEW files. Returns how many files are fewer."""
+    """Compact all hours that are over at `now` and have more than FEW files.
+
+    Return how many files fewer.
+    """
     crowded = {part: names for part, names in parts(files, to).items() if len(names) > FEW}
     over = [part for part in sorted(crowded) if _is_over(part, now or datetime.now(UTC))]
     fewer = 0
@@ -59,7 +63,7 @@ def compact(
 
 
 def parts(files: Files, place: str) -> dict[str, list[str]]:
-    """The files of each hour."""
+    """Return the files of each hour."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in files.find(place, FILES):
         part, _, name = path.rpartition("/")
@@ -68,12 +72,15 @@ def parts(files: Files, place: str) -> dict[str, list[str]]:
 
 
 def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
-    """First step: the same rows, in order, in few files beside the table. Returns where."""
+    """Write the same rows, in order, to few files beside the table (step 1).
+
+    Return the directory.
+    """
     files.remove(f"{to}/{STAGE}")
-    # The JVM of a writer that was killed may go on for a moment: it shall not write where we do.
+    # The JVM of a killed writer may continue for a moment, so each writer has a directory of its own.
     beside = f"{STAGE}/{uuid.uuid4().hex}"
     paths = [f"{to}/{part}/{name}" for part, names in chosen.items() for name in names]
-    # With all columns that any of them has: a newer release may have written more than this one knows.
+    # With the columns of all files: a newer release may have written more than this one knows.
     rows = session.read.option("mergeSchema", "true").option("basePath", to).parquet(*paths)
     writer = _ordered(rows).write.option("compression", "zstd")
     writer.partitionBy(*PARTITION).parquet(f"{to}/{beside}")
@@ -89,13 +96,16 @@ def _refused(why: str) -> SparkJobError:
 
 
 def _ordered(rows: DataFrame) -> DataFrame:
-    """The rows with those of an hour together. Two digits of the hour, which Spark has read as a number."""
+    """Return the rows grouped by hour.
+
+    Spark reads the hour as a number, but two digits are written.
+    """
     named = rows.withColumn("hour", F.lpad(F.col("hour").cast("string"), 2, "0"))
     return named.repartition(*PARTITION).sortWithinPartitions(*PARTITION, "uuid", "ts")
 
 
 def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
-    """Second step: put down what goes and what takes its place. From now on it will be done."""
+    """Store the plan, which will be carried out from now on (step 2)."""
     new = parts(files, f"{to}/{beside}")
     if missing := sorted(chosen.keys() - new.keys()):
         raise _refused(f"Of what was to replace {to}/{missing[0]} nothing is there")
@@ -105,7 +115,7 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
 
 
 def in_force(files: Reads, to: str) -> Plan | None:
-    """The plan that is carried out now, or was to be when its writer was killed."""
+    """Return the plan that is being carried out, or was when its writer was killed."""
     text = files.read(f"{to}/{PLAN}")
     if text is None:
         return None
@@ -122,14 +132,14 @@ def in_force(files: Reads, to: str) -> Plan | None:
 
 
 def finish(files: Files, to: str, check: Callable[[], None]) -> None:
-    """Third step: carry out the plan, if there is one; it may have been done in part."""
+    """Carry out the plan, if there is one, which may be partly done (step 3)."""
     planned = in_force(files, to)
     if planned:
         for part, names in planned["old"].items():
             check()
             for name in names:
                 files.remove(f"{to}/{part}/{name}")
-            # One that is not there any more was moved already; where a move is a copy, it may be in both.
+            # A missing file was moved already. Where a move is a copy, it may be in both places.
             source, target = f"{to}/{planned['beside']}/{part}", f"{to}/{part}"
             there, moved = set(files.find(source, "*")), set(files.find(target, "*"))
             for name in planned["new"].get(part, []):
@@ -145,5 +155,5 @@ def _is_over(part: str, now: datetime) -> bool:
     try:
         hour = datetime.fromisoformat(f"{fields['date']}T{fields['hour']}:00:00+00:00")
     except (KeyError, ValueError):
-        return False  # not ours
+        return False  # foreign directory
     return hour != now.replace(minute=0, second=0, microsecond=0)

@@ -18,7 +18,10 @@ MISSING = "PATH_NOT_FOUND"
 
 
 class ServerFiles(Reads):
-    """Files that the server sees, by DataFrames. Names that begin with `_` cannot be read this way."""
+    """Files on the server, read by DataFrames.
+
+    Names that begin with `_` cannot be read this way.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session

@@ -1,10 +1,13 @@
-"""What can go wrong in a job, and what does its user type next? (This file imports nothing.)"""
+"""Errors of jobs, each with advice.
+
+This module imports nothing.
+"""
 
 
 class SparkJobError(Exception):
-    """A job that cannot be done; the text says what happened, where and the likely reason.
+    """A job that failed. The text says what happened, where, and the likely reason.
 
-    `hint` says what to type next; `code` is stable and meant for programs and for looking it up in the docs.
+    `hint` is the advice. `code` is stable, for programs and for looking it up in the docs.
     """
 
     def __init__(self, what: str, hint: str, code: str) -> None:

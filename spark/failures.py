@@ -1,4 +1,4 @@
-"""What does it mean when Spark gives up? In words that say what to do."""
+"""Translation of Spark's failures into errors with advice."""
 
 import re
 import shlex
@@ -14,14 +14,14 @@ from spark.errors import SparkJobError
 from spark.files import HERE, path_here
 
 OF_SPARK = (PySparkException, Py4JError, OSError)
-OF_JAVA = (PySparkException, Py4JJavaError)  # which runs, then: what was refused or reset was another's
+OF_JAVA = (PySparkException, Py4JJavaError)  # Java was running when these occurred
 SHOWN = 300  # characters
-PLAN = "=== Streaming Query ==="  # Spark tells what went wrong first, and then all that it was about to do
+PLAN = "=== Streaming Query ==="  # Spark prints the error first, then its plan
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The words of Java when this is the matter, and ours: of `{to}`, the history, in words `{said}`."""
+    """A kind of failure: its signs in Java's text, and the error with `{to}`, the history, and `{said}`."""
 
     code: str
     signs: tuple[str, ...]
@@ -61,7 +61,7 @@ KINDS = (
         "Start it again; it goes on where it was.",
     ),
 )
-# Of a stream. Jackson reads the JSON of the checkpoint, not that of lines, and does not tell in which file.
+# For streams. Jackson parses the checkpoint, not the lines, and does not name the file.
 CHECKPOINT = Kind(
     "CHECKPOINT",
     ("_checkpoint/", "fasterxml.jackson", "StreamReadFeature"),
@@ -69,7 +69,7 @@ CHECKPOINT = Kind(
     "Delete {to}/_checkpoint and start it again: all segments that are still there are read once more, "
     "and none of their lines counts twice.",
 )
-# Of a session that starts.
+# For the start of a session.
 SESSION = Kind(
     "SESSION",
     ("Exception", "Error", ""),
@@ -78,7 +78,7 @@ SESSION = Kind(
     "All that Spark said: MESH_DEBUG=1, and the same again.",
 )
 READING = re.compile(r"\[(FAILED_READ_FILE\S*)\] \D*?file (\S+?:/.+?\.parquet)\.\s")
-STAGED = "/_ingest/"  # of a batch: the next ingest makes it anew
+STAGED = "/_ingest/"  # of a batch, which the next ingest writes again
 UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
@@ -88,7 +88,7 @@ UNKNOWN = Kind(
 
 
 def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
-    """The error of a job that reads or writes `to`; it may be one of these kinds, also."""
+    """Return the error of a job that reads or writes `to`, with `also` as further kinds."""
     text = str(error).partition(PLAN)[0]
     kinds = [kind for kind in KINDS if kind.code != "NO_JVM" or not isinstance(error, OF_JAVA)]
     kind = next((kind for kind in kinds if any(sign in text for sign in kind.signs)), None)
@@ -104,7 +104,7 @@ def unreadable(text: str) -> str:
     match = READING.search(text)
     if match is None or STAGED in match[2]:
         return ""
-    # Only the address of a footer is written as it is.
+    # Only the address of a footer is not quoted.
     whole = match[2] if "FOOTER" in match[1] else unquote(match[2])
     return path_here(whole) if whole.startswith(HERE) else whole
 
@@ -121,7 +121,7 @@ def _damaged(file: str, text: str, to: str) -> SparkJobError:
 
 @contextmanager
 def in_words(to: str, *also: Kind) -> Iterator[None]:
-    """A context in which what goes wrong in Spark goes on as a SparkJobError."""
+    """Convert failures of Spark into a SparkJobError."""
     try:
         yield
     except OF_SPARK as error:
@@ -129,6 +129,6 @@ def in_words(to: str, *also: Kind) -> Iterator[None]:
 
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
-    """The first line that has the first sign, or else the next one."""
+    """Return the first line with the first sign, else with the next one."""
     lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["it did not say why"]
     return next(line for sign in signs for line in lines if sign in line)[:SHOWN]

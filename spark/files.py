@@ -1,6 +1,6 @@
-"""How does the driver look after files, wherever they are? Through Hadoop's file systems, as Spark does.
+"""File access of the driver through Hadoop's file systems, as Spark does.
 
-So a place may be a path here, file:, hdfs: or s3a:. A name that is no address is a path on this machine.
+A place may be a local path, file:, hdfs: or s3a:. A name without a scheme is a local path.
 """
 
 import os
@@ -23,9 +23,9 @@ SCHEME = re.compile(r"^[^:/]+:(?://[^/]*)?")  # file: and hdfs://HOST:PORT
 
 
 def address(place: str) -> str:
-    """The whole name of a place: the same for every working directory, and without a slash at its end.
+    """Return the full name of a place, independent of the working directory, without a final slash.
 
-    Raises SparkJobError BAD_PLACE for what Spark would take for a pattern of many places.
+    Raises SparkJobError BAD_PLACE for characters that Spark would take for a pattern.
     """
     if odd := sorted(set(PATTERN) & set(place)):
         raise SparkJobError(
@@ -38,7 +38,7 @@ def address(place: str) -> str:
 
 
 def history_address(place: str) -> str:
-    """The address of a history. Raises SparkJobError BAD_PLACE also for a colon in a name."""
+    """Return the address of a history. Raises: SparkJobError BAD_PLACE, also for a colon in a name."""
     whole = address(place)
     if ":" in SCHEME.sub("", whole):
         raise SparkJobError(
@@ -50,7 +50,7 @@ def history_address(place: str) -> str:
 
 
 def path_here(address: str) -> str:
-    """The path on this machine of a file: address."""
+    """Return the local path of a file: address."""
     return "/" + address.removeprefix(HERE).lstrip("/")
 
 
@@ -60,19 +60,19 @@ def is_remote(session: SparkSession) -> bool:
 
 
 class Reads(Protocol):
-    """What reading a history needs of the files there."""
+    """File operations for reading a history."""
 
     def find(self, folder: str, pattern: str) -> list[str]:
-        """Paths below a directory that match `pattern`, in order."""
+        """Return the paths below a directory that match `pattern`, sorted."""
 
     def read(self, place: str) -> str | None:
-        """The text of a file, or None if there is none."""
+        """Return the text of a file, or None if it does not exist."""
 
 
 class Files(Reads):
-    """The file systems that a session knows; what goes wrong is a Py4JJavaError with Java's own words.
+    """The file systems of a session. Failures are Py4JJavaErrors with Java's messages.
 
-    Raises: SparkJobError CONNECT for a session of Spark Connect.
+    Raises SparkJobError CONNECT for a session of Spark Connect.
     """
 
     def __init__(self, session: SparkSession) -> None:
@@ -86,17 +86,17 @@ class Files(Reads):
         assert context._jvm is not None
         self._jvm: Any = context._jvm
         self._conf: Any = context._jsc.hadoopConfiguration()
-        # Files named .NAME.crc beside all others help nobody, and a name with a colon cannot have one.
+        # Checksum files named .NAME.crc are useless, and a name with a colon cannot have one.
         local = self._jvm.org.apache.hadoop.fs.FileSystem.getLocal(self._conf)
         local.setWriteChecksum(False)
         local.setVerifyChecksum(False)
 
     def find(self, folder: str, pattern: str) -> list[str]:
-        """Paths below a directory that match `pattern`, in order: `find(place, "kind=*/date=*")`.
+        """Return the paths below a directory that match `pattern`, sorted: `find(place, "kind=*/date=*")`.
 
-        Nothing when there is no such directory.
+        The result is empty if there is no such directory.
         """
-        # All in one text: each call into the JVM takes its time.
+        # All in one text: calls into the JVM are slow.
         paths = self._jvm.org.apache.spark.deploy.SparkHadoopUtil.get().globPath(
             self._path(f"{folder}/{pattern}")
         )
@@ -104,14 +104,14 @@ class Files(Reads):
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
 
     def has(self, folder: str, pattern: str) -> bool:
-        """Is there such a file in a directory, or where nodes put segments below it?"""
+        """Return whether such a file is in a directory, or where nodes put segments below it."""
         if folder.startswith(HERE):
             return next(Path(path_here(folder)).rglob(pattern), None) is not None
         return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
 
     def size(self, place: str) -> int | None:
-        """Bytes of a file, or None if there is none."""
-        if place.startswith(HERE):  # where a call into the JVM would take most of the time
+        """Return the bytes of a file, or None if it does not exist."""
+        if place.startswith(HERE):  # avoids a slow call into the JVM
             try:
                 return os.stat(path_here(place)).st_size
             except FileNotFoundError:
@@ -121,21 +121,23 @@ class Files(Reads):
         return int(self._system(place).getFileStatus(self._path(place)).getLen())
 
     def links(self, folder: str) -> list[str]:
-        """Symbolic links below a directory of this machine, as Spark writes their addresses: it follows them,
-        wherever they lead."""
+        """Return the symbolic links below a local directory, as Spark writes their addresses.
+
+        Spark follows them, wherever they lead.
+        """
         if not folder.startswith(HERE):
             return []
         return [str(self._path(f"file://{path}").toUri()) for path in _links(path_here(folder))]
 
     def count(self, folder: str) -> int:
-        """The number of files in a directory, however deep."""
+        """Return the number of files in a directory, at all levels."""
         return int(self._system(folder).getContentSummary(self._path(folder)).getFileCount())
 
     def exists(self, place: str) -> bool:
         return bool(self._system(place).exists(self._path(place)))
 
     def read(self, place: str) -> str | None:
-        """The text of a file, or None if there is none."""
+        """Return the text of a file, or None if it does not exist."""
         try:
             stream = self._system(place).open(self._path(place))
         except Py4JJavaError as error:
@@ -143,7 +145,7 @@ class Files(Reads):
                 raise
             if not self.exists(place):
                 return None
-            # It has just come; or it may not be read, which Java calls missing, too.
+            # It was created just now, or it must not be read, which Java calls missing, too.
             stream = self._system(place).open(self._path(place))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
@@ -151,8 +153,11 @@ class Files(Reads):
             stream.close()
 
     def create(self, place: str, text: str) -> bool:
-        """Write a file that does not exist yet; False if it does. Of several at once one succeeds."""
-        if place.startswith(HERE):  # where Hadoop would look first, and then write
+        """Create a file.
+
+        Return False if it exists. Only one of several concurrent calls succeeds.
+        """
+        if place.startswith(HERE):  # where Hadoop would check first and then write
             return _create(path_here(place), text)
         try:
             self._write(place, text, overwrite=False)
@@ -163,13 +168,16 @@ class Files(Reads):
         return True
 
     def overwrite(self, place: str, text: str) -> None:
-        """Write a file in its place; who reads it at this moment may find it empty."""
+        """Overwrite a file in place.
+
+        A concurrent reader may find it empty.
+        """
         self._write(place, text, overwrite=True)
 
     def replace(self, place: str, text: str) -> None:
-        """Write a file so that there is always the old one or the new one, also after a power cut.
+        """Replace a file atomically, also in case of a power failure.
 
-        Elsewhere there may be neither for a moment.
+        On other file systems there may briefly be neither the old file nor the new one.
         """
         folder, _, name = place.rpartition("/")
         beside = f"{folder}/.{name}.new"
@@ -183,20 +191,20 @@ class Files(Reads):
             self.move(beside, place)
 
     def move(self, source: str, target: str) -> None:
-        """Give a file another name, which must be free; directories come into being as they are needed."""
+        """Rename a file to a free name, and create directories as needed."""
         system = self._system(target)
         system.mkdirs(self._path(target.rpartition("/")[0]))
         if not system.rename(self._path(source), self._path(target)):
             raise OSError(f"{source} cannot be moved to {target}")
 
     def remove(self, place: str) -> None:
-        """A file, or a directory and all that is in it; that there is none is as good."""
+        """Delete a file or a directory tree, if it exists."""
         self._system(place).delete(self._path(place), True)
 
     def settle(self, folder: str, names: Iterable[str]) -> None:
-        """See that these files outlast a power cut, and all directories from `folder` down to them.
+        """Sync local files, and all directories from `folder` down to them, to disk.
 
-        Elsewhere that is the affair of the file system.
+        Other file systems do that themselves.
         """
         if not folder.startswith(HERE):
             return
@@ -231,7 +239,7 @@ def _links(folder: str) -> Iterator[str]:
                     yield entry.path
                 elif entry.is_dir(follow_symlinks=False):
                     yield from _links(entry.path)
-    except FileNotFoundError:  # its node needed the room
+    except FileNotFoundError:  # the node needed the space
         pass
 
 

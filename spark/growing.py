@@ -1,4 +1,4 @@
-"""Which segments that were read too early are to be read on? The files, and what is written down of them."""
+"""Segments that were read before they were complete, with their file of notes."""
 
 import time
 from collections.abc import Sequence
@@ -10,21 +10,24 @@ from spark.unfinished import Read, Unfinished
 
 
 class Growing:
-    """Segments of a history at `to` that may grow yet."""
+    """Segments in the notes of the history at `to` that may still grow."""
 
     def __init__(self, files: Files, to: str) -> None:
         self._files = files
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """Take note of what was read; returns the paths of what is whole, as far as can be seen."""
+        """Record the segments that were read.
+
+        Return the paths of those that seem complete.
+        """
         known = Unfinished(self._files.read(self._place))
         known.read(reads, time.time())
         self._remember(known)
         return [it.path for it in reads if it.path not in known.open or self._is_whole(it)]
 
     def grown(self, source: str) -> list[str]:
-        """Addresses, below `source`, of what is to be read again."""
+        """Return the addresses below `source` to be read again."""
         known = Unfinished(self._files.read(self._place))
         ours = [path for path in known.open if unquote(path).startswith(f"{source}/")]
         found = known.look({path: self._files.size(unquote(path)) for path in ours}, time.time())

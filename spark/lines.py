@@ -1,8 +1,8 @@
-"""What are the lines of the segments in the table? Rows, each of its kind, in its hour, under its key.
+"""Conversion of segment lines into rows of the table, with their partition and key.
 
-Which row survives must not depend on how batches fell. So of a state, which several write down, only that is
-kept which its owner said, and it counts for the hour in which the owner said it. All equal rows have the same
-key and fall into the same hour: a batch need only be compared with the hours that it touches.
+The surviving row must not depend on the division into batches. Several nodes record the same state, so only
+the owner's part of it is kept, at the hour of the owner's clock. Equal rows thus have the same key and hour,
+and a batch need only be compared with the hours that it touches.
 """
 
 from collections.abc import Callable
@@ -19,21 +19,25 @@ PARTITION = ["kind", "date", "hour"]
 KEY = ["key_who", "key_boot", "key_number"]
 OF_INGEST = ["segment", "reason", "raw"]
 STORED = [name for name in COLUMNS if name != "kind"] + OF_INGEST
-# As it is written. Two digits of an hour: hour=03.
+# As written. Hours have two digits: hour=03.
 TABLE = StructType(
     [StructField(name, COLUMNS.get(name, StringType())) for name in STORED]
     + [StructField("kind", StringType()), StructField("date", DateType()), StructField("hour", StringType())]
 )
-OF_THE_OBSERVER = ("observer", "observer_uuid", "observer_boot", "line", "age", "segment")  # not of a state
+OF_THE_OBSERVER = ("observer", "observer_uuid", "observer_boot", "line", "age", "segment")  # not in a state
 KEPT = 4096  # characters of a bad line
 DAY, HOUR = 86_400, 3600  # s
-CHUNK = 8  # bits: so many numbers one after the other, 256, stay together
+# Bits of a chunk: 256 consecutive numbers stay together.
+CHUNK = 8
 UNDATED = "1970-01-01", "00"
 
 
 def rows(lines: DataFrame) -> DataFrame:
-    """Of `value`, a line, and `path`, its segment: PARTITION, KEY, `ts`, `segment`, `raw` (the line, if it is
-    a bad one) and `read`, its columns: one by one they would be copied at each step, which takes long."""
+    """Return rows with PARTITION, KEY, `ts`, `segment`, `raw` and `read` from `value` (a line) and `path`.
+
+    `raw` is the line if it is bad. `read` has all columns: separate ones would be copied at each step, which
+    is slow.
+    """
     judged = parsed(lines).withColumn("good", is_good(F.col("value")))
     good, is_state = F.col("good"), F.col("good") & (field("kind") == STATE)
     ts = F.when(is_state, F.col("wall")).otherwise(F.col("ts"))
@@ -52,7 +56,10 @@ def rows(lines: DataFrame) -> DataFrame:
 
 
 def utc_date(ts: Column) -> Column:
-    """Return the date of `ts` in UTC. Spark's own functions take the time zone of the session."""
+    """Return the date of `ts` in UTC.
+
+    Spark's own functions use the time zone of the session.
+    """
     return F.date_from_unix_date(F.floor(F.unix_seconds(ts) / DAY).cast("int"))
 
 
@@ -63,9 +70,10 @@ def utc_hour(ts: Column) -> Column:
 
 
 def unique(rows: DataFrame, parts: int) -> DataFrame:
-    """Each key once, in order, the rows of an hour in at most so many parts. One shuffle, one sort.
+    """Return each key once, in order, with the rows of an hour in at most `parts` parts.
 
-    Rows of one key are as good as equal; of those that are not, the name of the segment decides.
+    This takes one shuffle and one sort. Rows of one key are practically equal. The name of the segment
+    decides between others.
     """
     who = F.hash("key_who", "key_boot")
     chunk = F.hash(who, F.shiftright("key_number", CHUNK))
@@ -76,7 +84,10 @@ def unique(rows: DataFrame, parts: int) -> DataFrame:
 
 
 def stored(rows: DataFrame) -> DataFrame:
-    """Rows as the table has them: PARTITION and STORED. A bad line stands whole in `raw`."""
+    """Return the rows as stored: PARTITION and STORED.
+
+    A bad line is in `raw`.
+    """
     others = F.col("kind") != STATE
     made = {name: field(name) for name in COLUMNS if name not in (*PARTITION, *TIMES)}
     made |= {name: F.when(others, column) for name, column in made.items() if name in OF_THE_OBSERVER}
@@ -91,23 +102,25 @@ def stored(rows: DataFrame) -> DataFrame:
 
 
 def _rank(who: Column) -> Column:
-    """One number by which rows of one hour and key come together, in order: it is sorted much faster than
-    all that it is made of."""
+    """Return a number that sorts rows by hour and key, much faster than its components."""
     hour, owner, number = F.hash(*PARTITION).cast("long"), who.cast("long"), F.col("key_number")
     high = F.shiftleft(hour.bitwiseAND(0xFFFF), 48).bitwiseOR(F.shiftleft(owner.bitwiseAND(0xFFFF), 32))
     return high.bitwiseOR(number.bitwiseAND(0xFFFF_FFFF))
 
 
 def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Rows whose key is not in `known`, in order; both have PARTITION and STORED, and no key twice."""
-    # As small as it looks in Parquet, it may not fit into memory: "merge" takes both in order, from disk.
+    """Return the rows whose key is not in `known`, sorted.
+
+    Both have PARTITION and STORED, and unique keys.
+    """
+    # Although small in Parquet, it may not fit into memory: "merge" reads both in order from disk.
     seen = known.withColumns(keys()).select(*PARTITION, *KEY).hint("merge")
     new = rows.withColumns(keys()).join(seen, [*PARTITION, *KEY], "left_anti")
     return new.repartition(*PARTITION).sortWithinPartitions(*PARTITION, *KEY).drop(*KEY)
 
 
 def keys() -> dict[str, Column]:
-    """KEY, by name, of rows that have PARTITION and STORED."""
+    """Return KEY, by name, of rows that have PARTITION and STORED."""
     kind = F.col("kind")
     return _keys(kind == STATE, kind == QUARANTINE, F.col, F.concat_ws("\n", "segment", "raw"))
 
@@ -125,7 +138,7 @@ def _keys(is_state: Column, is_bad: Column, of: Callable[[str], Column], bad: Co
 
 
 def explained(quarantined: DataFrame) -> DataFrame:
-    """Bad lines, as `rows` gives them, with the reason; cut short, and each text once in its segment."""
+    """Return the bad lines of `rows` with the reason, truncated, and each text once per segment."""
     value = F.col("value")
     found_in = F.col("segment").alias("found_in")
     lines = quarantined.select("date", "hour", found_in, F.col("raw").alias("value"))
@@ -145,7 +158,7 @@ def explained(quarantined: DataFrame) -> DataFrame:
 
 
 def _date(path: Column) -> Column:
-    """That of the segment's directory."""
+    """Return the date of the segment's directory."""
     text = F.regexp_extract(path, r"/date=(\d{4}-\d\d-\d\d)/hour=\d\d/[^/]*$", 1)
     return F.coalesce(text.try_cast("date"), F.lit(UNDATED[0]).cast("date"))
 

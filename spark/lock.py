@@ -1,4 +1,4 @@
-"""May this job write to the history? One at a time does, and one that was killed does not bar it for ever."""
+"""Lock of a history: one job writes at a time, and a killed one does not block it forever."""
 
 import json
 import os
@@ -18,17 +18,16 @@ from spark.errors import SparkJobError
 from spark.files import Files
 
 NAME = "_lock"
-BEAT = 2.0  # s between two signs of life,
-STALE = 30.0  # s without one, after which a writer counts as dead: a busy disk may hold it up for a while
-LOOK = 0.2  # s between two looks at the sign of another
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of the kernel: the same in all containers of a machine
-PIDS = Path(
-    "/proc/self/ns/pid"
-)  # names the namespace in which our process id counts: a container has its own
+BEAT = 2.0  # s between two signs of life
+# Seconds without a sign of life after which a writer counts as dead: a busy disk may delay it.
+STALE = 30.0
+LOOK = 0.2  # s between two checks of another's lock
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of the kernel, the same in all containers
+PIDS = Path("/proc/self/ns/pid")  # PID namespace: a container has its own
 
 
 class Lock:
-    """A file that says who writes, and changes all the time: so nobody's clock needs to be right."""
+    """A lock file that names its writer and changes regularly, so that no clock needs to be right."""
 
     def __init__(self, files: Files, place: str) -> None:
         self._files, self._place = files, place
@@ -36,11 +35,11 @@ class Lock:
         self._since = datetime.now(UTC).isoformat(timespec="seconds")
         self._token = uuid.uuid4().hex
         self._beats = 0
-        self._lost = ""  # why it is not ours any more
+        self._lost = ""  # why the lock was lost
         self._ended = threading.Event()
 
     def acquire(self) -> None:
-        """Returns once it is ours, at once as a rule; raises SparkJobError IN_USE."""
+        """Acquire the lock, usually at once. Raises: SparkJobError IN_USE."""
         while not self._files.create(self._path, self._sign()):
             seen = self._read()
             if seen is not None and not is_dead_here(seen, namespace()):
@@ -50,10 +49,7 @@ class Lock:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def check(self) -> None:
-        """Raises SparkJobError LOCK_LOST when it is gone, or another took it.
-
-        What the last beat saw may be older than that: so it looks itself.
-        """
+        """Check the lock file now, as the last beat may be older. Raises: SparkJobError LOCK_LOST."""
         if not self._is_ours():
             raise SparkJobError(
                 f"This job may not write to {self._place} any more: {self._lost}.",
@@ -67,7 +63,7 @@ class Lock:
             self._files.remove(self._path)
 
     def _wait_for_its_end(self, seen: dict[str, Any]) -> None:
-        """Until it shows no sign of life for long enough."""
+        """Wait until the writer has shown no sign of life for STALE seconds."""
         deadline = time.monotonic() + STALE
         while time.monotonic() < deadline:
             time.sleep(LOOK)
@@ -85,19 +81,22 @@ class Lock:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT):
-            with suppress(Py4JError, OSError):  # a full disk, say: the job itself will tell
+            with suppress(Py4JError, OSError):  # such as a full disk: the job will report it
                 if not self._is_ours():
                     return
                 self._files.overwrite(self._path, self._sign())
 
     def _is_ours(self) -> bool:
-        """Once it was another's, or was gone, it is not any more. One that is empty is being written."""
+        """Return whether the lock is held.
+
+        Once lost, it stays lost. An empty file is being written.
+        """
         if not self._lost:
             self._lost = self._taken(self._read())
         return not self._lost
 
     def _taken(self, seen: dict[str, Any] | None) -> str:
-        """Why what is seen there is not ours; empty if it is."""
+        """Return the reason why the file is not this job's lock, or "" if it is."""
         if seen is None:
             return f"{self._path} is gone: somebody has deleted it"
         if seen.get("token", self._token) == self._token:
@@ -111,7 +110,7 @@ class Lock:
         return json.dumps({**who, "since": self._since, "token": self._token, "beats": self._beats})
 
     def _read(self) -> dict[str, Any] | None:
-        """None, if there is none; empty, while it is written."""
+        """Return the lock file: None if it is missing, empty while it is written."""
         text = self._files.read(self._path)
         try:
             read = json.loads(text or "{}")
@@ -122,7 +121,7 @@ class Lock:
 
 @contextmanager
 def locked(files: Files, place: str) -> Iterator[Lock]:
-    """While nobody else writes there."""
+    """Hold the lock of the history at `place`."""
     lock = Lock(files, place)
     lock.acquire()
     try:
@@ -132,9 +131,10 @@ def locked(files: Files, place: str) -> Iterator[Lock]:
 
 
 def namespace(boot_id: Path = BOOT_ID, pids: Path = PIDS) -> str:
-    """Return where a process id of ours names a process: this boot of the kernel, and our PID namespace.
+    """Return the namespace of this process id: this boot of the kernel, and the PID namespace.
 
-    Empty where the system does not say so. Two containers may have one host name, and the same process ids.
+    The result is empty if the system does not report it. Two containers may have one host name, and the same
+    process ids.
     """
     try:
         return f"{boot_id.read_text().strip()} {os.readlink(pids)}"

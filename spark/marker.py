@@ -1,4 +1,4 @@
-"""Which segments are in the history? A file beside them tells their nodes, which may then delete them."""
+"""Marker files that tell nodes which segments are in the history, so that they may delete them."""
 
 import json
 import re
@@ -8,11 +8,11 @@ from urllib.parse import unquote
 
 NAME = "_ingested.json"
 SEGMENT = re.compile(r"(.+-[0-9a-f]{8}-\d+)-(\d+)\.jsonl")
-Ranges = dict[str, list[list[int]]]  # boot of a node, as its segments are named -> [first, last] numbers
+Ranges = dict[str, list[list[int]]]  # boot of a node: [first, last] numbers
 
 
 def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Names of segments by the directory of their node, of paths as Spark gives them; no others."""
+    """Return the names of segments by the directory of their node, from paths as Spark gives them."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, _, name = unquote(path).rpartition("/")
@@ -22,7 +22,10 @@ def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def added(text: str | None, segments: Iterable[str]) -> str:
-    """The marker with these segments, too; one that cannot be read counts for nothing."""
+    """Return the marker with these segments added.
+
+    An invalid marker counts as empty.
+    """
     numbers: defaultdict[str, list[list[int]]] = defaultdict(list, _read(text))
     for segment in segments:
         if match := SEGMENT.fullmatch(segment):
@@ -31,7 +34,7 @@ def added(text: str | None, segments: Iterable[str]) -> str:
 
 
 def joined(ranges: Iterable[list[int]]) -> list[list[int]]:
-    """In order; those that overlap or touch are one."""
+    """Return the ranges sorted, with overlapping and adjacent ones merged."""
     found: list[list[int]] = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:

@@ -1,4 +1,7 @@
-"""Which moments can a history hold? Those of the years 1970 to 9999. (This file imports nothing of Spark.)"""
+"""Times that a history can hold: the years 1970 to 9999.
+
+This module does not import Spark.
+"""
 
 from datetime import UTC, datetime
 
@@ -7,12 +10,12 @@ LAST = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
 
 def bounded(moment: datetime) -> datetime:
-    """Return `moment` in UTC; one beyond FIRST or LAST becomes that bound.
+    """Return `moment` in UTC, limited to FIRST and LAST.
 
-    Without a zone it is one of this machine's, as everywhere in Python.
+    Without a zone it is local time, as everywhere in Python.
     """
     try:
         utc = moment.astimezone(UTC)
-    except (OverflowError, ValueError):  # in UTC its year is 0 or 10000
+    except (OverflowError, ValueError):  # its year in UTC is 0 or 10000
         return FIRST if moment.year < FIRST.year else LAST
     return min(max(utc, FIRST), LAST)

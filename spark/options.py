@@ -1,4 +1,4 @@
-"""Which options do several jobs share, and what do their values mean?"""
+"""Options that several jobs share, and their types."""
 
 import math
 import re
@@ -18,17 +18,17 @@ FARTHEST = timedelta(days=36_500)
 
 
 class Number(click.FloatRange):
-    """A number within bounds, that ends."""
+    """A finite number within limits."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):  # "nan" is neither too small nor too large
+        if not math.isfinite(number):  # nan passes the limits
             self.fail(f"{number} is no number that ends.", param, ctx)
         return number
 
 
 class Moment(click.ParamType[datetime]):
-    """A time as ISO 8601, UTC unless it says otherwise; or how long ago that was: 30m, 12h, 7d."""
+    """A time in ISO 8601, UTC by default, or a span before now: 30m, 12h, 7d."""
 
     name = "moment"
 
@@ -60,7 +60,7 @@ class Span(click.ParamType[timedelta]):
 
 
 def span(text: str) -> timedelta | None:
-    """The span that "90s", "1.5h" or "7d" means; None for another text."""
+    """Return the span of a text such as "90s", "1.5h" or "7d", or None."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
     if match is None:
         return None
@@ -68,7 +68,7 @@ def span(text: str) -> timedelta | None:
 
 
 def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str]:
-    """Settings of --conf, by name."""
+    """Return the settings of --conf, by name."""
     found = {}
     for text in given:
         name, assigned, value = text.partition("=")
@@ -79,7 +79,7 @@ def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 
 def spark(command: F) -> F:
-    """--master and --conf, which become `master` and `conf`."""
+    """Add --master and --conf, which become `master` and `conf`."""
     master = click.option(
         "--master", metavar="URL", help="Where Spark runs. Default: that of spark-submit, else local[*]."
     )
@@ -94,14 +94,14 @@ def spark(command: F) -> F:
 
 
 def place(text: str) -> str:
-    """A path, or an address that Hadoop knows."""
+    """Return a path, or an address that Hadoop knows."""
     if not text.strip():
         raise click.BadParameter("a place has a name.")
     return text
 
 
 def history(text: str) -> str:
-    """The place of a history. Raises SparkJobError BAD_PLACE, before Spark starts."""
+    """Return the place of a history. Raises: SparkJobError BAD_PLACE, before Spark starts."""
     history_address(place(text))
     return text
 

@@ -1,15 +1,15 @@
-"""How is a text shown that somebody in the mesh has chosen?"""
+"""Safe display of texts that come from the mesh."""
 
 import re
 
-# As in mesh/printable.py, which a job without the mesh cannot import: nothing is seen of these.
+# As in mesh/printable.py, which a job without the mesh cannot import: these characters are invisible.
 HIDDEN = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 
 def visible(text: str) -> str:
-    """Within one line, without what would turn its reading direction or could not be seen."""
+    """Return the text on one line, with invisible characters and changes of direction escaped."""
     if text.isprintable() and not HIDDEN.search(text):
         return text
     return "".join(letter if _is_seen(letter) else _escaped(letter) for letter in text)

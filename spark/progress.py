@@ -1,4 +1,4 @@
-"""How far is Spark? A bar on the terminal, in numbers of tasks; elsewhere a line for what is done next."""
+"""Progress of Spark: a bar of tasks on the terminal, or a line for each step elsewhere."""
 
 import sys
 import threading
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-LOOK = 0.25  # s between two looks at what Spark does
+LOOK = 0.25  # s between two updates
 
 
 class Progress:
@@ -27,12 +27,12 @@ class Progress:
         )
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(text, total=None)
-        self._said = ""  # so that nothing is told twice where lines stay
+        self._said = ""  # avoids repeated lines
         self._ended = threading.Event()
         self._look = threading.Thread(target=self._watch, daemon=True)
 
     def say(self, text: str) -> None:
-        """Say what is done now."""
+        """Show the current step."""
         self._bar.update(self._task, description=text)
         if not sys.stderr.isatty() and text != self._said:
             self._said = text

@@ -1,4 +1,4 @@
-"""How is a history read? As one table of all kinds, of which Spark opens only what is asked for."""
+"""Reads a history as one table of all kinds, of which Spark opens only the needed parts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,10 +23,10 @@ HISTORY = StructType(
 def history(
     session: SparkSession, place: str, since: datetime | None = None, until: datetime | None = None
 ) -> DataFrame:
-    """All rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
+    """Return all rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
-    A time that a history cannot hold, such as `datetime.min`, stands for its first or last moment.
-    Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY.
+    A time that a history cannot hold, such as `datetime.min`, stands for its first or last moment. Bad lines
+    have no ts and count for the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
     files = _files(session)
     where = found(files, place)
@@ -42,7 +42,7 @@ def history(
 
 
 def found(files: Reads, place: str) -> str:
-    """The address of a history. Raises SparkJobError NO_HISTORY when nothing was ever ingested there."""
+    """Return the address of a history. Raises: SparkJobError NO_HISTORY, if nothing was ingested there."""
     where = history_address(place)
     if not _is_there(files, where):
         raise SparkJobError(
@@ -67,7 +67,7 @@ def _is_there(files: Reads, where: str) -> bool:
 
 
 def _whole(session: SparkSession, files: Reads, where: str) -> DataFrame:
-    """The table, of one moment: what compaction moves while Spark is looking may be seen nowhere."""
+    """Return the table at one moment: files that compaction moves meanwhile might be missed otherwise."""
     before = _Compaction.seen(files, where)
     while True:
         rows = _read(session, where)
@@ -81,7 +81,7 @@ def _whole(session: SparkSession, files: Reads, where: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Compaction:
-    """The state of compaction: a plan that is in force, files it has not moved yet, the last plan done."""
+    """The state of compaction: the current plan, the files not yet moved, and the last finished plan."""
 
     plan: compaction.Plan | None
     moving: list[str]
@@ -97,10 +97,10 @@ class _Compaction:
 def _by_the_plan(
     session: SparkSession, where: str, rows: DataFrame, plan: compaction.Plan, moving: list[str]
 ) -> DataFrame:
-    """As it will be when compaction, which is at work or was killed, is done: no row is missing or twice."""
+    """Return the rows as they are after the current compaction, without missing or duplicate ones."""
     # Where a move is a copy, a file may be in both places.
     passed = [f"{part}/{name}" for part, names in plan["old"].items() for name in names] + moving
-    # With its part: files of several have one name, if one task wrote them.
+    # The part is included: files of several parts have the same name if one task wrote them.
     file = F.substring_index("_metadata.file_path", "/", -1 - compaction.FILES.count("/"))
     rows = rows.where(~file.isin(passed))
     return rows.unionByName(_read(session, f"{where}/{plan['beside']}")) if moving else rows
@@ -111,5 +111,5 @@ def _read(session: SparkSession, where: str) -> DataFrame:
 
 
 def _hour(moment: datetime) -> Column:
-    """That of a partition; `moment` is in UTC."""
+    """Return the hour of a partition; `moment` is in UTC."""
     return F.struct(F.lit(moment.date()).alias("date"), F.lit(moment.hour).alias("hour"))

@@ -1,10 +1,10 @@
-"""Which columns has the history? Those of the nodes' snapshot lines; a test holds both together."""
+"""Columns of the history: those of the nodes' snapshot lines, which a test compares."""
 
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 _T, _L, _D, _TS = StringType(), LongType(), DoubleType(), TimestampType()
 
-# mesh/snapshots/line.py says what each means; docs/spark.md lists them.
+# mesh/snapshots/line.py describes them, and docs/spark.md lists them.
 COLUMNS = {
     "kind": _T, "cluster": _T, "observer": _T, "observer_uuid": _T, "observer_boot": _L, "line": _L,
     "ts": _TS, "node": _T, "uuid": _T, "boot": _L, "age": _D,

@@ -1,6 +1,6 @@
-"""How does a stream read segments? Each file whole: line by line Spark takes twice as long for small ones.
+"""Reads segments in a stream, each file as a whole: reading small ones by line takes Spark twice as long.
 
-Of compressed ones it cannot be said how large they become, so they are read line by line.
+The uncompressed size of compressed ones is unknown, so they are read by line.
 """
 
 from collections.abc import Sequence
@@ -16,46 +16,53 @@ from spark.unfinished import PATIENCE
 PLAIN, COMPRESSED = "*.jsonl", "*.jsonl.gz"
 LARGE = 32 * 2**20  # bytes; a segment closes at 1 MiB
 BINARY = "path string not null, modificationTime timestamp not null, length long not null, content binary"
-ANY_AGE = "36500d"  # Spark would pass over files that are a week older than the newest one
-LONGEST = "mapreduce.input.linerecordreader.line.maxlength"  # Hadoop's: longer lines are passed over
+# Otherwise Spark would skip files a week older than the newest one.
+ANY_AGE = "36500d"
+LONGEST = "mapreduce.input.linerecordreader.line.maxlength"  # Hadoop's option to skip longer lines
 PATTERN = str.maketrans({letter: f"\\{letter}" for letter in "*?[]{}\\"})
 
 Reader = DataFrameReader | DataStreamReader
 
-# Rule: the torn end of a file that may still grow is no line yet.
+# Rule: the incomplete end of a file that may still grow is not a line yet.
 FILE = ["path", "bytes", "changed", "torn"]  # as in spark.unfinished.Read
 
 
 def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) -> DataFrame:
-    """Rows of what comes to `source`: FILE, and `content` or (COMPRESSED) `value`. `batch`: MiB at once."""
+    """Return rows of new files in `source`: FILE, and `content` or (COMPRESSED) `value`.
+
+    `batch` is in MiB.
+    """
     reader = session.readStream.option("recursiveFileLookup", "true").option("pathGlobFilter", kind)
     reader = reader.option("maxFileAge", ANY_AGE).option("maxBytesPerTrigger", f"{batch * 2**20}")
     return _plain(reader, source) if kind == PLAIN else _compressed(reader, source)
 
 
 def again(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> DataFrame:
-    """The same of files that have names."""
+    """Return rows of these files."""
     places = [path.translate(PATTERN) for path in paths]
     return _plain(session.read, places) if kind == PLAIN else _compressed(session.read, places)
 
 
 def lines(segments: DataFrame) -> DataFrame:
-    """One row a line that is not empty: `value` and `path`. A file that is too large is one null."""
+    """Return a row for each non-empty line: `value` and `path`.
+
+    A file that is too large is one null.
+    """
     if "content" in segments.columns:
         found = segments.select("path", F.explode_outer(F.split("content", "\n")).alias("value"))
-    else:  # it is the same segment, compressed or not
+    else:  # the same segment, compressed or not
         found = segments.select(F.left("path", F.length("path") - F.lit(len(".gz"))).alias("path"), "value")
     return found.where(F.col("value").isNull() | (F.trim("value") != ""))
 
 
 def _plain(reader: Reader, places: Any) -> DataFrame:
-    """FILE and `content`, null of a file that is too large."""
+    """Return FILE and `content`, which is null for a file that is too large."""
     reader = reader.format("binaryFile").schema(BINARY).option("ignoreMissingFiles", "true")
-    found = reader.load(places)  # a file may go meanwhile: its node needed the room
+    found = reader.load(places)  # a node may delete a file meanwhile
     size = F.col("length")
     columns = [_path(), size.alias("bytes"), _seconds("modificationTime")]
     small = found.where(size <= LARGE).select(*columns, F.col("content").cast("string").alias("content"))
-    # What is not asked for is not read.
+    # Columns that are not selected are not read.
     large = found.where(size > LARGE).select(*columns, F.lit(None).cast("string"))
     content, end = F.col("content"), F.col("end")
     whole = F.when(end.isNull(), content).otherwise(F.left(content, F.length(content) - F.length(end)))
@@ -67,7 +74,7 @@ def _plain(reader: Reader, places: Any) -> DataFrame:
 
 
 def _torn_end(content: Column, changed: Column) -> Column:
-    """The text behind the last whole line of a file that may still grow; null if there is none."""
+    """Return the text after the last whole line of a file that may still grow, or null."""
     end = F.substring_index(content, "\n", -1)
     is_line = F.get_json_object(end, "$").isNotNull()
     is_recent = changed > F.unix_timestamp() - PATIENCE
@@ -75,7 +82,10 @@ def _torn_end(content: Column, changed: Column) -> Column:
 
 
 def _compressed(reader: Reader, places: Any) -> DataFrame:
-    """FILE and `value` of each line. A damaged file counts as far as it can be read."""
+    """Return FILE and `value` of each line.
+
+    A damaged file is read as far as possible.
+    """
     reader = reader.format("text").option("ignoreMissingFiles", "true").option("ignoreCorruptFiles", "true")
     found = reader.option(LONGEST, str(LARGE)).load(places)
     return found.select(
@@ -88,7 +98,7 @@ def _compressed(reader: Reader, places: Any) -> DataFrame:
 
 
 def _path() -> Column:
-    """As addresses begin with us; Spark writes file:/ in one place and file:/// in the other."""
+    """Return the path as an address here: Spark uses both file:/ and file:///."""
     return F.regexp_replace("_metadata.file_path", "^file:/+", "file:///").alias("path")
 
 

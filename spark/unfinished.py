@@ -1,7 +1,7 @@
-"""Which segments may grow yet? A file that is just being copied is read as far as it has come, and on later.
+"""Segments that may still grow, such as a file that is being copied.
 
-A node gives a segment its name when it is whole. Who copies one with cp or scp does not, and a stream opens
-no file twice. So what was changed a short while ago, or ends in the middle of a line, is looked at again.
+A node names a segment when it is complete, but cp or scp do not, and a stream opens no file twice. Segments
+that were changed recently, or end within a line, are therefore examined again.
 """
 
 import json
@@ -9,14 +9,18 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 NAME = "_unfinished.json"  # in the history
-FRESH = 600.0  # s since its last change, by its own machine's clock, in which a file may be one that grows
-QUIET = 60.0  # s in which a file must not change until it counts as whole
-PATIENCE = 86_400.0  # s after which the torn end of a file is taken for a bad line
+# Seconds since the last change, by its machine's clock, within which a file may still grow.
+FRESH = 600.0
+QUIET = 60.0  # s without changes until a file is complete
+PATIENCE = 86_400.0  # s after which an incomplete end is a bad line
 
 
 class Read(NamedTuple):
-    """A segment as it was read: its address, bytes, when it was changed (s since 1970), and whether its last
-    line is torn and was left out."""
+    """A segment as it was read.
+
+    It has the address, bytes, the time of the last change (s since 1970), and whether its last line was
+    incomplete and left out.
+    """
 
     path: str
     bytes: int
@@ -25,7 +29,7 @@ class Read(NamedTuple):
 
 
 class Open(NamedTuple):
-    """A segment that may grow, as it is known: its bytes, since when (s since 1970) they are so many."""
+    """A segment that may grow: its bytes, and since when (s since 1970) it has that size."""
 
     bytes: int
     since: float
@@ -33,14 +37,17 @@ class Open(NamedTuple):
 
 
 class Unfinished:
-    """Segments that may grow, by address. Times are s since 1970, by the clock of who ingests."""
+    """Segments that may grow, by address.
+
+    Times are s since 1970, by the local clock.
+    """
 
     def __init__(self, text: str | None = None) -> None:
         self.open: dict[str, Open] = _parsed(text)
         self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
-        """Take note of what was read."""
+        """Note the segments that were read."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:
                 self.open[it.path] = Open(it.bytes, now, it.torn)
@@ -48,7 +55,7 @@ class Unfinished:
                 self.open.pop(it.path, None)
 
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
-        """Segments that are to be read again, of those that have so many bytes now; None: it is gone."""
+        """Return the segments to read again, given their present bytes; None: deleted."""
         again = []
         for path, size in sizes.items():
             known = self.open[path]
@@ -62,16 +69,19 @@ class Unfinished:
 
     @property
     def has_changed(self) -> bool:
-        """Is it other than what it was read from?"""
+        """Whether the table has changed since it was read."""
         return self.open != self._before
 
     def encode(self) -> str:
-        """The text that the constructor reads."""
+        """Return the text that the constructor reads."""
         return json.dumps(self.open)
 
 
 def _parsed(text: str | None) -> dict[str, Open]:
-    """A file that is damaged counts for nothing: the worst is a segment that is not read on."""
+    """Return the table, or an empty one if the text is damaged.
+
+    At worst a segment is not read further.
+    """
     try:
         read = json.loads(text or "{}")
         return {

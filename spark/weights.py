@@ -1,4 +1,4 @@
-"""How much should each node count when one of several is chosen? What the history says of their work."""
+"""Weights of nodes for balancing, learned from the history."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ from spark.views.forecast import capacity
 from spark.views.rows import newest
 
 HALF_LIFE = 86_400.0  # s
-ANSWERS, STATES = 100, 30  # with fewer nobody can say what a node is like
-NEAR = 0.1  # figures that differ by less are equal: that much is chance
+ANSWERS, STATES = 100, 30  # minimum for a judgment of a node
+NEAR = 0.1  # smaller relative differences count as noise
 LEAST, MOST = 0.25, 4.0
-VAGUE = 1.0  # a capacity whose 95 % interval is wider than so many times itself is not used
-INSTANT = 0.001  # ms: nothing is answered faster
+# A capacity with a wider 95 % interval than this many times itself is not used.
+VAGUE = 1.0
+INSTANT = 0.001  # minimum latency in ms
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A node, as the history knows it."""
+    """A node's figures from the history."""
 
     node: str
     answers: int = 0
@@ -44,30 +45,29 @@ class Learnt:
     weight: float
     answers: int
     latency_ms: float | None
-    capacity: float | None  # messages/s at full load; None where the history does not tell
+    capacity: float | None  # messages/s at full load; None if unknown
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """A typical node, by which the others are measured."""
+    """A typical node, to which the others are compared."""
 
     latency_ms: float
     room: float  # messages/s at full load; idle cores if `a_core` is None
-    a_core: float | None  # messages/s that an idle core takes, as far as anybody's capacity is known
+    a_core: float | None  # messages/s per idle core, if any capacity is known
 
 
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
-    """The weights of all nodes that said a state or were asked something, by name.
+    """Return the weights of all nodes that published a state or were sent a read, by name.
 
-    `history`: with the clocks put right, by `spark.views.clocks.aligned`. `half_life_s`: s.
+    `history` has corrected clocks, by `spark.views.clocks.aligned`. `half_life_s` is in s.
     """
     return weigh(measure(history, half_life_s))
 
 
 def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured]:
-    """Of each node: its answers, of which those of one half-life earlier count half as much, and its
-    capacity."""
+    """Return the answers of each node, weighted by half-life, and its capacity."""
     high, low = F.col("capacity_high_per_s"), F.col("capacity_low_per_s")
     told = F.when(high - low <= VAGUE * F.col("capacity_per_s"), F.col("capacity_per_s"))
     full = capacity(history).select("node", "uuid", told.alias("capacity"))
@@ -80,11 +80,11 @@ def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured
 
 
 def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
-    """weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4; by name.
+    """Return the weights by name, from the latency and capacity of each node.
 
-    A node's latency tells all of its slowness under the load that it had. Its capacity is part of that, and
-    not measured as well; so the root. What a node could take is its capacity in messages a second, or what
-    its idle cores would take if they were like those of the nodes whose capacity is known.
+    weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4. Latency under
+    load already includes capacity in part, which is why the root is used. Capacity is in messages per second,
+    or estimated from idle cores by the nodes whose capacity is known.
     """
     typical = _typical([it for it in nodes if _is_known(it)])
     learnt = [_weighed(it, typical) if typical and _is_known(it) else _unknown(it) for it in nodes]
@@ -100,8 +100,7 @@ def as_file(
     since: datetime,
     until: datetime,
 ) -> dict[str, Any]:
-    """The content of weights.json, version 1: the weights of that mesh, from its history from `since` to
-    `until`."""
+    """Return the content of weights.json, version 1: the weights of that mesh from this period."""
     times = {"made": made, "expires": expires, "since": since, "until": until}
     weights: Mapping[str, Any] = {
         it.node: {
@@ -127,7 +126,7 @@ def _typical(known: Sequence[Measured]) -> Typical | None:
         return None
     rates = [it.capacity / it.idle_cores for it in known if it.capacity and it.idle_cores]
     a_core = median(rates) if rates else None
-    # Of two nodes the better one is the typical one: then the worse one counts less, and nobody is overrated.
+    # Of two nodes the better one is typical, so that the worse one counts less and none is overrated.
     return Typical(
         median_low(_latency(it) for it in known), median_high(_room(it, a_core) for it in known), a_core
     )
@@ -158,12 +157,12 @@ def _unknown(it: Measured) -> Learnt:
 
 
 def _latency(it: Measured) -> float:
-    """ms."""
+    """Return the latency in ms, at least INSTANT."""
     return max(INSTANT, it.latency_ms or 0.0)
 
 
 def _room(it: Measured, a_core: float | None) -> float:
-    """The room of a node, in messages/s; idle cores where nobody's messages/s are known."""
+    """Return the capacity of a node in messages/s, or idle cores if no messages/s are known."""
     return it.capacity or (it.idle_cores or 0.0) * (1.0 if a_core is None else a_core)
 
 
@@ -173,7 +172,7 @@ def _relative(value: float, typical: float) -> float:
 
 
 def _figure(value: float) -> str:
-    """With as many digits as mean something."""
+    """Return the value with its significant digits."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 

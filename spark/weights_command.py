@@ -1,4 +1,4 @@
-"""`python -m spark weights`: how much should each node count when one of several is chosen?"""
+"""The command `weights`, which learns the weights of nodes for balancing."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ from spark.views import clocks
 from spark.views.rows import of_kind
 from spark.weights import Learnt, as_file, learn
 
-WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program that reads it
+WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
 
 
 @click.command("weights")
@@ -72,10 +72,10 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Learn from the history how much each node can take, and write that down for `mesh weights apply`.
+    """Learn from the history how much each node can take, and write a file for `mesh weights apply`.
 
-    A typical node has weight 1, the others from 0.25 to 4: more for those who answered faster than the
-    typical node and had more room. Whoever has too little history gets 1.
+    A typical node has weight 1, the others from 0.25 to 4: more for nodes that answered faster than the
+    typical one and had more capacity. Nodes with too little history have weight 1.
     """
     if half_life <= timedelta() or expires <= timedelta():
         raise click.UsageError("--half-life and --expires are longer than nothing.")
@@ -98,7 +98,7 @@ def command(
 
 
 def the_cluster(history: DataFrame, place: str) -> str:
-    """The name of the mesh. SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
+    """Return the name of the mesh. Raises: SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
     states = of_kind(history, "state").select("cluster").distinct()
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
@@ -111,7 +111,7 @@ def the_cluster(history: DataFrame, place: str) -> str:
 
 
 def table(learnt: Sequence[Learnt]) -> Table:
-    """For people; the heaviest first."""
+    """Return a table for people, the highest weight first."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("NODE", no_wrap=True)
     for title in ("WEIGHT", "ANSWERS", "LATENCY", "CAPACITY"):
@@ -126,5 +126,5 @@ def table(learnt: Sequence[Learnt]) -> Table:
 
 
 def quoted(path: Path) -> str:
-    """As it is typed."""
+    """Return the path quoted for a shell."""
     return shlex.quote(str(path))

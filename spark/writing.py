@@ -1,4 +1,4 @@
-"""How does what a job has made get onto the disk? Whole, or not at all."""
+"""Atomic output of result files."""
 
 import os
 import secrets
@@ -9,7 +9,7 @@ from spark.errors import SparkJobError
 
 
 def check(path: Path, option: str) -> None:
-    """Could it be written where `option` says? Asked before a long job. SparkJobError CANNOT_WRITE."""
+    """Check before a long job that the file can be written. Raises: SparkJobError CANNOT_WRITE."""
     why = (
         "it is a directory"
         if path.is_dir()
@@ -24,7 +24,7 @@ def check(path: Path, option: str) -> None:
 
 
 def write(path: Path, text: str, option: str) -> None:
-    """Replace the file as a whole. SparkJobError CANNOT_WRITE."""
+    """Replace the file atomically. Raises: SparkJobError CANNOT_WRITE."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with beside.open("x", encoding="utf-8") as file:

@@ -1,1 +1,1 @@
-"""How do we stand with one peer? The link's states, its back-off, and which of two connections stays."""
+"""The relation with one peer: the link's states, its backoff, and the choice between two connections."""

@@ -1,4 +1,7 @@
-"""How long to wait before the next dial? Numbers in, seconds out; chance is handed in."""
+"""Delays before the next dial.
+
+Random numbers are arguments.
+"""
 
 from dataclasses import dataclass
 
@@ -11,8 +14,10 @@ class Timing:
     high: float = 30.0  # longest wait between two dials
     rare: float = 60.0  # first wait after a refusal; doubles with each further one
     rarest: float = 3600.0  # longest wait after a refusal
-    connect_limit: float = 5.0  # a dial without an answer for this long counts as disconnected
-    settled: float = 10.0  # a login that stood this long starts the back-off anew when it ends
+    # A dial without an answer for this long counts as disconnected.
+    connect_limit: float = 5.0
+    # A login that lasted this long resets the backoff when it ends.
+    settled: float = 10.0
 
 
 # 2 ** 32 times any sensible wait is above any bound, and far from the overflow of a float.
@@ -20,15 +25,16 @@ _MOST_DOUBLINGS = 32
 
 
 def delay(attempt: int, unit: float, *, low: float = 0.1, high: float = 30.0) -> float:
-    """Seconds to wait after failed dial number `attempt` (from 1), by exponential back-off with full jitter.
+    """Return the seconds to wait after failed dial number `attempt` (from 1).
 
-    `unit` is a random number from [0, 1), spread over all that lies between `low` and a bound that doubles
-    from 2 * low up to `high`: peers that lost the same node do not come back in step.
+    This is exponential backoff with full jitter: `unit`, a random number in [0, 1), picks a value between
+    `low` and a bound that doubles from 2 * low up to `high`. Peers that lost the same node do not return in
+    step.
     """
     bound = min(high, low * 2.0 ** min(attempt, _MOST_DOUBLINGS))
     return low + unit * max(0.0, bound - low)
 
 
 def rare_delay(attempt: int, *, rare: float = 60.0, rarest: float = 3600.0) -> float:
-    """Seconds to wait after refusal number `attempt` (from 1): `rare`, doubled each time, up to `rarest`."""
+    """Return the seconds to wait after refusal number `attempt` (from 1): `rare`, doubled up to `rarest`."""
     return min(rarest, rare * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))

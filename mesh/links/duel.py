@@ -1,14 +1,13 @@
-"""Both sides dialled at the same moment: which of the two connections stays?"""
+"""Choice between two connections after both sides dialed at the same moment."""
 
 from mesh.errors import RemoteError
 
 
 def keep_mine(my_uuid: bytes, peer_uuid: bytes, i_dialled: bool) -> bool:
-    """Whether this connection stays, where a pair has two that work: the one that the lower uuid dialled.
+    """Return whether to keep this connection of two working ones: the one that the lower uuid dialed.
 
-    Both sides come to the same answer without a word between them. Compare boots first: a connection
-    with an earlier boot of the peer does not work and takes no part. Raises RemoteError if the peer
-    shows our own uuid.
+    Both sides reach the same answer without a message. Compare boots first: a connection with an earlier boot
+    of the peer does not work. Raises RemoteError if the peer has this node's own uuid.
     """
     if my_uuid == peer_uuid:
         raise RemoteError(

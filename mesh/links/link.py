@@ -1,8 +1,8 @@
-"""How do we stand with this one peer, and what is to be done next?"""
+"""The relation with one peer, and the actions to take next."""
 
 # Rule 1: a link's state changes in this file only, and only by LINK_TABLE.
-# Rule 2: nothing here dials, hangs up or waits; each event returns what the caller must do, in order.
-# Rule 3: whether we wait, and for what, is never stored: it follows from the other fields.
+# Rule 2: nothing here dials, hangs up or waits. Each event returns the actions for the caller, in order.
+# Rule 3: whether the link waits, and for what, is never stored: it follows from the other fields.
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from mesh.links.table import LINK_TABLE, LinkAction, LinkEvent, LinkState, step
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why one side does not want the other: a stable code, and words for people."""
+    """Reason why one side refuses the other: a stable code, and a text."""
 
     code: str
     reason: str
 
 
 class Link:
-    """Our relation to one peer, as one of three states.
+    """The relation with one peer, in one of three states.
 
-    Each event is a method that takes `now` (seconds, never going back) and returns the actions that the
-    caller must perform; BACK_OFF, RETRY_RARELY, FORGIVE and HASTEN are kept here and never returned. `jitter`
-    gives a random number from [0, 1).
+    Each event is a method that takes `now` (monotonic seconds) and returns the actions that the caller must
+    perform. BACK_OFF, RETRY_RARELY, FORGIVE and HASTEN are handled here and never returned. `jitter` returns
+    random numbers in [0, 1).
 
-    The caller reports only what befalls the connection in use: the end of one that lost the duel, or
-    that it was told to hang up, is not news to the link.
+    The caller reports events of the connection in use only, not the end of one that lost the duel or was hung
+    up on request.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Link:
 
     @property
     def state(self) -> LinkState:
-        """Logged in, polling or not allowed."""
+        """The state: logged in, polling or not allowed."""
         return self._state
 
     @property
@@ -58,50 +58,53 @@ class Link:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody here needs the login."""
+        """Whether this node needs the login."""
         return self._is_wanted
 
     @property
     def is_dialling(self) -> bool:
-        """Whether a dial of ours waits for its answer."""
+        """Whether a dial waits for its answer."""
         return self._dialled_at is not None
 
     @property
     def attempt(self) -> int:
-        """The count of the next, or present, dial in a row; 1 is the first."""
+        """The number of the next, or present, dial in a row, from 1."""
         return self._attempt
 
     @property
     def by(self) -> str:
-        """The side that says no: "me", "peer", "both"; "" unless the state is not allowed."""
+        """The side that refuses: "me", "peer" or "both"; "" unless the state is not allowed."""
         if self._mine and self._theirs:
             return "both"
         return "me" if self._mine else "peer" if self._theirs else ""
 
     @property
     def code(self) -> str:
-        """The code of the refusal, ours first where both refuse; "" unless the state is not allowed."""
+        """The code of the refusal, this node's first if both refuse; "" unless the state is not allowed."""
         return ", ".join(no.code for no in (self._mine, self._theirs) if no)
 
     @property
     def reason(self) -> str:
-        """The refusal in words, ours first where both refuse; "" unless the state is not allowed."""
+        """The reason of the refusal, this node's first if both refuse; "" unless the state is not allowed."""
         return "; ".join(no.reason for no in (self._mine, self._theirs) if no)
 
     @property
     def next_try(self) -> float | None:
-        """When we dial next; None while nobody needs it, a dial or login stands, or we deny the peer."""
+        """When to dial next.
+
+        None if there is no need, a dial or login exists, or the peer is denied.
+        """
         is_waiting = self._is_wanted and self._dialled_at is None and self._state is not LinkState.LOGGED_IN
         return self._not_before if is_waiting and self._mine is None else None
 
     def deadline(self) -> float | None:
-        """When tick() is next worth calling; None if only an event can change anything."""
+        """Return when `tick` is next needed, or None if only an event can change anything."""
         if self._dialled_at is not None:
             return self._dialled_at + self._timing.connect_limit
         return self.next_try
 
     def describe(self, now: float) -> str:
-        """The state in words, as status shows it."""
+        """Return the state as text for status displays."""
         word: str = self._state.value
         if self._state is LinkState.NOT_ALLOWED:
             return f"{word} by {self.by}: {self.code}"
@@ -110,17 +113,23 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that somebody here needs the login. To say it again changes nothing."""
+        """Note that this node needs the login.
+
+        Repetition changes nothing.
+        """
         self._is_wanted = True
         return self._step(LinkEvent.WANTED, now)
 
     def unwanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that nobody here needs the login any more."""
+        """Note that this node no longer needs the login."""
         self._is_wanted = False
         return self._step(LinkEvent.UNWANTED, now)
 
     def hello(self, now: float) -> tuple[LinkAction, ...]:
-        """A data connection stands and both accept. Raises LocalError while we deny the peer."""
+        """Note that a data connection exists and both sides accept.
+
+        Raises LocalError while the peer is denied.
+        """
         if self._mine:
             raise LocalError(
                 f"a HELLO was accepted from a peer that we deny ({self._mine.code}).",
@@ -130,45 +139,48 @@ class Link:
         return self._step(LinkEvent.HELLO, now)
 
     def refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
-        """The peer says no, with a code and a reason in words."""
+        """Note that the peer refuses, with a code and a reason."""
         self._theirs = Refusal(code, reason)
         return self._step(LinkEvent.REFUSED, now)
 
     def denied(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
-        """We say no, with a code and a reason in words."""
+        """Note that this node refuses, with a code and a reason."""
         self._mine = Refusal(code, reason)
         return self._step(LinkEvent.DENIED, now)
 
     def allowed(self, now: float) -> tuple[LinkAction, ...]:
-        """Our no is withdrawn."""
+        """Note that this node's refusal is withdrawn."""
         return self._step(LinkEvent.ALLOWED, now)
 
     def silence(self, now: float) -> tuple[LinkAction, ...]:
-        """Nothing was heard of the peer for too long."""
+        """Note that the peer was silent for too long."""
         return self._step(LinkEvent.SILENCE, now)
 
     def bye(self, now: float) -> tuple[LinkAction, ...]:
-        """The peer said goodbye."""
+        """Note that the peer said goodbye."""
         return self._step(LinkEvent.BYE, now)
 
     def disconnected(self, now: float) -> tuple[LinkAction, ...]:
-        """The data connection, or our dial, has ended."""
+        """Note that the data connection, or the dial, has ended."""
         return self._step(LinkEvent.DISCONNECTED, now)
 
     def address(self, now: float) -> tuple[LinkAction, ...]:
-        """The peer is to be found at another address."""
+        """Note that the address of the peer has changed."""
         return self._step(LinkEvent.ADDRESS, now)
 
     def restarted(self, now: float) -> tuple[LinkAction, ...]:
-        """The peer shows a higher boot. Call it before hello() where one message says both."""
+        """Note that the peer has a higher boot.
+
+        Call before `hello` if one message says both.
+        """
         return self._step(LinkEvent.RESTARTED, now)
 
     def reached(self, now: float) -> tuple[LinkAction, ...]:
-        """A control connection to the peer stands anew."""
+        """Note that a control connection to the peer is established again."""
         return self._step(LinkEvent.REACHED, now)
 
     def tick(self, now: float) -> tuple[LinkAction, ...]:
-        """Time has passed: give up a dial without an answer, or dial again when it is due."""
+        """Give up a dial without an answer, or dial again, if it is time."""
         deadline = self.deadline()
         if deadline is None or now < deadline:
             return ()
@@ -181,7 +193,7 @@ class Link:
         return tuple(action for action in actions if self._is_for_caller(action, now))
 
     def _enter(self, state: LinkState, now: float) -> None:
-        # A login that breaks at once, again and again, must not become a loop without back-off.
+        # A login that breaks at once, again and again, must not cause a loop without backoff.
         has_settled = self._state is LinkState.LOGGED_IN and now - self._since >= self._timing.settled
         if has_settled or state is LinkState.NOT_ALLOWED:
             self._attempt = 1
@@ -192,7 +204,10 @@ class Link:
         self._state, self._since, self._not_before = state, now, now
 
     def _is_for_caller(self, action: LinkAction, now: float) -> bool:
-        """Carry out the link's own share of an action; True if the caller has a share too."""
+        """Carry out the link's own part of an action.
+
+        Return whether the caller has a part, too.
+        """
         match action:
             case LinkAction.DIAL:
                 return self._dial(now)
@@ -220,7 +235,7 @@ class Link:
         return True
 
     def _wait(self, seconds: float, now: float) -> bool:
-        # One failure may be reported twice (silence, then the transport's notice): it counts once.
+        # A failure that is reported twice (silence, then the transport's notice) counts once.
         if now >= self._not_before:
             self._attempt += 1
             self._not_before = now + seconds

@@ -1,10 +1,10 @@
-"""What may happen to a link, and what follows? All of it on one screen."""
+"""State table of links: all events and their consequences."""
 
-# Rule 1: all that can change a link's state stands in LINK_TABLE; a cell that is absent is illegal.
-# Rule 2: nothing here knows a socket, a clock or the peer; link.py alone looks into the table.
-# Rule 3: DIAL in a cell means "dial if it is allowed now": link.py drops it while nobody needs the login,
-#         a dial is in progress, the waiting time is not over, or we ourselves deny the peer.
-# Rule 4: every other action of a cell is carried out always.
+# Rule 1: LINK_TABLE has all changes of a link's state. A cell that is absent is illegal.
+# Rule 2: nothing here knows a socket, a clock or the peer. Only link.py reads the table.
+# Rule 3: DIAL in a cell means "dial if allowed now": link.py drops it if the login is not needed, a dial is
+# in progress, the waiting time is not over, or this node denies the peer.
+# Rule 4: all other actions of a cell are always carried out.
 
 from collections.abc import Mapping
 from enum import Enum
@@ -18,7 +18,10 @@ AnyAction = TypeVar("AnyAction")
 
 
 class LinkState(Enum):
-    """The ways to stand with a peer; the value is the word that people read."""
+    """State of a link.
+
+    The value is the text shown to users.
+    """
 
     LOGGED_IN = "logged in"
     POLLING = "polling"
@@ -26,7 +29,10 @@ class LinkState(Enum):
 
 
 class LinkEvent(Enum):
-    """The events of a link; the value is the explanation in the docs."""
+    """Event of a link.
+
+    The value is its explanation in the docs.
+    """
 
     WANTED = "somebody here needs the login"
     UNWANTED = "nobody here needs the login any more"
@@ -44,7 +50,10 @@ class LinkEvent(Enum):
 
 
 class LinkAction(Enum):
-    """The actions that follow from an event; the value is the explanation in the docs."""
+    """Action that follows from an event.
+
+    The value is its explanation in the docs.
+    """
 
     DIAL = "open a data connection to the peer"
     HANG_UP = "close the data connection that stands or is being dialled, if there is one"
@@ -62,12 +71,12 @@ A = LinkAction
 
 # fmt: off
 LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
-    #   what happens             next state              what follows
+    # event                      next state              actions
     LinkState.LOGGED_IN: {
         LinkEvent.WANTED:       (LinkState.LOGGED_IN,   ()),
-        # The peer may need this login though we do not: it stays until the connection ends.
+        # The peer may need this login, so it stays until the connection ends.
         LinkEvent.UNWANTED:     (LinkState.LOGGED_IN,   ()),
-        # A second connection took the first one's place, so what went into the first may be lost.
+        # A second connection replaced the first one, whose last messages may be lost.
         LinkEvent.HELLO:        (LinkState.LOGGED_IN,   (A.RESUME,)),
         LinkEvent.REFUSED:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY, A.NOTE)),
         LinkEvent.DENIED:       (LinkState.NOT_ALLOWED, (A.HANG_UP, A.NOTE)),
@@ -75,10 +84,11 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.SILENCE:      (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
         LinkEvent.BYE:          (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
         LinkEvent.DISCONNECTED: (LinkState.POLLING,     (A.HANG_UP, A.PROBE, A.BACK_OFF)),
-        # The connection works, wherever the peer is to be found next time.
+        # The connection works, whatever address the peer has next time.
         LinkEvent.ADDRESS:      (LinkState.LOGGED_IN,   ()),
         LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
-        # If that was lost, so is the login, though its end may show later: then it is dialled soon.
+        # If the control connection was lost, the login is lost, too, though its end may show later. Then it
+        # is dialed soon.
         LinkEvent.REACHED:      (LinkState.LOGGED_IN,   (A.FORGIVE,)),
     },
     LinkState.POLLING: {
@@ -94,7 +104,7 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.ADDRESS:      (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
         # No HANG_UP: a dial in progress reaches the new process at the same address.
         LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.FORGIVE, A.DIAL)),
-        # What parted us is over: after a cut, only one side may have taken the other for dead.
+        # The partition is over. After a cut only one side may have considered the other dead.
         LinkEvent.REACHED:      (LinkState.POLLING,     (A.HASTEN, A.DIAL)),
         LinkEvent.DUE:          (LinkState.POLLING,     (A.DIAL,)),
     },
@@ -105,7 +115,7 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.HELLO:        (LinkState.LOGGED_IN,   (A.RESUME,)),
         LinkEvent.REFUSED:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
         LinkEvent.DENIED:       (LinkState.NOT_ALLOWED, (A.HANG_UP,)),
-        # Also where the peer refused us as well: our list changed, so the peer is asked again.
+        # This holds if the peer refused, too: the list here changed, so the peer is asked again.
         LinkEvent.ALLOWED:      (LinkState.POLLING,     (A.FORGIVE, A.DIAL)),
         LinkEvent.SILENCE:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
         LinkEvent.BYE:          (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
@@ -126,7 +136,10 @@ def step(
     page: str,
     code: str,
 ) -> tuple[AnyState, tuple[AnyAction, ...]]:
-    """The cell of a table: next state and actions. Raises LocalError, with that code, where there is none."""
+    """Return the next state and the actions.
+
+    Raises LocalError with `code` if the table has no such cell.
+    """
     try:
         return table[state][event]
     except KeyError:

@@ -1,1 +1,1 @@
-"""Who is master of a message, and which node is the next on the way to it?"""
+"""Routing rules: the master of a message, and the next hop on the route to it."""

@@ -1,8 +1,8 @@
-"""Rules that the whole mesh shares, and which of them and of a node's own file count there."""
+"""Rules that the whole mesh shares, and how they combine with a node's own configuration."""
 
-# Law 1: what the mesh says of a node stands in the place of what a file says of it, whole: they never mix.
-# Law 2: it is one list, written at once: nobody ever goes by half of a change.
-# Law 3: whether a list can be is the same at every node. What a node lacks (a plug-in) is for it to say.
+# Law 1: the shared entry of a node replaces that of a file as a whole: they never mix.
+# Law 2: the shared rules are one list, written at once: no node ever applies half of a change.
+# Law 3: whether a list is valid is the same at every node. A node that lacks a plug-in reports that itself.
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from mesh.mapping.filters import LONGEST
 from mesh.mapping.rules import KINDS, Rule
 from mesh.names import node_name
 
-NODES = 4096  # of which a list tells
+NODES = 4096  # in a list
 ALTERNATIVES = 1000  # of all its rules
-STRATA = 15  # the highest
+STRATA = 15  # highest stratum
 
 
 class RuleSet(NamedTuple):
-    """Rules; the names of configured nodes, which may be linked where not all may; and of nodes that may be
-    linked nowhere."""
+    """Rules, the names of configured nodes, and the names of nodes that must not be linked.
+
+    Configured nodes may be linked even where others may not.
+    """
 
     rules: tuple[Rule, ...]
     known: tuple[str, ...]
@@ -34,31 +36,37 @@ class RuleSet(NamedTuple):
 
 
 class AgreedNode(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The mesh's word on one node. `rules`: all of that node, none if empty; None: files say it.
-    `allowed`: may it be linked? None: settings say it."""
+    """The shared entry of one node.
+
+    `rules` are all rules of the node; None: files decide. `allowed` is whether it may be linked; None:
+    settings decide.
+    """
 
     rules: tuple[Rule, ...] | None = None
     allowed: bool | None = None
 
 
 class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The list: an entry for each node of which the mesh says something."""
+    """The shared list: an entry for each node with shared rules or permissions."""
 
     nodes: dict[str, AgreedNode] = {}
-    base: Natural = 0  # stamp of the list that this one was made from
-    by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")] = ""  # who made it, as he says
+    base: Natural = 0  # timestamp of the list before this one
+    by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")] = ""  # its author, unverified
 
     @property
     def rules(self) -> dict[str, tuple[Rule, ...]]:
-        """Of the nodes whose rules are said."""
+        """The rules of the nodes that have shared rules."""
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
 
     def with_(self, name: str, entry: AgreedNode) -> Agreed:
-        """The list with another entry for that node; one that says nothing takes it out."""
+        """Return the list with another entry for the node.
+
+        An empty entry removes it.
+        """
         return self.with_all({name: entry})
 
     def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
-        """The same for many."""
+        """Return the list with other entries for these nodes."""
         nodes = {name: entry for name, entry in {**self.nodes, **entries}.items() if entry != NOTHING}
         return msgspec.structs.replace(self, nodes=dict(sorted(nodes.items())))
 
@@ -68,12 +76,15 @@ NONE = Agreed()
 
 
 def packed(agreed: Agreed) -> bytes:
-    """As it is in the row."""
+    """Return the list as stored in its row."""
     return msgspec.msgpack.encode(agreed)
 
 
 def unpacked(value: bytes) -> Agreed:
-    """A list from its row; b"": none. LocalError BAD_RULES, or of a name, key, pattern or XPath."""
+    """Return the list from its row; b"": an empty one. Raises: LocalError.
+
+    The code is BAD_RULES, or that of an invalid name, key, pattern or XPath.
+    """
     if not value:
         return NONE
     try:
@@ -87,7 +98,7 @@ def unpacked(value: bytes) -> Agreed:
 
 
 def check(agreed: Agreed) -> None:
-    """Can it be a list? LocalError as of `unpacked`."""
+    """Check that the list is valid. Raises: LocalError, as `unpacked`."""
     if len(agreed.nodes) > NODES:
         raise bad(f"they are of {len(agreed.nodes):,} nodes, {NODES:,} are the most.")
     if list(agreed.nodes) != sorted(agreed.nodes):
@@ -101,7 +112,10 @@ def check(agreed: Agreed) -> None:
 
 
 def _check_rule(name: str, rule: Rule, left: int) -> int:
-    """How many alternatives it has."""
+    """Check a rule.
+
+    Return the number of its alternatives.
+    """
     if rule.node != name:
         raise bad(f"one of {name} is of {rule.node[:80]!r}.")
     if not 0 <= rule.stratum <= STRATA:
@@ -121,7 +135,7 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
 
 
 def bad(what: str) -> LocalError:
-    """The refusal of a list."""
+    """Return the error for an invalid list."""
     return LocalError(f"these are no rules of a mesh: {what}", code="BAD_RULES")
 
 
@@ -129,7 +143,7 @@ _decode = msgspec.msgpack.Decoder(Agreed).decode
 
 
 def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
-    """What counts at a node whose settings say `own`."""
+    """Return the rules in effect at a node with the configuration `own`."""
     denied = frozenset(name for name, entry in agreed.nodes.items() if entry.allowed is False)
     meant = (name for name, entry in agreed.nodes.items() if entry.allowed or entry.rules)
     known = tuple(name for name in dict.fromkeys((*own.known, *meant)) if name not in denied)
@@ -137,7 +151,7 @@ def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
 
 
 def _rules(own: Sequence[Rule], said: Mapping[str, Sequence[Rule]]) -> Iterator[Rule]:
-    """In the order of the file; nodes that are not in it behind, by name."""
+    """Yield the rules in the order of the file, then those of nodes that are not in it, by name."""
     left = dict(said)
     for rule in own:
         if rule.node not in said:

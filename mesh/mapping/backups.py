@@ -1,11 +1,11 @@
-"""Who stands in for masters that are away? A backup, one at a time."""
+"""Backup masters, which replace unreachable masters, one at a time."""
 
-# Law 1: a backup is a master while no other claim leads anywhere, and then the only one: the first by the
-#        order of the rules that can be asked, or is this node itself.
-# Law 2: so a backup that sees a master, or a backup before it, hands on what it is sent. It takes nothing
-#        that one of these would take.
-# Law 3: who has just started is no backup before it has had the time to meet a master that lives.
-# Law 4: messages are asked for of all who may ever take them, whoever is there now.
+# Law 1: a backup is master while no other claim leads anywhere, and then alone: the first by the order of the
+# rules that is reachable, or is this node itself.
+# Law 2: a backup that sees a master, or a backup before it, forwards its messages. It accepts none that one
+# of these would accept.
+# Law 3: a node that has just started is no backup before it had time to meet living masters.
+# Law 4: subscriptions go to all nodes that may ever be master, whichever are reachable now.
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesh.mapping.decision import Claim, NodesView
 
 
 def counting(me: str, claims: Sequence[Claim], view: NodesView) -> tuple[Sequence[Claim], tuple[str, ...]]:
-    """The claims that count now; and for whom a backup among them stands in."""
+    """Return the claims in effect now, and the masters that a backup among them replaces."""
     backups = [claim for claim in claims if claim.is_backup]
     if not backups:
         return claims, ()
@@ -35,15 +35,15 @@ def counting(me: str, claims: Sequence[Claim], view: NodesView) -> tuple[Sequenc
 
 
 def masters_of(claims: Iterable[Claim]) -> tuple[str, ...]:
-    """The nodes of stratum 0 that are no backups, in the order of their rules."""
+    """Return the nodes of stratum 0 that are no backups, in the order of their rules."""
     return tuple(dict.fromkeys(c.node for c in claims if c.stratum == 0 and not c.is_backup))
 
 
 def holders_of(claims: Iterable[Claim]) -> tuple[str, ...]:
-    """The nodes that may be master at some time: masters and backups."""
+    """Return the nodes that may be master at some time: masters and backups."""
     return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
 
 
 def all_masters(claims: Iterable[Claim]) -> list[Claim]:
-    """The claims, with those of backups as if they were masters."""
+    """Return the claims with backups treated as masters."""
     return [replace(claim, is_backup=False) if claim.is_backup else claim for claim in claims]

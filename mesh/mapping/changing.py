@@ -1,9 +1,9 @@
-"""May rules change to others while messages flow? Not those of what has several masters."""
+"""Safety check for changes of rules while messages flow: topics with several masters must keep theirs."""
 
-# Law 1: what has several masters, or backups, by the rules before or by the new ones keeps all claims that it
-#        has, in their order: what several bring is told apart by the order in which each brings it.
-# Law 2: a claim is taken from it by a more specific kind as well. So it has to be by a key or a domain by
-#        name alone that several are its masters: by these it is decided at a glance what else may fit it.
+# Law 1: a topic with several masters or backups, by the old or the new rules, keeps all its claims in their
+# order: duplicates are detected by the order in which each master delivers.
+# Law 2: a more specific rule takes claims away, too. Several masters must therefore be named by a key or a
+# domain alone: for these it is cheap to decide which other rules may match.
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule, holders_of_each, rivalry
 
-KeyText = tuple[str, str]  # a kind of key, and its text
+KeyText = tuple[str, str]  # kind and text of a key
 Term = tuple[
     KeyRule, str, int, str, bool
-]  # an alternative, of which node, its stratum, parent, is it a backup
+    # An alternative, its node, stratum and parent, and whether it is a backup.
+]
 PLAIN = frozenset((EXACT, DOMAIN))
 
 
 def leaves_shared(before: Sequence[Rule], after: Sequence[Rule]) -> bool:
-    """Has all that has several masters by either the same ones by the other?"""
+    """Return whether topics with several masters by either rules have the same ones by the other."""
     terms, others = list(_terms(before)), list(_terms(after))
     shared = _shared(before) | _shared(after)
     if not shared:
@@ -42,20 +43,20 @@ def _terms(rules: Iterable[Rule]) -> Iterable[Term]:
 
 
 def _shared(rules: Sequence[Rule]) -> set[KeyText]:
-    """What several nodes are masters of, or one in the place of another."""
+    """Return the keys of several masters, or of a master with a backup."""
     backed = {rivalry(key) for rule in rules if rule.backup for key in rule.alternatives()}
     holders = holders_of_each(rule for rule in rules if rule.stratum == 0)
     return backed | {what for what, nodes in holders.items() if len(nodes) > 1}
 
 
 def _are_plain(shared: set[KeyText], terms: Iterable[Term]) -> bool:
-    """Is all of it a key or a domain, of which nothing else is asked?"""
+    """Return whether all of these are plain keys or domains without filters."""
     is_named = all(kind in PLAIN for kind, _ in shared)
     return is_named and not any(key.filters for key, *_ in terms if rivalry(key) in shared)
 
 
 def _defaults(rules: Iterable[Rule], shared: set[KeyText]) -> Hashable:
-    """Who accepts messages without a domain, where several do."""
+    """Return the nodes that accept messages without a domain, if several do."""
     if (DOMAIN, "") not in shared:
         return ()
     return tuple((rule.node, rule.stratum, rule.accept_default, rule.accept_other_default) for rule in rules)

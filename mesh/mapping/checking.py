@@ -1,4 +1,4 @@
-"""Can these be rules? Asked alike of what stands in a file and of what a mesh shares."""
+"""Validation of rules, alike for those in a file and those that a mesh shares."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from mesh.patterns import SYSTEM, check_pattern
 from mesh.reserved import is_own_domain
 from mesh.values import check_domain, check_key
 
-BROAD = frozenset((XPATH, PATTERN, FILTER, ANY))  # kinds that may fit messages of many keys and domains
-OWN = frozenset((DOMAIN, EXACT, PATTERN))  # kinds that may name what is the mesh's own
+BROAD = frozenset((XPATH, PATTERN, FILTER, ANY))  # kinds that match many keys and domains
+OWN = frozenset((DOMAIN, EXACT, PATTERN))  # kinds that may name system topics
 
 
 def check_alternative(rule: KeyRule) -> None:
-    """LocalError when it cannot be one. Its filters are not looked at: which there are is another matter."""
+    """Check an alternative, except for its filters. Raises: LocalError."""
     check = CHECKS.get(rule.kind)
     if check is not None:
         check(rule.text)
 
 
 def check_xpaths(rules: Iterable[Rule]) -> None:
-    """BadXPath when all that they ask of one message may cost too much."""
+    """Check the total cost of the XPaths. Raises: BadXPath."""
     given = (key for rule in rules for key in rule.alternatives())
     check_together(asked(key.text).price for key in given if key.kind == XPATH)
 
 
 def in_vain(rule: Rule) -> list[str]:
-    """What it names and no rule ever decides, in words: what is the mesh's own."""
+    """Return warnings about keys of a rule that never apply because the mesh itself owns them."""
     return [
         f"{key.kind} {key.text[:80]!r} of {rule.node} never counts: only the mesh itself writes there"
         for key in rule.alternatives()
@@ -40,7 +40,7 @@ def in_vain(rule: Rule) -> list[str]:
 
 
 def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
-    """Why `rules[number]` never decides anything at the node `me`, in words; empty: it may decide."""
+    """Return warnings why `rules[number]` never applies at the node `me`; empty: it may apply."""
     rule = rules[number]
     keys = tuple(rule.alternatives())
     takes_default = rule.accept_other_default or (rule.node == me and rule.is_master)

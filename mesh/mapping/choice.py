@@ -1,4 +1,4 @@
-"""Which of several claims on a message is its way? Claims and a view of others in, a decision out."""
+"""Choice of the route from several claims on a message."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from msgspec import Struct
 from mesh.mapping.backups import masters_of
 from mesh.mapping.decision import Claim, Decision, NodesView, forward, here, refuse, wait
 
-# How good a way is, by who is at its end: all of them, only some of several masters, nobody.
+# State of a route's end: all masters reachable, some of several, or none.
 ALIVE, BEHIND, AWAY = range(3)
 
 
 class Together(Struct, frozen=True):
-    """Masters that all get it, if it goes to them at all; `partly`: how they stand while some are away."""
+    """Masters that all receive a message.
+
+    `partly` is the state while some are unreachable.
+    """
 
     nodes: tuple[str, ...] = ()
     partly: int = ALIVE
@@ -28,10 +31,13 @@ NOBODY = Together()
 
 
 class Way(Struct, frozen=True):
-    """A node closer to the master, and how good it is as the next: the least rank is the best."""
+    """A candidate for the next hop.
+
+    The lowest rank is the best.
+    """
 
     node: str
-    rank: tuple[int, bool, int]  # its standing, is it not our own parent, its stratum
+    rank: tuple[int, bool, int]  # state of the end, not the own parent, stratum
 
     def __lt__(self, other: Way) -> bool:
         return self.rank < other.rank
@@ -46,7 +52,7 @@ def choose(
     domain: str,
     together: Together = NOBODY,
 ) -> Decision:
-    """The next node, or another decision, by the claims of this node and of others."""
+    """Return the next hop, or another decision, from the claims of this and other nodes."""
     mine = min((c for c in claims if c.node == me), key=lambda c: c.stratum, default=None)
     if mine is not None and mine.stratum == 0:
         return here(f"{mine.by}, stratum 0: master")
@@ -69,32 +75,35 @@ def divide(
     domain: str,
     is_copy: bool,
 ) -> Decision:
-    """The decision on a message for every master."""
+    """Return the decision on a message for all masters."""
     masters = masters_of(claims)
     if me in masters:
         others = tuple(n for n in masters if n != me and n not in visited and not is_copy)
         why = f"{claims[0].by}, stratum 0: master" + (f", with {', '.join(others)}" if others else "")
         return here(why, others, is_shared=len(masters) > 1)
     new = tuple(node for node in masters if node not in visited)
-    # While one of them is away, a way may still lead to all of them.
+    # While one of them is unreachable, another route may still lead to all.
     return choose(me, claims, view, visited, of, domain, Together(new, BEHIND) if len(new) > 1 else NOBODY)
 
 
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:
-    """The refusal of a message that would go where it has been."""
+    """Return the refusal of a message that would return to a node where it has been."""
     path = " -> ".join((*visited, *(() if me in visited else (me,)), node))
     return refuse(f"the rules send it in a circle: {path}", node, "CIRCULAR_LOOP")
 
 
 def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:
-    """The nodes to which ways lead, where their rules say so."""
+    """Return the nodes that the rules name as parents."""
     return tuple(dict.fromkeys(claim.refid for claim in claims if claim.refid))
 
 
 def _best(
     claims: Sequence[Claim], parent: str, view: NodesView, of: Hashable, domain: str, together: Together
 ) -> Decision:
-    """The best of some ways that all are open; of several as good the one that the view chooses."""
+    """Return the best open route.
+
+    If several are equally good, the view chooses.
+    """
     ways = [Way(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum)) for c in claims]
     best = min(ways)
     standing, _, stratum = best.rank
@@ -115,7 +124,7 @@ def _standing(node: str, view: NodesView, together: Together) -> int:
 
 
 def _unknown(claims: Sequence[Claim], closer: Sequence[Claim], together: tuple[str, ...]) -> Decision:
-    """Rules match, but lead to no node that may be linked."""
+    """Return the decision if rules match, but lead to no node that may be linked."""
     if closer:
         names = ", ".join(claim.node for claim in closer)
         return wait(f"{names}: not known here", closer[0].node, together)

@@ -1,4 +1,4 @@
-"""Which nodes have a claim on a message, by its key, domain, XML and content?"""
+"""The nodes with a claim on a message, by its key, domain, XML and content."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from mesh.reserved import is_own_domain
 
 CACHE = 100_000  # keys whose claims are remembered
 
-# What fits a message of its key and XML: the places of XPATH and PATTERN keys, and its key if an EXACT one
-# names it. All that have the same are decided alike.
+# The indices of the XPATH and PATTERN keys that match a message, and its key if an EXACT one names it.
+# Messages with the same value are decided alike.
 Fit = tuple[str, tuple[int, ...]]
-FilterResults = tuple[bool, ...]  # what each filter says of a message
+FilterResults = tuple[bool, ...]  # result of each filter for a message
 NO_FIT: Fit = ("", ())
 NO_CLAIMS: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RuleTerm:
-    """One alternative of one rule. `filters` are the places of its filters among those of all."""
+    """One alternative of one rule.
+
+    `filters` are the indices of its filters.
+    """
 
     rule: Rule
     key: KeyRule
@@ -38,12 +41,15 @@ class RuleTerm:
         return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read)
 
     def fits_key(self, key: str, document: Document) -> bool:
-        """Of those that are an XPath or a pattern."""
+        """Return whether an XPath or pattern key matches."""
         return self.xpath.matches(document) if self.xpath is not None else matches(self.key.text, key)
 
 
 class Claims:
-    """A set of rules, as one node reads it. Other rules are another one of these."""
+    """A set of rules, as one node applies it.
+
+    Immutable: other rules need another instance.
+    """
 
     def __init__(self, me: str, rules: Sequence[Rule], scope: str) -> None:
         self._me = me
@@ -68,7 +74,7 @@ class Claims:
         self._xpaths, self._patterns, self._filters, self._any = (
             [term for term in terms if term.key.kind == kind] for kind in (XPATH, PATTERN, FILTER, ANY)
         )
-        self._looked = [*self._xpaths, *self._patterns]  # each key and XML is looked at for these
+        self._looked = [*self._xpaths, *self._patterns]  # keys that must be tested
         self._reads_key = bool(self._patterns) or any(
             term.xpath is not None and term.xpath.reads_key for term in self._xpaths
         )
@@ -78,13 +84,16 @@ class Claims:
         self._fits: dict[tuple[str, str, str], Fit] = {}
         self._found: dict[tuple[Fit, str, bool, FilterResults], tuple[Claim, ...]] = {}
 
-    # --- of messages ------------------------------------------------------------------------------------
+    # --- messages ---------------------------------------------------------------------------------------
 
     def on(
         self, key: str, domain: str, is_own: bool = True, xml: str = "", held: FilterResults = ()
     ) -> tuple[Claim, ...]:
-        """Claims on one message. `is_own`: of a client of this node, which may take those of others and not
-        its own. `held`: what the filters say of it, where they are asked."""
+        """Return the claims on one message.
+
+        `is_own`: it is from a client of this node, which may accept messages of other nodes' clients only.
+        `held` are the results of the filters, if the rules have some.
+        """
         if not self._rules or is_own_domain(domain):
             return NO_CLAIMS
         at = (self.fit(key, domain, xml), domain, is_own, held)
@@ -96,7 +105,7 @@ class Claims:
         return found
 
     def fit(self, key: str, domain: str = "", xml: str = "") -> Fit:
-        """What is the same for messages that are decided alike, but for their domain and content."""
+        """Return a value that is equal for messages decided alike, apart from their domain and content."""
         if not self._looked:
             return (key, ()) if key in self._by_key else NO_FIT
         if not (xml or self._reads_key):
@@ -114,14 +123,14 @@ class Claims:
         return found
 
     def _most_specific(self, fit: Fit, domain: str, is_own: bool, held: FilterResults) -> tuple[Claim, ...]:
-        """Those of the most specific kind that fits."""
+        """Return the claims of the most specific kind that matches."""
         for terms in self._levels(fit, domain, is_own):
             if fits := tuple([t.claim for t in terms if all(i < len(held) and held[i] for i in t.filters)]):
                 return fits
         return NO_CLAIMS
 
     def _levels(self, fit: Fit, domain: str, is_own: bool) -> Iterator[Sequence[RuleTerm]]:
-        """The terms that fit but for their filters, kind by kind, the most specific first."""
+        """Yield the terms that match apart from their filters, by kind, the most specific first."""
         key, places = fit
         looked = [self._looked[i] for i in places]
         yield self._by_key.get(key, ())
@@ -138,8 +147,10 @@ class Claims:
             yield self._any
 
     def _default(self, is_own: bool) -> list[RuleTerm]:
-        """Of those who accept messages without a domain. This node's own clients' go to others, if it does
-        not want them."""
+        """Return the terms of nodes that accept messages without a domain.
+
+        For this node's own clients these are other nodes, if it does not accept them itself.
+        """
         named = self._by_domain.get("", [])
         open_to_all = [
             RuleTerm(rule, KeyRule(DOMAIN), ()) for rule in self._rules if rule.accept_other_default
@@ -151,10 +162,10 @@ class Claims:
     def _is_mine(self, rule: Rule) -> bool:
         return rule.node == self._me and rule.is_master
 
-    # --- of contents ------------------------------------------------------------------------------------
+    # --- contents ---------------------------------------------------------------------------------------
 
     def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
-        """Does it depend on a message's content whose it is?"""
+        """Return whether the master depends on the content of the message."""
         if not self.tests or is_own_domain(domain):
             return False
         for terms in self._levels(self.fit(key, domain, xml), domain, is_own):
@@ -165,20 +176,20 @@ class Claims:
         return False
 
     def held(self, message: FilteredMessage) -> FilterResults:
-        """What each filter says of a message."""
+        """Return the result of each filter for a message."""
         return tuple([test(message) for test in self.tests])
 
-    # --- of queries -------------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     def of_domain(self, domain: str) -> tuple[Claim, ...]:
-        """Claims on any message in it."""
+        """Return the claims on any message in the domain."""
         if not domain or is_own_domain(domain):
             return NO_CLAIMS
         by_name = tuple(term.claim for term in self._by_domain.get(domain, ()) if not term.filters)
         return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Claims on each part of what matches it; the last are those on all that no key names."""
+        """Return the claims on each part of the matching messages, last those that no key names."""
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]
         if kind == "exact" and not (self._looked or self.tests):
@@ -186,7 +197,7 @@ class Claims:
         return [*self._possible(kind, text, domain), self._certain(kind, text, domain)]
 
     def _possible(self, kind: str, text: str, domain: str) -> Iterator[tuple[Claim, ...]]:
-        """Claims on what may be among it: each key that a rule names, and each thing that a rule asks."""
+        """Yield the claims on possible matches: each key that a rule names, and each condition of a rule."""
         for key in self._keys_of_query(kind, text):
             plain = tuple(term.claim for term in self._by_key[key] if not term.filters)
             if plain and kind == "exact":
@@ -201,7 +212,7 @@ class Claims:
                 yield (term.claim,)
 
     def _certain(self, kind: str, text: str, domain: str) -> tuple[Claim, ...]:
-        """Claims on all the rest."""
+        """Return the claims on all other matches."""
         if kind == "exact" and text in self._by_key:
             plain = tuple(term.claim for term in self._by_key[text] if not term.filters)
             if plain:
@@ -211,15 +222,15 @@ class Claims:
         return self._most_specific(NO_FIT, "", True, ())
 
     def _keys_of_query(self, kind: str, text: str) -> list[str]:
-        """The keys that rules name and that may be among it."""
+        """Return the keys that rules name and that may match."""
         if kind == "exact":
             return [text] if text in self._by_key else []
         return sorted(key for key in self._by_key if kind == "xpath" or matches(text, key))
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
-        """Equal for queries with the same claims."""
+        """Return a value that is equal for queries with the same claims."""
         named = frozenset(self._keys_of_query(kind, text))
-        if self._patterns:  # which of these an exact key is of
+        if self._patterns:  # which of these an exact key matches
             named |= frozenset({f"#{text}"}) if kind == "exact" else frozenset()
         is_named = not domain or domain in self._by_domain or is_own_domain(domain)
         return kind == "exact", named, domain if is_named else ANY_DOMAIN

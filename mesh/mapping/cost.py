@@ -1,7 +1,7 @@
-"""What an XPath costs at most, and what a document must have to match it. Worked out before it ever runs."""
+"""Upper limits for the cost of an XPath, and the names it needs, computed before it runs."""
 
-# Law 1: for no document within the limits of `keyxml.py` does an XPath take more than its bound says.
-# Law 2: nor do all that rules ask of it take more than MOST_TOGETHER.
+# Law 1: no XPath costs more than its limit for any document within the limits of `keyxml.py`.
+# Law 2: all XPaths of the rules together cost at most MOST_TOGETHER.
 # Law 3: a document that lacks a name that an XPath needs does not match it.
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ from mesh.mapping.xpath import (
 )
 
 ELEMENTS = 256  # of one document; as many attributes
-LEVELS = 16  # of elements in each other
+LEVELS = 16  # nesting depth of elements
 NODES = 4 * ELEMENTS  # elements, attributes, and the texts between them
-MERGED = 16  # pairs of nodes that are compared, when what is found is put together, in the time of a visit
-SOUGHT = 2  # letters of what contains() looks for, that cost as much as reading a text once
+MERGED = 16  # node pairs compared in the time of one visit
+# Letters of a contains() argument that cost as much as reading a text once.
+SOUGHT = 2
 
-MOST = 500_000  # visits; the slowest that were found take 40 ns for each of them
-MOST_TOGETHER = 10 * MOST  # of all that are asked of one message
-# What to write instead.
+MOST = 500_000  # visits; the slowest found take 40 ns each
+MOST_TOGETHER = 10 * MOST  # of all XPaths evaluated for one message
+# Advice for a cheaper XPath.
 THAT_LOOK_AT_LESS = "such as look at less: // once, and no // and .. within brackets."
 
 
 @dataclass(frozen=True, slots=True)
 class _Crowd:
-    """The places where a term is asked: `many` in all, none of them in more than `often` of the askings, and
-    `most` in one of these."""
+    """The nodes where a term is evaluated.
+
+    There are `many` in all, none in more than `often` evaluations, and `most` in one of these.
+    """
 
     askings: int
     many: int
@@ -46,12 +49,12 @@ class _Crowd:
 
 @dataclass(slots=True)
 class _Bill:
-    """The sum so far."""
+    """The cost so far."""
 
     visits: int = 0
 
     def path(self, path: LocationPath, at: _Crowd) -> _Crowd:
-        """The crowd of what a path leads to."""
+        """Return the nodes that a path leads to, and count their cost."""
         if path.is_absolute:
             at = _Crowd(at.askings, at.askings, at.askings)
         for i, step in enumerate(path.steps):
@@ -73,16 +76,16 @@ class _Bill:
         return at
 
     def _down(self, at: _Crowd, often: int, below: int = NODES) -> _Crowd:
-        """To what is below: each node of these is reached `often` times."""
+        """Count the step to the nodes below, each of which is reached `often` times."""
         self.visits += often * below
         often = min(often, at.askings)
         many = often * below
-        if at.most > 1:  # what is found from several is put together
+        if at.most > 1:  # results of several are merged
             self.visits += many * NODES // MERGED
         return _Crowd(at.askings, many, often, below)
 
     def term(self, term: XPathTerm, at: _Crowd) -> None:
-        """The price of a term, asked at each of these places."""
+        """Count the cost of a term at each of these nodes."""
         self.visits += at.askings
         match term:
             case LocationPath():
@@ -109,7 +112,10 @@ class _Bill:
                     self.term(each, at)
 
     def _texts(self, term: XPathTerm, at: _Crowd) -> int:
-        """The price of a side of a comparison, and how many texts it is."""
+        """Count the cost of one side of a comparison.
+
+        Return its number of texts.
+        """
         match term:
             case LocationPath():
                 crowd = self.path(term, at)
@@ -121,7 +127,7 @@ class _Bill:
         return 0
 
     def _read(self, term: XPathTerm, at: _Crowd) -> int:
-        """The price of the text of what a path leads to first; at least one visit."""
+        """Return the cost of reading the text of the first node of a path, at least one visit."""
         match term:
             case LocationPath():
                 return max(1, _reading(self.path(term, at), term))
@@ -131,7 +137,7 @@ class _Bill:
 
 
 def _reading(crowd: _Crowd, path: LocationPath) -> int:
-    """Visits to read the texts of these: of elements, with all that is in them."""
+    """Return the visits to read the texts of these nodes, including nested elements."""
     is_flat = bool(path.steps) and (
         path.steps[-1].axis.endswith("attribute") or path.steps[-1].test == "text()"
     )
@@ -140,14 +146,14 @@ def _reading(crowd: _Crowd, path: LocationPath) -> int:
 
 
 def price(term: XPathTerm) -> int:
-    """The visits that it takes at most."""
+    """Return the maximum of visits of a term."""
     bill = _Bill()
     bill.term(term, _Crowd(1, 1, 1))
     return bill.visits
 
 
 def checked_price(term: XPathTerm, text: str) -> int:
-    """The same; BadXPath when that is too much."""
+    """Return the maximum of visits. Raises: BadXPath, if it is too high."""
     visits = price(term)
     if visits > MOST:
         hint = "Use // once, and none of //, .. and long paths within brackets."
@@ -157,7 +163,7 @@ def checked_price(term: XPathTerm, text: str) -> int:
 
 
 def check_together(prices: Iterable[int]) -> None:
-    """BadXPath when the XPaths with these prices may cost too much, all asked of one message."""
+    """Check the total of XPaths evaluated for one message. Raises: BadXPath."""
     visits = sum(prices)
     if visits > MOST_TOGETHER:
         what = too_many_visits("the XPaths of all rules", visits, MOST_TOGETHER)
@@ -165,7 +171,7 @@ def check_together(prices: Iterable[int]) -> None:
 
 
 def too_many_visits(whose: str, visits: int, most: int) -> str:
-    """The words for XPaths that may cost too much, all asked of one message."""
+    """Return the error text for XPaths that cost too much for one message."""
     return f"{whose} may have to look at {visits:,} nodes for one message; {most:,} are the most."
 
 
@@ -173,7 +179,7 @@ def too_many_visits(whose: str, visits: int, most: int) -> str:
 
 
 def needed(term: XPathTerm) -> frozenset[str]:
-    """The names without which nothing matches."""
+    """Return the names without which nothing matches."""
     match term:
         case LocationPath(steps=steps):
             return frozenset().union(*map(_of_step, steps))
@@ -195,12 +201,12 @@ def _of_step(step: PathStep) -> frozenset[str]:
 
 
 def _is_of_texts(term: XPathTerm) -> bool:
-    """Is a comparison with it untrue where nothing is found?"""
+    """Return whether a comparison with the term is false if it finds nothing."""
     return isinstance(term, LocationPath | Union | Literal)
 
 
 def reads_key(term: XPathTerm) -> bool:
-    """May it depend on a message's key or domain, which are attributes?"""
+    """Return whether the term may depend on a message's key or domain, which are attributes."""
     match term:
         case LocationPath(steps=steps):
             own = any(s.axis.endswith("attribute") and s.test in ("oid", "domain", "*") for s in steps)

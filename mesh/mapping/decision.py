@@ -1,4 +1,4 @@
-"""What does the mapping see, and what can it say?"""
+"""Interface between the mapping and its view of the nodes, and its decisions."""
 
 from __future__ import annotations
 
@@ -9,35 +9,41 @@ from typing import Protocol
 
 
 class NodesView(Protocol):
-    """The view of other nodes at this moment: what is known of each name."""
+    """The view of other nodes at this moment."""
 
     def is_known(self, node: str) -> bool:
-        """May it be linked, or is it linked now?"""
+        """Return whether the node may be linked, or is linked now."""
 
     def is_alive(self, node: str) -> bool:
-        """Can it be asked something now?"""
+        """Return whether the node is reachable now."""
 
     def is_settled(self) -> bool:
-        """Has it had the time to meet all that live?"""
+        """Return whether there was time to meet all living nodes."""
 
     def way_to(self, node: str) -> str | None:
-        """The neighbour through which a node that is not known can be reached, as far as that was asked."""
+        """Return the neighbor through which an unknown node can be reached, if that is known."""
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
-        """One of several that would do as well, for that domain. The same `of` (a publisher's stream, a
-        query) gets the same one as long as it is among them; None: whoever's turn it is."""
+        """Return one of several equally good nodes for the domain.
+
+        The same `of` (a publisher's stream, a query) gets the same node while it is available. With None the
+        nodes take turns.
+        """
 
 
 class Use(Enum):
-    """The purposes for which the masters of a query are named."""
+    """Purpose for which the masters of a query are requested."""
 
-    GET = "get"  # one of them is asked
-    SUBSCRIBE = "subscribe"  # all are
-    ERASE = "erase"  # all are, by a master too
+    GET = "get"  # one of them is queried
+    SUBSCRIBE = "subscribe"  # all are subscribed to
+    ERASE = "erase"  # all are notified, also by a master
 
 
 class Kind(Enum):
-    """The fates of a message; the value is the word that people read."""
+    """Decision on a message.
+
+    The value is the text shown to users.
+    """
 
     HERE = "here"
     FORWARD = "forward"
@@ -47,11 +53,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision. `node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal,
-    or of what is none yet. `copies`: the masters, if there are several, that get one each; with HERE, those
-    beside this node. FORWARD then means that some of them can be asked now. `to_master`: whoever gets it next
-    is a master. `is_shared`: other nodes may be its masters, too. `stands_for`: the masters, all away, in
-    whose place this node takes it.
+    """A decision on a message.
+
+    `node` is the next hop, or the node waited for ("" = unknown). `code` is that of a refusal. `copies` are
+    the masters, if several each receive a copy; with HERE, those besides this node. FORWARD then means that
+    some of them are reachable. `to_master`: the next hops are masters. `is_shared`: other nodes may be
+    masters, too. `stands_for` are the unreachable masters that this node replaces.
     """
 
     kind: Kind
@@ -65,34 +72,37 @@ class Decision:
 
     @property
     def hops(self) -> tuple[str, ...]:
-        """All the nodes where it goes, or for which it waits."""
+        """The next hops, or the nodes waited for."""
         return self.copies or (self.node,)
 
 
 def here(why: str, copies: tuple[str, ...] = (), is_shared: bool = False) -> Decision:
-    """The message stays: this node is its master. `copies`: others are, too, and get it from here."""
+    """Return the decision that this node is the master, with other masters in `copies`."""
     return Decision(Kind.HERE, why, copies=copies, to_master=bool(copies), is_shared=is_shared)
 
 
 def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
-    """The message goes on at once."""
+    """Return the decision to send the message on at once."""
     return Decision(Kind.FORWARD, why, node, copies=copies, to_master=to_master)
 
 
 def wait(why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
-    """The message goes on when that node can be asked, or when there is one."""
+    """Return the decision to keep the message until the node, or any node, is reachable."""
     return Decision(Kind.WAIT, why, node, copies=copies, to_master=to_master)
 
 
 def refuse(why: str, node: str, code: str) -> Decision:
-    """The message goes nowhere, and its publisher is told why."""
+    """Return the decision to refuse the message."""
     return Decision(Kind.REFUSE, why, node, code)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One node's claim on a message, and by which rule. `is_backup`: it counts while no other claim leads
-    anywhere. `dirty_read`: who wants what goes there gets it at once."""
+    """A node's claim on a message by a rule.
+
+    `is_backup`: the claim counts while no other claim leads anywhere. `dirty_read`: subscribers receive
+    messages before the master accepts them.
+    """
 
     node: str
     stratum: int
@@ -104,10 +114,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The nodes to ask for what a query wants: those that rules name, and perhaps everybody.
+    """The nodes to query for a subscription, and whether all others must be queried, too.
 
-    `masters` are those of the hops that divide nothing any more; `away` are those without whom something
-    of it cannot be had.
+    `masters` are the hops that divide nothing further. `away` are the unreachable ones without which the
+    result is incomplete.
     """
 
     hops: tuple[str, ...] = ()
@@ -117,7 +127,7 @@ class Sources:
 
     @classmethod
     def of(cls, decisions: Sequence[Decision], everyone: bool) -> Sources:
-        """All that some decisions lead to, each of them about a part of what the query wants."""
+        """Return the union of the decisions on the parts of a query."""
         hops = _hops(decisions)
         masters = _hops(decision for decision in decisions if decision.to_master)
         away = _hops(decision for decision in decisions if decision.kind is Kind.WAIT)
@@ -127,5 +137,5 @@ class Sources:
 
 
 def _hops(decisions: Iterable[Decision]) -> dict[str, None]:
-    """The nodes that these name, each once and in their order."""
+    """Return the hops of the decisions, each once and in order."""
     return dict.fromkeys(hop for decision in decisions for hop in decision.hops if hop)

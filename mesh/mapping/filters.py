@@ -1,7 +1,7 @@
-"""Filters: what a rule can ask of a single message, beside its key and domain."""
+"""Filters: conditions of a rule on a single message, besides its key and domain."""
 
-# Law 1: a filter says yes or no of any message, in a time that is bounded by its length.
-# Law 2: one that fails says no.
+# Law 1: a filter returns true or false for any message, in a time that is limited by its length.
+# Law 2: a filter that fails returns false.
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP, MAPPERS = "mesh.filters", "mesh.mappers"  # the entry-point groups
-LONGEST = 1024  # characters of what a filter is told
-VERSION = "1.0"  # where none is said
+LONGEST = 1024  # characters of a filter's argument
+VERSION = "1.0"  # default version
 
 
 class FilteredMessage(Protocol):
@@ -31,7 +31,7 @@ class FilteredMessage(Protocol):
     @property
     def content(self) -> bytes: ...
     def header(self, name: str) -> str | None:
-        """The first value of a header; None: there is none."""
+        """Return the first value of a header, or None."""
 
 
 Test = Callable[[FilteredMessage], bool]
@@ -39,8 +39,10 @@ Test = Callable[[FilteredMessage], bool]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter as it is written: a type, what that is told, and which version is wanted. A mapper decides in
-    place of a whole rule, and is one of these as well."""
+    """A filter as configured: a type, its argument, and a version.
+
+    A mapper, which decides in place of a whole rule, is represented in the same way.
+    """
 
     type: str
     text: str
@@ -52,7 +54,7 @@ class Filter:
 
 
 def made(filter_: Filter) -> Test:
-    """The test that a filter is. BadFilter: it is not installed, or cannot be told that."""
+    """Return the test of a filter. Raises: BadFilter, if it is not installed or rejects its argument."""
     if len(filter_.text) > LONGEST:
         raise BadFilter(f"a filter of {len(filter_.text):,} characters; {LONGEST:,} are the most.")
     if filter_.group == MAPPERS:
@@ -66,7 +68,10 @@ def made(filter_: Filter) -> Test:
 
 
 def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...]) -> Callable[..., Test]:
-    """The maker that another distribution brings under `NAME` or `NAME:VERSION`; its tests are guarded."""
+    """Return the factory that another distribution registers as `NAME` or `NAME:VERSION`.
+
+    Exceptions of its tests count as false.
+    """
     found = {entry.name: entry for entry in _foreign(group)}
     entry = found.get(f"{name}:{version}") or (found.get(name) if version == VERSION else None)
     if entry is None:
@@ -79,7 +84,7 @@ def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...
     def make(*told: Any) -> Test:
         try:
             test = entry.load()(*told)
-        except Exception as error:  # foreign code may fail in any way; what helps is whose it is
+        except Exception as error:  # foreign code may raise anything
             why = f"{type(error).__name__}: {error!s:.200}"
             raise BadFilter(f"{what} {entry.name} ({entry.value}) cannot be made: {why}.") from error
         return _guarded(test)
@@ -91,19 +96,19 @@ def _guarded(test: Callable[[FilteredMessage], object]) -> Test:
     def guarded(message: FilteredMessage) -> bool:
         try:
             return bool(test(message))
-        except Exception:  # foreign code: a message that it fails for goes where others decide
+        except Exception:  # Law 2
             return False
 
     return guarded
 
 
 def _foreign(group: str) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # here and not above: it takes long to load
+    from importlib.metadata import entry_points  # slow to load
 
     return list(entry_points(group=group))
 
 
-# --- ours ---------------------------------------------------------------------------------------------------
+# --- built-in filters ---------------------------------------------------------------------------------------
 
 
 def _length(text: str) -> Test:
@@ -131,7 +136,7 @@ def _content_glob(text: str) -> Test:
 
 
 def _glob(pattern: str) -> Callable[[str], bool]:
-    """`*` stands for any letters, `?` for one. In steps that are bounded by the lengths' product."""
+    """Return a matcher where `*` stands for any letters and `?` for one, in bounded time."""
     pieces = pattern.split("*")
     first, last, middle = pieces[0], pieces[-1], [piece for piece in pieces[1:-1] if piece]
     if len(pieces) == 1:
@@ -158,7 +163,7 @@ def _is_at(piece: str, text: str, place: int) -> bool:
 
 
 def _found(piece: str, text: str, place: int, end: int) -> int:
-    """The first place of a piece; negative enough when there is none."""
+    """Return the first index of a piece, or a negative value such that adding its length stays negative."""
     if "?" not in piece:
         at = text.find(piece, place, end)
     else:
@@ -167,7 +172,7 @@ def _found(piece: str, text: str, place: int, end: int) -> int:
 
 
 def _regex(text: str) -> Test:
-    """By RE2, whose time grows with the text alone; Python's own `re` may take for ever."""
+    """Return a test by RE2, whose time grows with the text alone; Python's `re` may take forever."""
     try:
         re2 = importlib.import_module("re2")
     except ImportError:

@@ -9,7 +9,10 @@ from mesh.wire.properties import decode_properties
 
 
 class Inside(Struct, frozen=True):
-    """Message `i` of an envelope. Its properties were checked when it was taken."""
+    """Message `i` of an envelope.
+
+    Its properties were checked when it was accepted.
+    """
 
     envelope: Envelope
     i: int

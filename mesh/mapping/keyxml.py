@@ -1,7 +1,7 @@
-"""The XML of a key: a message's key as a small document, which an XPath is asked of."""
+"""The XML of a key: a message's key as a small document, for XPath queries."""
 
-# Law 1: nothing is read from elsewhere, and nothing grows: no DTD, no entities of one's own, and limits.
-# Law 2: an XPath says yes or no of every document within these limits, and soon.
+# Law 1: nothing external is read, and nothing expands: no DTD, no custom entities, and size limits.
+# Law 2: an XPath returns true or false for each document within these limits, in bounded time.
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
     from lxml import etree
 
 ATTRIBUTES = ELEMENTS  # in all
-COMPILED = 4096  # XPaths that are kept ready
+COMPILED = 4096  # compiled XPaths that are cached
 
 _FORBIDDEN = ("<!DOCTYPE", "<!ENTITY", "<?")
 _HINT = "It is what stands inside <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 
 
 class KeyXPath:
-    """An XPath that can be asked of documents. Two of the same text are equal."""
+    """A compiled XPath.
+
+    Two with the same text are equal.
+    """
 
     __slots__ = ("_ask", "needed", "price", "reads_key", "text")
 
     def __init__(self, text: str) -> None:
-        """BadXPath when it is none, or may cost too much."""
+        """Compile the XPath. Raises: BadXPath, if it is invalid or too expensive."""
         self.text = text.strip()
         term = read(self.text)
         self.price = checked_price(term, self.text)
@@ -44,7 +47,10 @@ class KeyXPath:
             raise BadXPath(f"the XPath {self.text!r} cannot be asked: {error}.") from None
 
     def matches(self, document: Document) -> bool:
-        """Does it find something in the document? Not in what is no XML: a member may have brought that."""
+        """Return whether the XPath finds something.
+
+        False for malformed XML, which a peer may have sent.
+        """
         text = document.text
         for name in self.needed:
             if name not in text:
@@ -65,7 +71,7 @@ class KeyXPath:
 
 
 class Document:
-    """The XML of a key, `<key oid="radar.track" domain="RADAR">…</key>`, read when an XPath looks at it."""
+    """The XML of a key, `<key oid="radar.track" domain="RADAR">…</key>`, parsed at the first use."""
 
     __slots__ = ("_root", "text")
 
@@ -76,7 +82,7 @@ class Document:
 
     @property
     def root(self) -> etree._Element:
-        """The element `key`; BadXml when the XML is not well-formed."""
+        """The element `key`. Raises: BadXml, if the XML is malformed."""
         if self._root is None:
             self._root = _parsed(self.text)
         return self._root
@@ -84,12 +90,12 @@ class Document:
 
 @lru_cache(COMPILED)
 def asked(text: str) -> KeyXPath:
-    """The XPath, ready to be asked."""
+    """Return the compiled XPath."""
     return KeyXPath(text)
 
 
 def check_xml(xml: str) -> str:
-    """The XML of a key itself; BadXml when it is malformed, too large, or has what it must not have."""
+    """Return the XML of a key if it is well-formed, within the limits and without a DTD. Raises: BadXml."""
     return _checked(xml) if xml else xml
 
 
@@ -138,7 +144,7 @@ def _parsed(text: str) -> etree._Element:
 
 @cache
 def _lxml() -> Any:
-    from lxml import etree  # here: it takes 4 MB, and few ask
+    from lxml import etree  # takes 4 MB, seldom needed
 
     return etree
 
@@ -158,5 +164,8 @@ def _parser() -> etree.XMLParser:
 
 
 def _quoted(text: str) -> str:
-    """As the value of an attribute. What XML cannot hold is shown as U+FFFD."""
+    """Return the text as an attribute value.
+
+    Characters that XML cannot hold become U+FFFD.
+    """
     return attribute(text, instead="\ufffd")

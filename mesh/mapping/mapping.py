@@ -1,4 +1,4 @@
-"""Who is master of a message, and which node is next on the way to it? Rules in, decisions out."""
+"""The mapping: computes the master of a message, and the next hop, from the rules."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from mesh.wire.envelope import Envelope
 
 # Law 1: the most specific rules decide alone, by the order of `KINDS` in rules.py.
 # Law 2: a message goes to a lower stratum than this node's own, or stays.
-# Law 3: it never goes to a node where it has been.
-# Law 4: it never ends silently: it is here, goes on, waits for somebody, or is refused.
-# Law 5: where several nodes are masters, the first that sends straight to masters, or is one, sends a copy
-#        to each of them. A master keeps what comes to it as such a copy, and divides it no more.
+# Law 3: a message never returns to a node where it has been.
+# Law 4: a message is never lost silently: it is here, goes on, waits for a node, or is refused.
+# Law 5: if several nodes are masters, the first node that sends to masters directly, or is one, sends a copy
+# to each. A master keeps such a copy and does not divide it again.
 # Law 6: a backup counts by the laws of backups.py.
 
 
 class Mapping:
-    """The rules as one node sees them. `scope` says where messages without a domain live."""
+    """The rules as one node applies them.
+
+    `scope` sets where messages without a domain belong.
+    """
 
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
         self.me = me
@@ -37,17 +40,15 @@ class Mapping:
         self.adopt(rules)
 
     def adopt(self, rules: Sequence[Rule]) -> None:
-        """These rules count from now on, and all that follows from them here."""
+        """Replace the rules, and update all values derived from them."""
         self.rules = tuple(rules)
-        self.is_plain = (
-            not rules and self.scope == "mesh"
-        )  # every node is master of its own clients' messages
-        self.has_several = has_several(rules)  # may a message have more than one master?
+        self.is_plain = not rules and self.scope == "mesh"  # each node is master of its own clients' messages
+        self.has_several = has_several(rules)  # whether a message may have more than one master
         self.has_backups = any(rule.backup for rule in rules)
         self.has_dirty = any(rule.dirty_read for rule in rules)
-        self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # may a stream go either way?
+        self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # a stream may have several
         self._claims = Claims(self.me, self.rules, self.scope)
-        self.has_filters = bool(self._claims.tests)  # may it depend on a message's content?
+        self.has_filters = bool(self._claims.tests)  # whether routes may depend on content
 
     def decide(
         self,
@@ -60,10 +61,10 @@ class Mapping:
         xml: str = "",
         held: FilterResults = (),
     ) -> Decision:
-        """The decision on a message with this key, domain and XML that has been at `visited`.
+        """Return the decision on a message with this key, domain and XML that has been at `visited`.
 
-        `of`: its publisher's stream, which goes one way while there are several as good. `is_copy`: it came
-        from a node that has sent one to each master. `held`: what the filters say, if rules look inside.
+        `of` is its publisher's stream, which keeps one of several equally good routes. `is_copy`: the sender
+        has sent a copy to each master. `held` are the results of the filters, if rules read contents.
         """
         claims = self._claims.on(key, domain, not visited, xml, held)
         if claims and self.has_backups and any(claim.is_backup for claim in claims):
@@ -90,7 +91,7 @@ class Mapping:
         domain: str,
         is_copy: bool,
     ) -> Decision:
-        """The decision on a message that has backups."""
+        """Return the decision on a message whose master has backups."""
         counted, masters = counting(self.me, claims, view)
         decision = divide(self.me, counted, view, visited, of, domain, is_copy)
         if not masters:
@@ -107,13 +108,13 @@ class Mapping:
         force: bool = False,
         of: Hashable = "",
     ) -> Decision:
-        """The decision on a point-to-point message. A node that is known wins, then the domain, then here."""
+        """Return the decision on a direct message: by a known node, then the domain, then this node."""
         node = to.node
         if node == self.me:
             return here("addressed to this node")
         if node and (way := _way_to(node, view)) is not None:
             return circle(self.me, way.node, visited) if way.node in visited else way
-        # A backup takes no letters: they lie where their readers come.
+        # A backup accepts no direct messages: they wait where their readers connect.
         claims = [claim for claim in self._claims.of_domain(domain) if not claim.is_backup]
         if claims:
             decision = choose(self.me, claims, view, visited, of, domain)
@@ -128,50 +129,53 @@ class Mapping:
     def sources(
         self, kind: str, text: str, domain: str, view: NodesView, use: Use = Use.SUBSCRIBE
     ) -> Sources:
-        """The nodes to ask for what matches a query. This node's own log is not named."""
+        """Return the nodes to query for a query.
+
+        This node's own log is not included.
+        """
         parts = self._claims.of_query(kind, text, domain)
         asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
     def claims(self, key: str, domain: str, xml: str = "", held: FilterResults = ()) -> tuple[Claim, ...]:
-        """All claims on a message of a client of this node."""
+        """Return all claims on a message of a client of this node."""
         return self._claims.on(key, domain, True, xml, held)
 
     def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
-        """Those on any message in a domain that count now; "*" is one that no rule names."""
+        """Return the claims in effect on any message in a domain; "*" is one that no rule names."""
         claims = self._claims.of_domain(domain)
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
     def named_domains(self) -> tuple[str, ...]:
-        """The domains that rules name, "*" among them, each once."""
+        """Return the domains that rules name, each once, possibly including "*"."""
         found = (ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in _whole(rule))
         return tuple(dict.fromkeys(filter(None, found)))
 
     def masters(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """The nodes that are master of an envelope's messages with that key, as far as rules name them."""
+        """Return the masters of an envelope's messages with that key, as far as rules name them."""
         return masters_of(self._claims_on(key, e))
 
     def holders(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """The same, and their backups."""
+        """Return the masters and their backups."""
         return holders_of(self._claims_on(key, e))
 
     def is_backed(self, key: str, e: Envelope) -> bool:
-        """Has it masters that stand in for each other?"""
+        """Return whether the masters have backups."""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
 
     def is_dirty(self, e: Envelope, node: str) -> bool:
-        """Do clients here get it before that node has it, to which it goes?"""
+        """Return whether local clients receive the envelope before it reaches `node`."""
         return self.has_dirty and all(
             any(claim.node == node and claim.dirty_read for claim in self._claims_on(key, e))
             for key in e.keys
         )
 
     def is_kept(self, key: str, e: Envelope) -> bool:
-        """Is this node one of those that keep its last value for each other?"""
+        """Return whether this node is one of several that retain the topic for each other."""
         return self.is_backed(key, e) and self.me in self.holders(key, e) and not key.startswith(SYSTEM)
 
     def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
-        """The other nodes that may take, at another time than this one, something that matches a query."""
+        """Return the other nodes that may be master of matching messages at other times than this one."""
         parts = self._claims.of_query(kind, text, domain) if self.has_backups else []
         found = dict[str, None]()
         for claims in parts:
@@ -181,20 +185,20 @@ class Mapping:
         return tuple(found)
 
     def stands_for(self, key: str, e: Envelope, view: NodesView) -> tuple[str, ...]:
-        """The masters of such a message, all away, in whose place this node would take it."""
+        """Return the unreachable masters of the message that this node would replace."""
         if not self.has_backups:
             return ()
         counted, masters = counting(self.me, self._claims_on(key, e), view)
         return masters if any(claim.node == self.me for claim in counted) else ()
 
     def stands_in_for(self, node: str) -> tuple[str, ...]:
-        """What this node is a backup of, that has that node as a master."""
+        """Return the keys for which this node is a backup of `node`."""
         mine = {str(key) for r in self.rules if r.backup and r.node == self.me for key in r.alternatives()}
         theirs = {str(key) for r in self.rules if r.is_master and r.node == node for key in r.alternatives()}
         return tuple(sorted(mine & theirs))
 
     def accepting(self, kind: str, text: str, domain: str) -> tuple[tuple[str, ...], bool]:
-        """The nodes that accept what matches a query, as far as rules name them; and may others do so?"""
+        """Return the nodes that accept matching messages, and whether unnamed nodes may, too."""
         parts = self._claims.of_query(kind, text, domain)
         named = [holders_of(claims) or parents_of(claims) for claims in parts]
         nodes = dict.fromkeys(chain.from_iterable(named))
@@ -202,37 +206,36 @@ class Mapping:
         return tuple(nodes), is_open or (self.scope == "mesh" and not parts[-1])
 
     def askable(self, kind: str, text: str, domain: str) -> frozenset[str]:
-        """All nodes that may ever be asked for what matches a query."""
+        """Return all nodes that may ever be queried for matching messages."""
         parts = self._claims.of_query(kind, text, domain)
         return frozenset(claim.node for claims in parts for claim in closer(self.me, all_masters(claims)))
 
     def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
-        """Keys of one row are decided alike, but for their content, where rules look inside."""
+        """Return a value that is equal for keys decided alike, apart from contents."""
         return self._claims.fit(key, domain, xml)
 
     def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
-        """Does it depend on a message's content whose it is?"""
+        """Return whether the master depends on the content of the message."""
         return self._claims.looks_inside(key, domain, xml, is_own)
 
     def held(self, message: FilteredMessage) -> FilterResults:
-        """What the filters say of a message."""
+        """Return the results of the filters for a message."""
         return self._claims.held(message)
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
-        """Queries of one row have the same sources."""
+        """Return a value that is equal for queries with the same sources."""
         return self._claims.row_of_query(kind, text, domain)
 
     def _claims_on(self, key: str, e: Envelope) -> tuple[Claim, ...]:
-        """All claims on an envelope's messages with that key."""
+        """Return all claims on an envelope's messages with that key."""
         looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
         held = self._claims.held(Inside(e, 0)) if looks else ()
         return self._claims.on(key, e.domain, True, e.xml, held)
 
     def _asked(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
-        """The nodes to ask for what has these masters; none, if this node is one.
+        """Return the decision where to query for these claims, HERE if this node is master.
 
-        All subscriptions to what one rule is about go one way: by two, one would bring messages past others
-        that the other brings.
+        All subscriptions for one rule take one route: on two routes, messages could overtake each other.
         """
         of = None if use is Use.GET else claims[0].by
         if self.has_backups and use is Use.SUBSCRIBE:
@@ -247,12 +250,12 @@ class Mapping:
 
 
 def _whole(rule: Rule) -> Iterator[KeyRule]:
-    """The domains of a rule of which it asks nothing else."""
+    """Return the domains of a rule that have no filters."""
     return (key for key in rule.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
 
 
 def _way_to(node: str, view: NodesView) -> Decision | None:
-    """By name; None: nobody knows it."""
+    """Return the decision for a node by name, or None if it is unknown."""
     if view.is_known(node):
         return (forward if view.is_alive(node) else wait)("addressed to it", node)
     way = view.way_to(node)

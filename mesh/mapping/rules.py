@@ -1,4 +1,4 @@
-"""What does a rule say of a node?"""
+"""Routing rules as data."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 from mesh.mapping.filters import MAPPERS, VERSION, Filter
 
-ANY_DOMAIN = "*"  # as a rule's domain: every named one
+ANY_DOMAIN = "*"  # a rule's domain that stands for every named one
 
-# What a key of a rule can be, the most specific first. A message goes by the keys of one kind alone.
+# Kinds of keys of a rule, the most specific first. One kind decides alone for a message.
 EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY = "EXACT", "XPATH", "PATTERN", "DOMAIN", "FILTER", "*"
 KINDS = (EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY)
-OWN_MAPPER = "DomainToMaster"  # goes by a rule's keys and filters
+OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """One alternative of a rule: a key of some kind, and filters that all must say yes, too.
+    """One alternative of a rule: a key of some kind, and filters that must all match.
 
-    `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none; of a filter alone it
-    is empty.
+    `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none. It is empty if there
+    are only filters.
     """
 
     kind: str
@@ -36,14 +36,14 @@ class KeyRule:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule. `node` is master (stratum 0), or a way to the master (1 and more), of what any of its keys or
-    filters fits.
+    """A rule that makes `node` a master (stratum 0) or a hop towards it (1 and more) for matching messages.
 
-    A domain is a name, `*` for any, or "" for messages without one. `refid` names the node one stratum
-    closer to the master. `filters` are alternatives of their own; those of one key stand in `given`. The
-    two `accept_` settings count under default-scope "local" only. A `mapper` of another type decides in place
-    of keys and filters, by what `told` says. A `backup` is master only while all others are away. With
-    `dirty_read` clients of a node get what goes to that one before it has it.
+    A message matches if any key or filter does. A domain is a name, `*` for any, or "" for messages without
+    one. `refid` names the node one stratum closer to the master. `filters` are alternatives of their own;
+    filters of a key are in `given`. The two `accept_` settings count with default scope "local" only. A
+    `mapper` of another type replaces keys and filters, with `told` as its argument. A `backup` is master only
+    while all others are unreachable. With `dirty_read` local clients receive messages before the node accepts
+    them.
     """
 
     node: str
@@ -51,8 +51,8 @@ class Rule:
     domains: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     refid: str = ""
-    accept_default: bool = True  # take the messages without domain of its own clients
-    accept_other_default: bool = False  # and those of other nodes' clients
+    accept_default: bool = True  # accept own clients' messages without domain
+    accept_other_default: bool = False  # accept those of other nodes' clients
     patterns: tuple[str, ...] = ()
     xpaths: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
@@ -65,11 +65,11 @@ class Rule:
 
     @property
     def is_master(self) -> bool:
-        """Is its node a master whoever is away?"""
+        """Whether the node is a master even if others are reachable."""
         return self.stratum == 0 and not self.backup
 
     def alternatives(self) -> Iterator[KeyRule]:
-        """All that it may fit by."""
+        """Yield all alternatives of the rule."""
         if self.mapper != OWN_MAPPER:
             yield KeyRule(FILTER, "", (Filter(self.mapper, self.told, self.version, MAPPERS),))
             return
@@ -87,23 +87,25 @@ def _domain(name: str) -> tuple[str, str]:
 
 
 def standing_in(backup: str, masters: Iterable[Rule]) -> tuple[Rule, ...]:
-    """The rules of a backup of all that a node with these is master of."""
+    """Return the rules of a backup for all topics that a node with `masters` is master of."""
     return tuple(replace(rule, node=backup, backup=True) for rule in masters if rule.is_master)
 
 
 def has_several(rules: Iterable[Rule]) -> bool:
-    """May anything have more than one master?"""
+    """Return whether a message may have more than one master."""
     return has_rivals(rules, lambda rule: rule.stratum == 0)
 
 
 def has_rivals(rules: Iterable[Rule], counts: Callable[[Rule], bool]) -> bool:
-    """May several of the rules that count name a node for the same message? What is asked of a message beside
-    a whole key or domain may fit as well as any other of its kind."""
+    """Return whether several of the counted rules may name a node for the same message.
+
+    Conditions other than a whole key or domain may match any message of their kind.
+    """
     return any(len(nodes) > 1 for nodes in holders_of_each(filter(counts, rules)).values())
 
 
 def holders_of_each(rules: Iterable[Rule]) -> dict[tuple[str, str], set[str]]:
-    """The nodes that these rules name for what may fit the same message."""
+    """Return the nodes by the keys that may match the same message."""
     holders: dict[tuple[str, str], set[str]] = {}
     for rule in rules:
         default = [(DOMAIN, "")] if rule.accept_other_default else []
@@ -113,5 +115,5 @@ def holders_of_each(rules: Iterable[Rule]) -> dict[tuple[str, str], set[str]]:
 
 
 def rivalry(key: KeyRule) -> tuple[str, str]:
-    """What alternatives have in common that may fit the same message."""
+    """Return a value that is equal for alternatives which may match the same message."""
     return (key.kind, key.text if key.kind in (EXACT, DOMAIN) else "")

@@ -10,7 +10,10 @@ from mesh.mapping.xmltext import attribute, content
 
 
 def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
-    """Its rules among these, and who stands in for it. Of what it is a backup its master's text tells."""
+    """Return the XML of a node's rules and its backups.
+
+    The rules of a backup are in its master's XML.
+    """
     rules = tuple(rules)
     mine = [rule for rule in rules if rule.node == node and not rule.backup]
     keys = {key for rule in mine if rule.is_master for key in rule.alternatives()}
@@ -21,7 +24,7 @@ def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
 
 
 def info_xml(node: str, address: str) -> bytes:
-    """Where it is, if that is an address that others can dial."""
+    """Return the XML of a node's address, if others can dial it."""
     said = f"socket://{address.removeprefix('tcp://')}" if address.startswith("tcp://") else ""
     inside = f'<connect><qos><address type="SOCKET">{_text(said)}</address></qos></connect>'
     return _node(node, [inside] if said else [])

@@ -1,11 +1,12 @@
-"""How far is a node from the master of a domain, and by whom? As far as those say whom it would ask."""
+"""Distance of nodes from the master of a domain, computed from the distances of their next hops."""
 
-# Law 1: a distance is a way: the node itself, whom it asks, and so on, the master last. Its stratum is the
-#        number of hops.
-# Law 2: nobody takes a way that has himself in it. So nobody waits for one who waits for him: who hears of
-#        no other way says that there is none.
-# Law 3: of several ways that which messages would take (choice.py), but for those that lead nowhere.
-# Law 4: no word of others makes a master: a way has to end at one that the rules name, if they name any.
+# Law 1: a distance is a route: the node itself, its next hop, and so on, the master last. Its stratum is the
+# number of hops.
+# Law 2: a node never takes a route that contains itself, so nodes cannot wait for each other. A node without
+# another route reports that there is none.
+# Law 3: of several routes the one counts that messages would take (choice.py), except for those that lead
+# nowhere.
+# Law 4: reports of others make no master: a route must end at one that the rules name, if they name any.
 
 from __future__ import annotations
 
@@ -19,30 +20,34 @@ from mesh.mapping.decision import Claim
 from mesh.names import node_name
 from mesh.wire.limits import HOPS
 
-UNTOLD = "?"  # in a way: a node of which one of an older release has not said which it is
+UNTOLD = "?"  # a node in a route that an older release did not name
 
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """The way from a node to a master, with both, and how long a message would be under way (s)."""
+    """The route from a node to a master, including both, and its latency in s."""
 
     way: tuple[str, ...] = ()
     latency: float = 0.0
 
     @property
     def stratum(self) -> int:
-        """-1: there is no way."""
+        """The number of hops; -1: there is no route."""
         return len(self.way) - 1
 
 
 NOWHERE = Distance()
 SaidDistance = Callable[
     [Claim], Distance | None
-]  # of a node with a claim, from here; None: it is yet to say so
+    # Returns the reported distance of a node with a claim, measured from here; None: not reported yet.
+]
 
 
 def closer(me: str, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims of those whom this node may ask, the best first; nobody's, if it is a master."""
+    """Return the claims of possible next hops, the best first.
+
+    A master has none.
+    """
     mine = min((claim for claim in claims if claim.node == me), key=lambda c: c.stratum, default=None)
     others = [c for c in claims if c.node != me and (mine is None or c.stratum < mine.stratum)]
     return sorted(others, key=lambda c: _rank(c, mine.refid if mine is not None else ""))
@@ -53,7 +58,10 @@ def _rank(claim: Claim, parent: str) -> tuple[bool, int]:
 
 
 def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance) -> Distance | None:
-    """The distance of this node; None: it is not known yet. `is_open`: without a claim it is the master."""
+    """Return the distance of this node, or None if it is not known yet.
+
+    `is_open`: without a claim this node is the master.
+    """
     if not claims:
         return Distance((me,)) if is_open else NOWHERE
     mine = min((claim for claim in claims if claim.node == me), key=lambda c: c.stratum, default=None)
@@ -69,7 +77,7 @@ def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance
 
 
 def is_way(me: str, said: Distance, claims: Iterable[Claim]) -> bool:
-    """May a node go by what another has said of its way?"""
+    """Return whether the node may use a route that another has reported."""
     if not said.way or me in said.way or len(said.way) >= HOPS:
         return False
     masters = holders_of(claims)
@@ -77,12 +85,12 @@ def is_way(me: str, said: Distance, claims: Iterable[Claim]) -> bool:
 
 
 def by_rules(claim: Claim, latency: float) -> Distance:
-    """The distance of a node that says none, as the rules have it."""
+    """Return the distance of a node that reports none, as the rules have it."""
     return Distance((claim.node, *[UNTOLD] * min(claim.stratum, HOPS)), latency)
 
 
 def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
-    """What a node says of its own way; None for what cannot be one."""
+    """Return the distance that a node reports, or None if it is invalid."""
     if not way:
         return NOWHERE
     if not 0.0 <= latency < inf:
@@ -98,35 +106,41 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 
 
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
-    """Is it worth telling to those who were told that? `is_late`: it was long ago."""
+    """Return whether a distance differs enough from the reported one.
+
+    `is_late`: the report is old.
+    """
     if said is None or said.way != now.way:
         return True
     change = abs(now.latency - said.latency)
     return is_late and change > max(NOTICED, said.latency / 4)
 
 
-NOTICED = 0.0002  # s of latency of which nobody is told
+NOTICED = 0.0002  # s of latency change that is never reported
 
 
 class Damping:
-    """When may others be told of a domain again? The more often its way changes, the later."""
+    """Limits reports about a domain.
 
-    LEAST, MOST, CALM = 0.1, 30.0, 60.0  # s between two changes; and without one until all is forgotten
+    The more often its route changes, the longer is the pause.
+    """
+
+    LEAST, MOST, CALM = 0.1, 30.0, 60.0  # s of shortest and longest pause, and until reset
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[float, float]] = {}  # when last, and how long nothing is told after it
+        self._told: dict[str, tuple[float, float]] = {}  # domain: last report, pause after it
 
     def due(self, domain: str) -> float:
-        """From when on."""
+        """Return when the next report is allowed."""
         at, pause = self._told.get(domain, (0.0, 0.0))
         return at + pause
 
     def told(self, domain: str, now: float) -> None:
-        """They are told now."""
+        """Note that a report is sent now."""
         at, pause = self._told.get(domain, (-self.CALM, 0.0))
         is_calm = now - at >= self.CALM
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)
 
     def keep(self, domains: Iterable[str]) -> None:
-        """Of others nothing is told any more."""
+        """Forget all other domains."""
         self._told = {domain: self._told[domain] for domain in domains if domain in self._told}

@@ -1,7 +1,10 @@
-"""An XPath, read: a subset of XPath 1.0 as a tree, and no more than that. What it costs is in `cost.py`."""
+"""Parser for a subset of XPath 1.0.
 
-# Law 1: what is read here, every XPath engine reads alike, and means the same by it.
-# Law 2: the time to read it is bounded by its length, whatever it says.
+The cost is computed in `cost.py`.
+"""
+
+# Law 1: each XPath engine parses the accepted subset alike, with the same meaning.
+# Law 2: the parsing time is limited by the length of the text.
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from mesh.errors import BadXPath
 from mesh.values import check_text
 
 LONGEST = 256  # characters
-DEEPEST = 8  # levels of brackets in each other
+DEEPEST = 8  # nesting depth of brackets
 
 _TOKEN = re.compile(
     r"""\s*(?: (?P<literal>"[^"]*"|'[^']*') | (?P<number>\d+(?:\.\d+)?) | (?P<word>[^\W\d][\w.-]*)"""
@@ -23,19 +26,20 @@ _TOKEN = re.compile(
 )
 _EXAMPLE = "An XPath is like //STOCK_EXCHANGE or //key[@oid='radar.track']."
 
-# What may be called: how many arguments, and what each of them is: a path (P), a text (T), a literal (L), or
-# whatever is true or not (B).
+# Functions and the kinds of their arguments: a path (P), a text (T), a literal (L), or a truth value (B).
 FUNCTIONS = {
     "not": ("B",), "true": (), "false": (), "position": (), "last": (), "count": ("P",),
     "contains": ("T", "L"), "starts-with": ("T", "L"), "string-length": ("T",), "normalize-space": ("T",),
 }  # fmt: skip
-TESTS = ("text", "node")  # written with () behind them, as in text()
+TESTS = ("text", "node")  # written with (), as in text()
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """A step of a path. `axis`: child, descendant (behind //), attribute, self or parent; `test`: a name, *,
-    text() or node()."""
+    """A step of a path.
+
+    `axis` is child, descendant (after //), attribute, self or parent. `test` is a name, *, text() or node().
+    """
 
     axis: str
     test: str
@@ -44,7 +48,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class LocationPath:
-    """Steps from the root of the document, or from where one stands."""
+    """Steps from the root of the document, or from the current node."""
 
     is_absolute: bool
     steps: tuple[PathStep, ...]
@@ -52,21 +56,21 @@ class LocationPath:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The union of what several paths lead to."""
+    """The union of the results of several paths."""
 
     paths: tuple[LocationPath, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text or a number, as it is written."""
+    """A text or a number, as written."""
 
     value: str | float
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A function, and what it is given."""
+    """A function with its arguments."""
 
     name: str
     given: tuple[XPathTerm, ...] = ()
@@ -74,7 +78,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Two terms, and what is asked of them: =, !=, <, <=, > or >=."""
+    """A comparison of two terms: =, !=, <, <=, > or >=."""
 
     sign: str
     left: XPathTerm
@@ -83,7 +87,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Terms with `and`, or with `or`, between them."""
+    """Terms joined by `and` or by `or`."""
 
     word: str
     terms: tuple[XPathTerm, ...]
@@ -94,13 +98,13 @@ COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 def read(text: str) -> XPathTerm:
-    """The tree of an XPath; BadXPath says where it cannot be one."""
+    """Return the tree of an XPath. Raises: BadXPath, with the position of the error."""
     check_text(text, "XPath", LONGEST, BadXPath)
     return _Reader(text).whole()
 
 
 class _Reader:
-    """Reads an XPath from left to right, one token ahead."""
+    """Parses an XPath from left to right, one token ahead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -119,7 +123,7 @@ class _Reader:
     # --- tokens -----------------------------------------------------------------------------------------
 
     def _cut(self) -> list[tuple[str, str, int]]:
-        """(kind, text, place) of each token, and an empty one behind the last."""
+        """Return (kind, text, position) of each token, with an empty one at the end."""
         found, place, end = [], 0, len(self._text.rstrip())
         while place < end:
             token = _TOKEN.match(self._text, place)
@@ -147,7 +151,10 @@ class _Reader:
         return text
 
     def _has(self, *signs: str) -> bool:
-        """Does one of these come? Then it is taken."""
+        """Consume the next token if it is one of these.
+
+        Return whether it was.
+        """
         if self._kind in ("sign", "word") and self._sees in signs:
             self._at += 1
             return True
@@ -168,7 +175,7 @@ class _Reader:
     # --- terms ------------------------------------------------------------------------------------------
 
     def _inside(self, read: Callable[[], XPathTerm]) -> XPathTerm:
-        """A term in brackets."""
+        """Parse a term in brackets."""
         self._depth += 1
         if self._depth > DEEPEST:
             self._fail(f"it is nested deeper than {DEEPEST} levels", "Say it more simply.")
@@ -250,7 +257,10 @@ class _Reader:
         return self._kind == "word" or self._sees in ("@", "*", ".", "..")
 
     def _step(self, is_deep: bool) -> PathStep:
-        """One behind `//` stands for two: all that are below, and this one of each."""
+        """Parse a step.
+
+        One after `//` selects all descendants first.
+        """
         axis, test = self._axis_and_test()
         wheres = []
         while self._has("["):

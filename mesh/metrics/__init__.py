@@ -1,1 +1,1 @@
-"""A node's figures for what watches it: as metrics of Prometheus, and as a verdict."""
+"""Figures of a node for monitoring: as Prometheus metrics, and as a verdict."""

@@ -1,4 +1,4 @@
-"""The text of metrics that Prometheus reads, written by its own library."""
+"""Text format of Prometheus metrics, written by its own library."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +20,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class _Given(Collector):
-    """Families as the library wants them."""
+    """Adapter of families to the library."""
 
     def __init__(self, families: Sequence[Family]) -> None:
         self._families = families

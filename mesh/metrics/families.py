@@ -1,4 +1,4 @@
-"""All metrics of one node, out of what it says of itself: its figures, and a few of its queues."""
+"""All metrics of one node, from its reported figures and a limited number of its queues."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,9 +8,10 @@ from mesh.wire.calls import AskFared, AskInfo, AskQueues
 from mesh.wire.limits import FARED
 from mesh.wire.replies import FaredRow, Info, QueueRow
 
-QUEUES = 100  # that have metrics of their own: the first ones by name. All others are in the sums
-ADDRESSES = FARED + 1  # likewise: the busiest, and the sum of the others
-ASKS = (AskInfo(), AskQueues(here=True, limit=QUEUES), AskFared())  # what a node is asked for it
+# Queues with metrics of their own, the first ones by name. The others are in the sums only.
+QUEUES = 100
+ADDRESSES = FARED + 1  # the busiest, and the sum of the others
+ASKS = (AskInfo(), AskQueues(here=True, limit=QUEUES), AskFared())  # requests to a node for its metrics
 
 NODE = (
     ("mesh_node_info", GAUGE, "Always 1; the labels identify the node and its release"),
@@ -55,7 +56,7 @@ ADDRESS = (
 
 
 def families(info: Info, queues: Sequence[QueueRow] = (), addresses: Sequence[FaredRow] = ()) -> list[Family]:
-    """In the order of the tables; a metric that this node has no figure for is left out."""
+    """Return the families in the order of the tables, without those that the node has no figures for."""
     return [
         *_node(info),
         *_figures(info),
@@ -65,7 +66,7 @@ def families(info: Info, queues: Sequence[QueueRow] = (), addresses: Sequence[Fa
 
 
 def known() -> list[Family]:
-    """Every family that there can be, without samples."""
+    """Return all possible families, without samples."""
     found = {name: Family(name, kind, what) for name, kind, what in NODE}
     for name, kind, what, _ in TABLE.values():
         found.setdefault(name, Family(name, kind, what))
@@ -97,7 +98,7 @@ def _figures(info: Info) -> Iterable[Family]:
 def _rows(
     label: str, table: Iterable[tuple[str, str, str, str]], rows: Sequence[tuple[str, object]]
 ) -> Iterator[Family]:
-    """A family for each field of what has a name."""
+    """Yield a family for each field of named rows."""
     for field, name, kind, what in table if rows else ():
         samples: list[tuple[Labels, float]] = [({label: of}, float(getattr(row, field))) for of, row in rows]
         yield Family(name, kind, what, samples)

@@ -1,4 +1,4 @@
-"""Metrics of Prometheus as values: a family has a name, and a sample for each of its labels."""
+"""Prometheus metrics as values: a family has a name, and a sample for each set of labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,10 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All samples of one metric. A counter's name has no `_total` here: it is written behind it."""
+    """All samples of one metric.
+
+    The name of a counter has no `_total`, which is added on output.
+    """
 
     name: str
     kind: str
@@ -20,15 +23,15 @@ class Family:
 
     @property
     def title(self) -> str:
-        """The name as it is asked for."""
+        """The name as used in queries."""
         return f"{self.name}_total" if self.kind == COUNTER else self.name
 
 
 def harmless_labels(family: Family) -> Family:
     """Return the same with labels that a terminal or a page shows as they are.
 
-    Where a name then equals another one, only the sample of the name that is really so is kept: twice the
-    same labels would make the whole text invalid.
+    If a changed label equals another one, only the sample of the original is kept: duplicate labels would
+    make the whole text invalid.
     """
     samples = sorted(family.samples, key=lambda sample: _shown(sample[0]) != sample[0])
     found = dict[tuple[str, ...], tuple[Labels, float]]()

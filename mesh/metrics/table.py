@@ -1,7 +1,7 @@
-"""Which figure of a node is which metric? One row for each figure that any part of it has.
+"""Table of metrics: one row for each figure of a node.
 
-Names are those of Prometheus: base units, `_total` behind what only grows. Of a label each value stands here,
-so no stranger makes more of them.
+Names follow Prometheus: base units, and `_total` after counters. All label values are fixed here, so peers
+cannot add any.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,10 @@ from mesh.metrics.family import COUNTER, GAUGE
 
 
 class MetricRow(NamedTuple):
-    """The place of a figure. Of rows with one name the first one's kind and help count."""
+    """The metric of a figure.
+
+    Kind and help are those of the first row with the name.
+    """
 
     name: str
     kind: str
@@ -28,7 +31,7 @@ def _gauge(name: str, help: str = "", **labels: str) -> MetricRow:
 
 
 TABLE: Mapping[str, MetricRow] = {
-    # what clients of this node publish
+    # publishing clients
     "client_published": _counter("client_published", "Messages published by clients of this node"),
     "client_routed": _counter(
         "client_answered",
@@ -40,14 +43,14 @@ TABLE: Mapping[str, MetricRow] = {
     "client_held": _gauge(
         "client_unanswered", "Messages published by clients of this node without a final answer yet"
     ),
-    # what it takes as a master
+    # messages accepted as master
     "published": _counter("taken", "Messages accepted here as their master"),
     "unrouted": _counter("taken_unwanted", "Messages accepted here as their master without a subscriber"),
     "refused": _counter("refused", "Messages refused, here or by their master"),
     "repeated": _counter("repeated", "Duplicate messages that were dropped"),
     "expired": _counter("expired", "Messages that expired while they waited"),
     "dead": _counter("dead_letters", "Messages published as dead letters"),
-    # what subscribers are owed
+    # deliveries to subscribers
     "matched": _counter("matched", "Messages for a subscription, an inbox or another node, once for each"),
     "delivered": _counter("matched_done", "Matched messages that are settled, by outcome", fate="delivered"),
     "sent_to_peers": _counter("matched_done", fate="sent_to_peers"),
@@ -66,7 +69,7 @@ TABLE: Mapping[str, MetricRow] = {
     "durable_dropped": _counter(
         "durable_dropped", "Messages that full durable subscriptions lost, oldest first"
     ),
-    # what is on its way to other masters
+    # messages in transit to other masters
     "forwarded": _counter("forwarded", "Messages forwarded towards their master, including resent ones"),
     "forward_warnings": _counter(
         "forward_warnings", "Messages answered FORWARD_WARNING: their master is unreachable"
@@ -96,7 +99,7 @@ TABLE: Mapping[str, MetricRow] = {
     "snapshot_segments": _counter("snapshot_segments", "Snapshot files written"),
     "snapshot_lost": _counter("snapshot_lines_lost", "Snapshot lines that were not written"),
     "snapshot_dropped": _counter("snapshot_segments_dropped", "Snapshot files deleted before they were read"),
-    # who is there
+    # nodes, sites and sessions
     "nodes_alive": _gauge("nodes_alive", "Living nodes, including this one and suspects"),
     "nodes_suspect": _gauge("nodes_suspect", "Suspected nodes, which do not answer now"),
     "nodes_away": _gauge("nodes_away", "Known nodes that are dead, have left or are in conflict"),
@@ -131,7 +134,7 @@ TABLE: Mapping[str, MetricRow] = {
     "topics": _gauge("topics", "Retained values kept here as their master"),
     "cached_topics": _gauge("topics_cached", "Cached retained values of other masters"),
     "topics_evicted": _counter("topics_evicted", "Cached retained values that were evicted"),
-    # choosing, services
+    # balancing and services
     "balance_chosen": _counter("balancer_choices", "Choices among several nodes"),
     "balance_asked": _counter("reads_asked", "Reads sent to other nodes"),
     "balance_answered": _counter("reads_answered", "Reads sent to other nodes and answered"),
@@ -170,9 +173,9 @@ TABLE: Mapping[str, MetricRow] = {
         "queues_drained", "1 while the queues of this node are being drained or are drained"
     ),
     "settled_late": _counter("settled_late", "Acks and rejects of queue messages that came too late"),
-    # rows that all nodes share
+    # shared rows
     "shared_rows": _gauge("shared_rows", "Shared rows at this node"),
-    # what others should not have said
+    # invalid input from others
     "malformed": _counter(
         "protocol_errors", "Invalid input from peers and clients, by kind", kind="malformed"
     ),

@@ -1,4 +1,4 @@
-"""Is a node well? Its figures beside thresholds, as plug-ins of Nagios judge: OK, WARNING or CRITICAL."""
+"""Health verdict of a node: figures compared with thresholds, graded as by Nagios plug-ins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ CheckedFigures = Mapping[str, int | float]
 
 
 class Grade(IntEnum):
-    """The exit code of a check."""
+    """Exit code of a check."""
 
     OK = 0
     WARNING = 1
@@ -20,7 +20,10 @@ class Grade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One figure, and from which value on it is bad. `is_least`: below which."""
+    """A figure with its thresholds.
+
+    `is_least`: lower values are bad.
+    """
 
     name: str
     figure: str
@@ -31,7 +34,10 @@ class Check:
     is_least: bool = False
 
     def grade(self, value: float) -> Grade:
-        """What that value is worth; one that is no number is not known."""
+        """Return the grade of a value.
+
+        NaN is unknown.
+        """
         if value != value:
             return Grade.UNKNOWN
         if self._is_bad(value, self.critical):
@@ -59,7 +65,7 @@ CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The grade of one check, with the value that was found."""
+    """The grade of one check, with the value."""
 
     check: Check
     value: float
@@ -67,12 +73,12 @@ class CheckResult:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The result as text."""
         return f"{self.check.name} {_number(self.value)}{self.check.unit}"
 
     @property
     def data(self) -> str:
-        """As plug-ins tell figures to what draws them."""
+        """The result as performance data of plug-ins."""
         check = self.check
         colon = ":" if check.is_least else ""
         limits = f"{_number(check.warning)}{colon};{_number(check.critical)}{colon}"
@@ -80,7 +86,10 @@ class CheckResult:
 
 
 def findings(figures: CheckedFigures, checks: Mapping[str, Check]) -> list[CheckResult]:
-    """Of each figure that the node has: an older one has fewer."""
+    """Return the results for the figures that the node has.
+
+    Older nodes have fewer.
+    """
     return [
         CheckResult(check, float(figures[check.figure]), check.grade(float(figures[check.figure])))
         for check in checks.values()
@@ -89,7 +98,7 @@ def findings(figures: CheckedFigures, checks: Mapping[str, Check]) -> list[Check
 
 
 def verdict(found: list[CheckResult]) -> Grade:
-    """The worst of all; without any nobody knows."""
+    """Return the worst grade, or UNKNOWN without results."""
     return max((each.grade for each in found), key=_RANK.index, default=Grade.UNKNOWN)
 
 
@@ -97,7 +106,7 @@ _RANK = (Grade.OK, Grade.UNKNOWN, Grade.WARNING, Grade.CRITICAL)
 
 
 def line(who: str, found: list[CheckResult]) -> str:
-    """What a plug-in prints: the verdict, why, and behind a bar all figures."""
+    """Return the output line of a plug-in: verdict, reason, and all figures after a bar."""
     grade = verdict(found)
     bad = [each for each in found if each.grade is not Grade.OK] or found
     why = ", ".join(each.text for each in bad)
@@ -105,7 +114,7 @@ def line(who: str, found: list[CheckResult]) -> str:
 
 
 def checks_of(limits: Mapping[str, str]) -> dict[str, Check]:
-    """The checks, with other limits for some: "WARNING,CRITICAL" or one for both. BadArgument."""
+    """Return the checks with changed limits, "WARNING,CRITICAL" or one for both. Raises: BadArgument."""
     found = {check.name: check for check in CHECKS}
     for name, text in limits.items():
         check = found[name]

@@ -1,1 +1,1 @@
-"""Who wants what, and where does a message go?"""
+"""Subscriptions, routing and the queues between a publisher and its subscribers."""

@@ -1,7 +1,7 @@
-"""What of a backlog waits on the disk alone, or is being read, or waits in memory behind that?"""
+"""The paged part of a backlog: entries on disk only, entries being read, and those behind them in memory."""
 
-# Law: what is being read comes before all that is still on the disk alone. Whatever is in memory has its
-#      place among these by its number.
+# Law: entries being read come before all that are on disk only. Entries in memory are ordered among these by
+# their number.
 
 from __future__ import annotations
 
@@ -18,33 +18,39 @@ from mesh.wire.envelope import Envelope
 
 
 class Away:
-    """Of one backlog, behind what is ready there. Nothing is left here when nothing is on the disk."""
+    """The paged part of one backlog, behind the entries that are ready.
+
+    Dropped once it is empty.
+    """
 
     def __init__(self, paging: Paging) -> None:
-        self.coming: list[Portion] = []  # being read,
-        self.void: list[Portion] = []  # also, since their time is over
-        self.behind: deque[Portion] = deque()  # in memory: transient, or awaited by its publisher
-        self.bytes = 0  # of all that
+        self.coming: list[Portion] = []  # being read
+        self.void: list[Portion] = []  # being read because they have expired
+        self.behind: deque[Portion] = deque()  # in memory: transient, or the publisher waits for it
+        self.bytes = 0  # of all of these
         self._paging = paging
-        self._paged = Paged()  # by number; with what a row there cannot say:
-        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # which messages of what size, of which,
-        self._gaps: dict[int, int] = {}  # and the gap before it
+        self._paged = Paged()  # by number, together with what a row cannot hold:
+        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # number: messages, total size, stub
+        self._gaps: dict[int, int] = {}  # number: gap before the entry
 
     def __len__(self) -> int:
         return len(self._paged) + len(self.coming) + len(self.void) + len(self.behind)
 
     @property
     def has_next(self) -> bool:
-        """May there be something to read, or something that waits for no more than a look?"""
+        """Whether there may be entries to read, or entries in memory to release."""
         return bool(self._paged or self.behind)
 
     @property
     def gap(self) -> int:
-        """The gaps before what is not in memory."""
+        """The gaps before entries that are not in memory."""
         return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
 
     def page(self, portion: Portion, size: int, messages: int, void_at: int) -> None:
-        """It waits on the disk alone from now on. `void_at`: by when all of it is void; 0 = nobody asks."""
+        """Keep the portion on disk only.
+
+        `void_at` is when all of it expires; 0 = never relevant.
+        """
         parcel, number = portion.parcel, portion.number
         if portion.gap:
             self._gaps[number] = portion.take_gap()
@@ -55,12 +61,15 @@ class Away:
         self._paging.put(parcel)
 
     def keep(self, portion: Portion) -> None:
-        """It waits in memory, behind all this."""
+        """Keep the portion in memory, behind the others."""
         self.behind.append(portion)
         self.bytes += portion.size
 
     def remove(self, portion: Portion) -> bool:
-        """That, if it waits in memory here."""
+        """Remove the portion if it waits in memory here.
+
+        Return whether it did.
+        """
         if portion not in self.behind:
             return False
         self.behind.remove(portion)
@@ -68,21 +77,21 @@ class Away:
         return True
 
     def lose(self, gone: Collection[Portion]) -> None:
-        """Those of these that wait in memory here wait no more."""
+        """Remove those of the portions that wait in memory here."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[Portion]:
-        """The next ones, of so many bytes at most, but one: they are being read from now on."""
+        """Return the next portions to read, limited to `size` bytes but for the last one."""
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
             size -= self.coming[-1].size
         return self.coming
 
     def came(self) -> list[Portion]:
-        """What was read, and what has its place before the next ones: that is here no more."""
+        """Remove and return the portions that were read, and those before the next entries on disk."""
         ready, self.coming = self.coming, []
         while self.behind and self.behind[0].number < (self._paged.first or inf):
             ready.append(self.behind.popleft())
@@ -90,25 +99,34 @@ class Away:
         return ready
 
     def next_void(self, wall: int, most: int, size: float) -> list[Portion]:
-        """Those that are void by now, so many and some more, or of so many bytes: they are being read."""
+        """Return expired portions to read, limited by `most` and `size`.
+
+        Both limits may be exceeded slightly.
+        """
         self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
         return self.void
 
     def void_came(self) -> list[Portion]:
-        """They were read, and are here no more."""
+        """Remove and return the expired portions after they were read."""
         void, self.void = self.void, []
         self.bytes -= sum(portion.size for portion in void)
         return void
 
     def take_all(self) -> list[Portion]:
-        """All of it, in order; of what was on the disk the parcels lack their envelopes."""
+        """Remove and return all portions in order.
+
+        Parcels that were on disk lack their envelopes.
+        """
         portions = [*self.coming, *self.void, *self.behind]
         while self._paged:
             portions.append(self._portion(self._paged.pop()))
         return sorted(portions, key=_number)
 
     def leave_gap(self, gap: int, number: int) -> bool:
-        """The first behind that number tells of it; False: there is none."""
+        """Add the gap to the first portion behind `number`.
+
+        Return False if there is none.
+        """
         others = (p for row in (self.coming, self.behind, self.void) for p in row if p.number > number)
         first, paged = min(others, key=_number, default=None), self._paged.first_behind(number)
         if paged and (first is None or paged < first.number):

@@ -1,4 +1,4 @@
-"""Portions that wait for a subscriber's credit. Which may wait, which give way, which are in memory?"""
+"""Portions that wait for a subscriber's credit, within the limits of its overflow policy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ MOST = 1024  # envelopes that are read at once
 
 
 class Backlog(Portions):
-    """Portions that wait, and know that they do, within the bounds of a policy. Those in the row may leave;
-    what is `away` comes behind them. Without `paging` all is in memory."""
+    """Waiting portions within the limits of a policy.
+
+    The portions in the row may leave. The `away` part comes behind them. Without `paging` all portions are in
+    memory.
+    """
 
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
         super().__init__()
         self.away: Away | None = None
-        self._first = [0, 0]  # bytes and messages of first values that wait: they take no room from others
-        self.void_at: Callable[[Envelope], int] = lambda envelope: 0  # by when all of it is void, if asked
+        # Bytes and messages of waiting initial values, which do not count against the limits.
+        self._first = [0, 0]
+        self.void_at: Callable[[Envelope], int] = lambda envelope: 0  # expiry of all messages
         self._credit = credit
         self._oldest_go = overflow is Overflow.DROP_OLDEST
         self._paging = paging
@@ -34,28 +38,31 @@ class Backlog(Portions):
         return len(self._row) if self.away is None else len(self._row) + len(self.away)
 
     def __bool__(self) -> bool:
-        return self.bytes > 0  # as each message counts some
+        return self.bytes > 0  # each message counts some bytes
 
     def __iter__(self) -> Iterator[Portion]:
-        """Those in memory."""
+        """Iterate over the portions in memory."""
         return iter(self._row) if self.away is None else chain(self._row, self.away.behind)
 
     @property
     def is_ready(self) -> bool:
-        """May the first one leave?"""
+        """Whether the first portion may leave."""
         return bool(self._row)
 
     @property
     def gap(self) -> int:
-        """Messages that were dropped before something that waits, and of which nobody was told."""
+        """Dropped messages before waiting portions that are not reported yet."""
         return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
 
     def resize(self, credit: Credit) -> None:
-        """These are the bounds from now on."""
+        """Set new limits."""
         self._credit = credit
 
     def append(self, portion: Portion, is_awaited: bool = False) -> None:
-        """It waits behind all others. `is_awaited`: so does its publisher, who sends little meanwhile."""
+        """Append the portion.
+
+        `is_awaited`: its publisher waits for it, and publishes little meanwhile.
+        """
         parcel = portion.parcel
         size, messages = portion.size, portion.messages
         self.bytes += size
@@ -65,7 +72,7 @@ class Backlog(Portions):
         away, paging = self.away, self._paging if parcel.own and parcel.position else None
         if paging is not None:
             is_here = parcel.is_here
-            # What comes behind something that is on the disk goes there, too.
+            # Entries behind others on disk go to the disk, too.
             if not is_here or (not is_awaited and (away is not None or paging.is_full_for(parcel))):
                 if away is None:
                     away = self.away = Away(paging)
@@ -80,17 +87,17 @@ class Backlog(Portions):
             away.keep(portion)
 
     def pop(self) -> Portion:
-        """Take out the first, which is ready."""
+        """Remove and return the first portion, which must be ready."""
         return self._less(self._row.popleft())
 
     def remove(self, portion: Portion) -> Portion:
-        """Take out this one, wherever it stands in memory."""
+        """Remove a portion from its place in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
 
     def take_void(self, is_void: Callable[[Portion], bool]) -> list[Portion]:
-        """Take out what is void, wherever it stands in memory."""
+        """Remove and return all expired portions in memory."""
         void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
         if void:
             gone = set(void)
@@ -100,7 +107,10 @@ class Backlog(Portions):
         return [self._less(portion) for portion in void]
 
     def take_all(self) -> list[Portion]:
-        """Take out all of them. Where one waited on the disk alone, its parcel lacks its envelope."""
+        """Remove and return all portions.
+
+        Parcels that were on disk only lack their envelopes.
+        """
         for portion in self:
             self._uncount(portion.parcel)
         portions = super().take_all()
@@ -113,7 +123,10 @@ class Backlog(Portions):
         return portions
 
     def fetch(self, then: Callable[[], None]) -> None:
-        """Read the next ones, if less than a window is ready; `then` is called when something has come."""
+        """Read more portions if less than a window is ready.
+
+        Call `then` when some have arrived.
+        """
         away, paging, credit = self.away, self._paging, self._credit
         if away is None or paging is None or away.coming or not away.has_next:
             return
@@ -122,7 +135,7 @@ class Backlog(Portions):
         coming = away.next(credit.bytes, min(credit.items, MOST))
 
         def came(here: list[Portion]) -> None:
-            if self.away is away and away.coming is coming:  # else all was taken out, and put back perhaps
+            if self.away is away and away.coming is coming:  # false if all was taken meanwhile
                 self._count(coming)
                 self._ready(away.came())
             then()
@@ -130,8 +143,10 @@ class Backlog(Portions):
         paging.have(coming, came)
 
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
-        """Read some of what is void by now, of so many bytes at most, but one, wherever it stands; it is in
-        memory when `then` is called."""
+        """Read some expired portions from disk, up to `size` bytes but for the last one.
+
+        The portions are in memory when `then` is called.
+        """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
             return
@@ -147,19 +162,22 @@ class Backlog(Portions):
             paging.have(void, came)
 
     def _count(self, portions: Iterable[Portion]) -> None:
-        """They wait in memory from now on."""
+        """Count the portions as waiting in memory."""
         for portion in portions:
             if (paging := self._paging_of(portion.parcel)) is not None:
                 paging.count(portion.parcel, +1)
 
     def _ready(self, portions: list[Portion]) -> None:
-        """These may leave, too, in their order."""
+        """Merge the portions into those that may leave, by number."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None
 
     def leave_gap(self, gap: int, number: int = 0) -> bool:
-        """The first one that waits behind that number tells of it; False: there is none."""
+        """Add the gap to the first portion behind `number`.
+
+        Return False if there is none.
+        """
         first = next((portion for portion in self._row if portion.number > number), None)
         if first is not None:
             first.gap += gap
@@ -167,11 +185,14 @@ class Backlog(Portions):
 
     @property
     def has_place(self) -> bool:
-        """May one more wait that is persistent, or a first value?"""
+        """Whether another persistent portion or initial value may wait."""
         return self.bytes < self._credit.backlog
 
     def has_room(self, portion: Portion, is_slow: bool) -> bool:
-        """May it wait, a transient one? `is_slow`: as long as persistent ones."""
+        """Return whether a transient portion may wait.
+
+        `is_slow`: under the limits of persistent ones.
+        """
         credit, (first_bytes, first_messages) = self._credit, self._first
         waiting = self.messages - first_messages
         if credit.messages and waiting + portion.messages > credit.messages and waiting:
@@ -179,15 +200,15 @@ class Backlog(Portions):
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: Portion) -> Portion | None:
-        """The one that has waited longest, if it goes to make room for this one."""
+        """Return the oldest portion that can be dropped to make room for this one."""
         if not self._oldest_go or portion.is_persistent:
             return None
         return next((each for each in self if not (each.is_persistent or each.is_first)), None)
 
-    # --- within -----------------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------------
 
     def _paging_of(self, parcel: Parcel) -> Paging | None:
-        """If it is on this node's disk, so that it need not be in memory."""
+        """Return the paging if the parcel is on this node's disk, so that it need not be in memory."""
         return self._paging if parcel.own and parcel.position else None
 
     def _uncount(self, parcel: Parcel) -> None:

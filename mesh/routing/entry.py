@@ -1,4 +1,4 @@
-"""What waits for its last word, and by which decision does it go where it goes?"""
+"""Entries of published envelopes without a final answer, and the routing decisions they follow."""
 
 from __future__ import annotations
 
@@ -12,67 +12,75 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import RESENT, Envelope
 
-SOMEBODY = (b"", 0)  # to whom an earlier process may have sent it
-HERE = "*"  # instead of a node's name: this one, as one of several masters. It stands in no line
+# Process to which an earlier boot may have sent an entry.
+SOMEBODY = (b"", 0)
+# Marks this node as one of several masters. It is not part of a queue.
+HERE = "*"
 
 Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
 
 
 @dataclass(slots=True, eq=False)
 class EntryRuling:
-    """The last decision on one question, and the entries that it is about, by serial."""
+    """The latest decision on one routing question, with the entries that it concerns, by serial."""
 
     decision: Decision
     course: Course
     entries: dict[int, Entry] = field(default_factory=dict)
-    is_mixed: bool = False  # some of them were sent on another course, for they came at another time
+    is_mixed: bool = False  # some entries followed an earlier decision
 
 
 def course_of(decision: Decision) -> Course:
-    """The course of an entry by a decision. Whether a node can be asked just now is another matter."""
+    """Return the route of a decision, without whether its nodes are reachable now."""
     kind = decision.kind if decision.kind in (Kind.HERE, Kind.REFUSE) else None
     return kind, decision.code, decision.hops, decision.to_master, decision.why
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An envelope without its last word. `source`: the peer that brought it last, b"" = a client of this
-    node; `also`: who brought it before that, and waits for its last word as well."""
+    """An envelope without its final answer.
+
+    `source` is the peer that sent it last, b"" for a client of this node. `also` are earlier sources that
+    wait for the final answer, too.
+    """
 
     envelope: Envelope
     source: bytes
     arrived: float
     serial: int
-    lacking: dict[str, Ranges] = field(default_factory=dict)  # next node -> numbers without its last word
-    said: list[tuple[str, Answer]] = field(default_factory=list)  # last words, while others are lacking
+    lacking: dict[str, Ranges] = field(default_factory=dict)  # next hop: numbers without a final answer
+    said: list[tuple[str, Answer]] = field(default_factory=list)  # answers so far, while others are missing
     why: str = ""
-    was_sent: bool = False  # so it may be there, answered or not
-    may_be_there: bool = False  # it had left before it did so last, and what became of that is not known
-    warned: bool = False  # its publisher knows that it waits
+    was_sent: bool = False  # may have arrived, answered or not
+    may_be_there: bool = False  # sent before, with an unknown outcome
+    warned: bool = False  # the publisher knows that it waits
     position: int = 0  # in the store
-    is_storing: bool = False  # on its way there
-    is_kept: bool = False  # a client of this node has published it, or asked for it again, whoever asks last
-    is_done: bool = False  # nobody here waits for anything any more
-    was_divided: bool = False  # it went to several masters, so that OK of one is not the last word
-    former: tuple[str, ...] = ()  # nodes to which it went before, which may still answer
-    ruling: EntryRuling | None = None  # that it goes by,
-    course: Course | None = None  # and what that was when it was looked at; None: it was not yet
+    is_storing: bool = False  # being stored
+    is_kept: bool = False  # published or requested again by a local client
+    is_done: bool = False  # no source here waits for it
+    was_divided: bool = False  # sent to several masters: one OK is not final
+    former: tuple[str, ...] = ()  # earlier next hops, which may still answer
+    ruling: EntryRuling | None = None  # decision that it follows
+    course: Course | None = None  # its route when last examined; None: not yet
     also: tuple[bytes, ...] = ()
-    told: list[Answer] = field(default_factory=list)  # last words on some numbers, while others are open
-    first: str = ""  # of several masters: who has it for durable subscriptions, too; "": it is not divided
-    sent_to: tuple[bytes, int] | None = None  # the process that it went to last: uuid and boot
-    is_given: bool = False  # clients here got it before its master, or want it
-    first_was_sent: bool = False  # to that one; or it was written down, perhaps by an earlier process
+    told: list[Answer] = field(default_factory=list)  # final answers on some of its numbers
+    first: str = ""  # master that serves durable subscriptions; "": one master
+    sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
+    is_given: bool = False  # local clients received it before its master, or want to
+    first_was_sent: bool = False  # sent to `first`, or stored before
 
     def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
-        """It comes again. Who is gone is forgotten: he brings it anew when he is back."""
+        """Add a source of a repeated envelope, and drop sources that are disconnected: they resend it."""
         others = (each for each in (*self.also, self.source) if each != source)
         self.also = tuple(each for each in others if is_there(each))
         self.source = source
 
     def leaves_for(self, process: tuple[bytes, int]) -> None:
-        """It goes on by that one. If another one had it before, that may have divided it among its masters
-        otherwise than this one will, which is to be said."""
+        """Note the process that the entry is sent to.
+
+        If another process had it before, that one may have divided it among masters differently, so the
+        envelope is marked as resent.
+        """
         is_again = self.sent_to not in (None, process)
         if is_again and not self.was_divided and not self.envelope.to:
             self.envelope = replace(self.envelope, flags=self.envelope.flags | RESENT)
@@ -80,17 +88,17 @@ class Entry:
 
     @property
     def askers(self) -> tuple[bytes, ...]:
-        """All who wait for its last word."""
+        """The sources that wait for the final answer."""
         return (*self.also, self.source)
 
     @property
     def hops(self) -> list[str]:
-        """The other nodes it goes to, or waits for; "" = nobody knows."""
+        """The other nodes that it is sent to or waits for; "" = not known yet."""
         return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
 
     @property
     def open(self) -> Ranges:
-        """Numbers without their final answer."""
+        """The numbers without a final answer."""
         if len(self.lacking) == 1:
             return next(iter(self.lacking.values()))
         together = Ranges()
@@ -105,13 +113,16 @@ class Entry:
 
     @property
     def track(self) -> tuple[str, str]:
-        """Domain, and the node that it is addressed to: one master away holds up no other."""
+        """The domain and the addressed node.
+
+        An unreachable master of one track does not block another.
+        """
         envelope = self.envelope
         return envelope.domain, self.node if envelope.to else ""
 
     @property
     def node(self) -> str:
-        """The node that it is addressed to, as SITE/NODE in another site; "": none."""
+        """The node that it is addressed to, as SITE/NODE in another site, or ""."""
         parts = self.envelope.to.split("/", 5)
         if parts[0] or len(parts) < 3:
             return ""
@@ -119,7 +130,7 @@ class Entry:
         return f"{parts[2]}/{parts[4]}" if is_abroad else parts[2]
 
     def is_beside(self, other: Entry) -> bool:
-        """Do both stand in one line?"""
+        """Return whether both entries are in the same queue."""
         return self.track == other.track and not set(self.hops).isdisjoint(other.hops)
 
     @property

@@ -1,8 +1,8 @@
-"""What one subscriber is owed, in order, within its credit.
+"""Messages owed to one subscriber, in order, within its credit.
 
-A feed is a client's subscription, an inbox, or everything one peer wants from this node. What its credit
-allows goes out at once. The rest waits in a backlog: transient messages as its policy says, persistent
-ones up to a bound. What finds no room is dropped whole, and the gap is told; what is void is not sent.
+A feed belongs to a client's subscription, to an inbox, or to a peer. Messages within its credit are sent at
+once. Others wait in a backlog: transient messages as the overflow policy says, persistent ones up to a limit.
+Messages without room are dropped and the gap is reported. Expired messages are not sent.
 
 Law: matched = delivered + dropped + expired + buried + pending, in messages, at every moment.
 """
@@ -24,26 +24,27 @@ from mesh.routing.querytrie import wants
 from mesh.wire.commands import Query
 from mesh.wire.envelope import PROVISIONAL, Envelope
 
-Lost = Callable[[Envelope, str, int], None]  # messages of it that the subscriber does not get, why, how many
+Lost = Callable[[Envelope, str, int], None]  # messages lost to the subscriber: envelope, reason, count
 
-PROGRESS = 0.5  # s: a subscriber that took something this recently is slow, not stopped
-# s that a peer is waited for, which says that it is behind, and takes nothing. Peers that are ways for each
-# other could otherwise wait in a circle for ever.
+# Seconds: a subscriber with progress this recently is slow, not stopped.
+PROGRESS = 0.5
+# Seconds to wait for a peer that reports being behind and makes no progress. Peers that route for each other
+# could otherwise wait for each other forever.
 PATIENCE = 10.0
 
 
 class Feed:
-    """That of a client's subscription; the other kinds are made of it.
+    """The feed of a client's subscription, and the base of the other kinds.
 
-    `send` is called with what may go out now, `released` with each parcel nobody here needs any more, or
-    (when it is still owed) of which fewer messages may be needed, `overran` when something was dropped for
-    want of room, `ends_in_gap` when it has a gap to tell of, and nothing else. `wall` gives the ns since
-    1970, by which messages are void. `paging`: where what waits may wait on the disk alone. `lost` counts
-    what is dropped, or left out as it is void, with one of the reasons of `mesh.reasons.texts`.
+    `send` is called for each portion that may be sent, `released` for each parcel that no feed needs any
+    longer or of which fewer messages may be needed, `overran` after a drop for lack of room, and
+    `ends_in_gap` when only a gap is left to report. `wall` returns ns since 1970, for expiry. With `paging`
+    portions may wait on disk only. `lost` counts dropped and expired messages, with a reason of
+    `mesh.reasons.texts`.
     """
 
     is_peer = False
-    since: Mapping[Query, Mapping[bytes, int]] = {}  # of a peer
+    since: Mapping[Query, Mapping[bytes, int]] = {}  # for peers only
 
     def __init__(
         self,
@@ -61,17 +62,17 @@ class Feed:
         self.key = key  # name of its record in the store
         self.credit = credit
         self.overflow = overflow
-        self.paces = overflow is Overflow.BLOCK  # do publishers wait for it, as long as it is alive?
-        self.owner = ""  # of a peer: its name
-        self.queries: dict[Query, int] = {}  # query -> log position from which it counts
-        self.floors: dict[bytes, int] = {}  # another master -> where its log was at first
-        self.position = 0  # highest position of our log that is settled here
+        self.paces = overflow is Overflow.BLOCK  # publishers wait for it while it makes progress
+        self.owner = ""  # name of the peer; "" otherwise
+        self.queries: dict[Query, int] = {}  # query: log position from which it counts
+        self.floors: dict[bytes, int] = {}  # other master: position of its log at first
+        self.position = 0  # highest settled position of this node's log
         self.connected = False
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
-        self.coming = 0  # bytes that were accepted for it, and are still on their way to the disk
-        self.gap = 0  # messages that were dropped behind all that it has: told with what comes next
+        self.coming = 0  # bytes accepted for it and being stored
+        self.gap = 0  # unreported dropped messages behind all portions
         self._wall = wall
         self._send = send
         self._released = released
@@ -82,28 +83,31 @@ class Feed:
         self._backlog = Backlog(credit, overflow, paging)
         self._flight = Flight(credit)
         self._progress = 0.0
-        self._said = 0.0  # when it told us last how far it is, and need not have gone on
-        self._is_overrun = False  # it has dropped something since its last progress
+        self._said = 0.0  # time of its last report, even without progress
+        self._is_overrun = False  # dropped something since its last progress
 
-    # --- what it wants ----------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
-        """A query that counts from these places on: in our log, and in those of other masters."""
+        """Add a query that counts from these positions: in this node's log, and in those of other masters."""
         self.queries[query] = position
 
     def comes(self, parcel: Parcel, sign: int) -> None:
-        """That was accepted for it, and is on its way to the disk; -1: it is so no more."""
+        """Count a parcel that was accepted and is being stored.
+
+        `sign` -1: it is stored, or was refused.
+        """
         self.coming += sign * parcel.size
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
-        """The first place in our log of which it was promised such a message, and has not settled it."""
+        """Return the first position in this node's log from which such messages are owed and not settled."""
         asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
         return max(self.position + 1, min(asked, default=inf))
 
-    # --- in and out -------------------------------------------------------------------------------------
+    # --- input and output -------------------------------------------------------------------------------
 
     def offer(self, portion: Portion, now: float) -> None:
-        """Sent now, or waiting here, or dropped."""
+        """Send the portion, or let it wait, or drop it."""
         portion.number = self._offered = self._offered + 1
         if self.closed:
             self._release(portion.parcel)
@@ -112,7 +116,7 @@ class Feed:
         portion.gap, self.gap = self.gap, 0
         if self.connected and not self._backlog and self._flight.has_room:
             if not self._flight:
-                self._progress = now  # it had nothing to take until now
+                self._progress = now  # it had nothing to receive until now
             self._depart(portion)
         elif self._finds_room(portion, now):
             self._backlog.append(portion, is_awaited=self.paces and self.alive(now))
@@ -120,16 +124,19 @@ class Feed:
             self._overrun(portion)
 
     def offer_now(self, portion: Portion, now: float) -> bool:
-        """Sent now, or not at all: is it? Only for what comes again."""
+        """Send a repeated portion now or not at all.
+
+        Return whether it was sent.
+        """
         if self.closed or not self.connected or self._backlog or not self._flight.has_room:
             return False
         self.offer(portion, now)
         return True
 
     def taken(self, total: int, now: float) -> None:
-        """The subscriber has used up `total` items so far; what that allows goes out.
+        """Process the subscriber's report that it has processed `total` items, and send what that allows.
 
-        A peer says it again and again while readers there are behind: it goes on, and our turn is to come.
+        A peer repeats the same report while its own readers are behind, which counts as a sign of life.
         """
         self._said = now
         flight = self._flight
@@ -144,13 +151,13 @@ class Feed:
         self.pump()
 
     def connect(self, now: float) -> None:
-        """Its connection is here: what waits may go out."""
+        """Note that the subscriber is connected, and send waiting portions."""
         self.connected = True
         self._progress, self._is_overrun = now, False
         self.pump()
 
     def pump(self) -> None:
-        """Send what waits, as far as the credit reaches."""
+        """Send waiting portions, as far as the credit allows."""
         if self.connected and self._backlog:
             while self._backlog.is_ready and self._flight.has_room:
                 portion = self._backlog.pop()
@@ -163,26 +170,26 @@ class Feed:
             self.tell_gap()
 
     def missed(self, messages: int) -> None:
-        """Others have dropped so many messages that were for it."""
+        """Add messages to the gap that other nodes have dropped."""
         self.gap += messages
         self.tell_gap()
 
     def tell_gap(self) -> None:
-        """Tell of a gap now, unless something is under way or waits, behind which it is to be told."""
+        """Report a gap now, unless a later message will carry it."""
         if self.gap and self.connected and not self.is_owed:
             self._ends_in_gap(self)
 
     def take_gap(self) -> int:
-        """Messages dropped behind all that it has: told once."""
+        """Return the gap behind all portions, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
     def restart(self) -> None:
-        """The other end forgot what was under way: persistent items go out again, the others are lost."""
+        """Start over after the receiver lost its state: resend persistent portions, and drop the others."""
         self._again(())
 
     def leave(self, now: float) -> None:
-        """Its connection is gone."""
+        """Note that the connection is closed."""
         self.connected = False
         self.gone_since = now
 
@@ -201,40 +208,40 @@ class Feed:
         self.gap += gap
 
     def close(self) -> None:
-        """Drop all: nobody wants it any more."""
+        """Close the feed and drop all portions."""
         self.closed = True
         self.clear()
 
     def clear(self) -> None:
-        """Give up all it was owed."""
+        """Drop all portions."""
         self.dropped += self.pending
         for portion in self._take_everything():
             self._release(portion.parcel)
 
-    # --- how it stands ----------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:
-        """Does it make progress? Then publishers do well to wait for it a little."""
+        """Return whether the subscriber makes progress, so that publishers should wait for it briefly."""
         return self.connected and now - self._sign_of_life(now) < PROGRESS
 
     @property
     def stands_since(self) -> float | None:
-        """Since when has it taken nothing, though messages are dropped for it? None: it goes on."""
+        """The time of the last progress of a subscriber that loses messages, or None if it is progressing."""
         return self._progress if self.connected and self._is_overrun else None
 
     @property
     def line(self) -> int:
-        """Items that have left since the last restart, and those that wait to leave."""
+        """The number of items sent since the last restart, and of those waiting."""
         return self._flight.sent + len(self._backlog)
 
     @property
     def is_owed(self) -> bool:
-        """Is anything under way, waiting or unsettled?"""
+        """Whether anything is in flight, waiting or unsettled."""
         return bool(self._flight or self._backlog)
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes under way or waiting."""
+        """Bytes in flight or waiting."""
         return self._flight.bytes + self._backlog.bytes
 
     @property
@@ -251,36 +258,36 @@ class Feed:
 
     @property
     def pending(self) -> int:
-        """Messages under way or waiting."""
+        """Messages in flight or waiting."""
         return self._flight.messages + self._backlog.messages
 
     @property
     def items(self) -> int:
-        """Portions under way or waiting, in memory."""
+        """Portions in flight or waiting, in memory."""
         return len(self._flight) + len(self._backlog)
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Is this message under way or waiting, as far as that is in memory?"""
+        """Return whether the message is in flight or waiting, as far as portions are in memory."""
         return any(portion.holds(stream, domain, number) for portion in chain(self._flight, self._backlog))
 
-    # --- in what its kinds differ -----------------------------------------------------------------------
+    # --- overridden by other kinds of feeds -------------------------------------------------------------
 
     def _took(self, portion: Portion) -> None:
-        """The subscriber has it, and that settles it."""
+        """Settle a portion that the subscriber has processed."""
         parcel = portion.parcel
         if parcel.own:
             self.position = max(self.position, parcel.position)
         self._release(parcel)
 
     def _stays(self, portion: Portion) -> bool:
-        """Does it wait on when the subscriber is gone?"""
+        """Return whether the portion waits on after the subscriber is gone."""
         return portion.is_persistent
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
-        """May it wait? Perhaps what has waited longer makes room."""
+        """Return whether the portion may wait, after dropping older ones if the policy says so."""
         if portion.is_persistent or portion.is_first:
             return self._backlog.has_place
-        # Longer than publishers wait for it: dropping is worse than waiting.
+        # Transient portions may wait longer than publishers do: dropping them is worse.
         is_slow = self.paces and self.connected and now - self._sign_of_life(now) < 4 * PROGRESS
         while not self._backlog.has_room(portion, is_slow):
             oldest = self._backlog.giving_way_to(portion)
@@ -290,23 +297,23 @@ class Feed:
         return True
 
     def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
-        """Of a portion that has just left, or of which nothing was left."""
+        """Count expired messages of a portion that has just left, or that was expired altogether."""
         self.expired += len(void)
         self._lost(portion.parcel.envelope, "EXPIRED", len(void))
 
     def _take_everything(self) -> list[Portion]:
         return [*self._flight.take_all(), *self._backlog.take_all()]
 
-    # --- within -----------------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------------
 
     def _again(self, taken: Sequence[Portion], gap: int = 0) -> None:
-        """All waits anew, also what was `taken` in vain; a gap of so many messages is in front of it."""
+        """Let all portions wait again, also those in `taken`, behind a gap of `gap` lost messages."""
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
         lost = [portion for portion in flight if not self._stays(portion)]
         self._flight.sent = self._flight.used = 0
-        # What waited may have been offered before what the other end had, and forgot.
+        # Waiting portions may have been offered before those that the receiver lost.
         for portion in sorted((*taken, *flight, *waiting), key=lambda portion: portion.number):
-            if portion in lost and portion.parcel.envelope.flags & PROVISIONAL:  # it comes from its master
+            if portion in lost and portion.parcel.envelope.flags & PROVISIONAL:  # its master will send it
                 self.delivered += portion.messages
             elif portion in lost:
                 gap += self._drop(portion, "LOST")
@@ -316,14 +323,14 @@ class Feed:
         self.gap += gap
 
     def _sign_of_life(self, now: float) -> float:
-        """When did it show last that it goes on?"""
+        """Return when the subscriber last showed that it is alive."""
         progress, said = self._progress, self._said
         return said if said > progress and now - progress < PATIENCE else progress
 
     def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
-        """There is no room for it. The gap is told with what follows: the newest, or what is to come."""
+        """Drop a portion without room, and attach the gap to the portion that follows."""
         gap = self._drop(portion, "OVERRUN")
-        is_old = portion.number < self._offered  # else nothing that waits came later: not worth a look at all
+        is_old = portion.number < self._offered  # no later portion waits otherwise
         if not (is_old and self._backlog.leave_gap(gap, portion.number)):
             heir: Feed | Portion = self if newest is None else newest
             heir.gap += gap
@@ -343,12 +350,15 @@ class Feed:
             self._leave_out(portion, void)
 
     def _leave_gap(self, gap: int) -> None:
-        """The first that waits will tell of it."""
+        """Attach the gap to the first waiting portion, or to the end."""
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
     def _drop(self, portion: Portion, why: str) -> int:
-        """Returns the gap that it leaves, with the one before it."""
+        """Drop the portion.
+
+        Return its messages plus the gap before it.
+        """
         self.dropped += portion.messages
         self._lost(portion.parcel.envelope, why, portion.messages)
         self._release(portion.parcel)

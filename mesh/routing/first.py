@@ -1,10 +1,10 @@
-"""Which one of several masters takes a message for durable subscriptions and groups, too?"""
+"""Choice of the one master that accepts a message for durable subscriptions and groups."""
 
-# Law 1: whoever divides a message marks its copies: one is FIRST, the others are SECOND. A master takes for
-#        durable subscriptions and groups what is FIRST, and what nobody has divided.
-# Law 2: FIRST goes to the first by name of those that can be asked now, else of those that are away.
-# Law 3: once it may be on its way it stays there, whatever becomes of rules and nodes. If that master is one
-#        no more, and has not said that it took it, durable subscriptions may lack the message: that is told.
+# Law 1: the node that divides a message marks its copies: one is FIRST, the others are SECOND. A master
+# accepts FIRST copies and undivided messages for durable subscriptions and groups.
+# Law 2: FIRST goes to the first master by name among those that are reachable, else among those that are not.
+# Law 3: once the copy may have been sent, FIRST stays there whatever happens to rules and nodes. If that node
+# is no longer a master and has not confirmed, durable subscriptions may lack the message, which is reported.
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from mesh.routing.entry import HERE, Entry
 from mesh.wire.envelope import SECOND
 
-Takes = Callable[[str], bool | None]  # can that node be asked, and does it know of FIRST? None: it is away
+Takes = Callable[[str], bool | None]  # whether a node supports FIRST; None: unreachable
 
 
 def first_of(masters: Iterable[str], takes: Takes) -> str:
-    """The first by name; "": none can have it."""
+    """Return the first master by name, or "" if no master can accept FIRST."""
     known = {name: takes(name) for name in masters}
     able = [name for name, can in known.items() if can] or [
         name for name, can in known.items() if can is None
@@ -26,8 +26,11 @@ def first_of(masters: Iterable[str], takes: Takes) -> str:
 
 
 def mark(entry: Entry, masters: Sequence[str], me: str, takes: Takes) -> bool:
-    """See to the mark of an entry that is about to go straight to these masters, of which this node may be
-    one; (): it goes on by a way. May durable subscriptions lack it?"""
+    """Set the mark of an entry that is about to be sent to these masters directly.
+
+    `masters` may include this node. It is empty if the entry is sent to a next hop. Return whether durable
+    subscriptions may lack the message.
+    """
     if entry.first in masters:
         return False
     if not entry.first and (len(masters) < 2 or entry.envelope.flags & SECOND):
@@ -46,7 +49,7 @@ def mark(entry: Entry, masters: Sequence[str], me: str, takes: Takes) -> bool:
 
 
 def _free(entry: Entry, masters: Sequence[str], me: str) -> Sequence[str]:
-    """Those that can still have the mark: who had it without cannot, but who had it alone has taken it."""
+    """Return the masters that can still be FIRST: not those that may have it without the mark."""
     had = [name for name in masters if entry.was_sent and _hop(name, me) in entry.lacking]
     if had and not entry.was_divided:
         return had

@@ -1,4 +1,4 @@
-"""The contents of what this node has sent to a master, who then need not send them back."""
+"""Bodies of messages that this node has sent to a master, which then need not return them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from mesh.wire.envelope import HELD, Envelope
 
-# Law 1: what is promised to be held is held until it comes back, or for LIFE. There is room, or no promise.
-# Law 2: an item without contents is filled with its own, or not at all: who cannot do that has it sent whole.
+# Law 1: a promised body is held until it returns, or for LIFE. Without room there is no promise.
+# Law 2: an item without its body is filled with the exact one, or requested again whole.
 
-LIFE = 60.0  # s: what has not come back by then was wanted by nobody here, or comes whole
+# Seconds: a body that has not returned by then has no reader here, or will be sent whole.
+LIFE = 60.0
 ROOM = 16 * 1024 * 1024  # bytes
 
 
@@ -22,7 +23,7 @@ class HeldBodies:
         self._lanes: dict[tuple[bytes, str], dict[int, tuple[float, Envelope]]] = {}
 
     def hold(self, e: Envelope, now: float) -> Envelope | None:
-        """It, as it tells its master that its contents are held here; None: there is no room for them."""
+        """Return the envelope marked as held here, or None if there is no room."""
         self._drop(e.stream, e.domain, e.first)
         if e.numbers or self.bytes + _size(e) > self._room:
             return None
@@ -31,7 +32,7 @@ class HeldBodies:
         return replace(e, flags=e.flags | HELD)
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """The item that came without contents, with them; None: they are not here."""
+        """Return the item with its body, or None if that is not held here."""
         found = self._around(item)
         if found is None:
             return None
@@ -39,20 +40,20 @@ class HeldBodies:
         piece = found.cut([number - found.first for number in numbers])
         if _keys(piece) != _keys(item):
             return None
-        if numbers[-1] == found.last:  # its master sends the parts of it in their order
+        if numbers[-1] == found.last:  # the master sends parts in order
             self._drop(found.stream, found.domain, found.first)
         return replace(item, sizes=piece.sizes, props=piece.props, body=piece.body, flags=item.flags & ~HELD)
 
     def forget_old(self, now: float) -> None:
-        """What is older than LIFE."""
+        """Drop bodies older than LIFE."""
         for (stream, domain), lane in list(self._lanes.items()):
             for first in [first for first, (since, _) in lane.items() if now - since >= LIFE]:
                 self._drop(stream, domain, first)
 
     def _around(self, e: Envelope) -> Envelope | None:
-        """What is held with all of these numbers in it."""
+        """Return the held envelope that contains all of these numbers."""
         lane = self._lanes.get((e.stream, e.domain), {})
-        exact = lane.get(e.first)  # as a rule
+        exact = lane.get(e.first)  # the usual case
         held = (exact,) if exact is not None else lane.values()
         return next((each for _, each in held if each.first <= e.first and e.last <= each.last), None)
 
@@ -66,12 +67,12 @@ class HeldBodies:
 
 
 def without_contents(e: Envelope) -> Envelope:
-    """The item, for the node that holds its contents."""
+    """Return the item without its body, for the node that holds it."""
     return replace(e, sizes=0, props=0, body=b"", flags=e.flags | HELD)
 
 
 def _keys(e: Envelope) -> list[str]:
-    """Of each message."""
+    """Return the key of each message."""
     return [e.keys[row] for row in e.rows()]
 
 

@@ -1,4 +1,4 @@
-"""What goes to one node for one domain, in the order of its arrival: how much is it, and which is first?"""
+"""The queue of entries to one next hop for one domain, in order of arrival."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from mesh.routing.entry import Entry
 
 
 class LateEntries:
-    """Entries that came behind newer ones: the oldest is found soon, in whatever order they came."""
+    """Entries that arrived behind newer ones.
+
+    The oldest is found fast for any order of arrival.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[int, Entry] = {}
-        self._heap: list[int] = []  # their serials, and those of some that left
+        self._heap: list[int] = []  # serials, including some that have left
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -33,7 +36,10 @@ class LateEntries:
         self._entries[entry.serial] = entry
 
     def first(self) -> Entry:
-        """The oldest one; there is one."""
+        """Return the oldest entry.
+
+        There must be one.
+        """
         while self._heap[0] not in self._entries:
             heappop(self._heap)
         return self._entries[self._heap[0]]
@@ -44,32 +50,32 @@ class LateEntries:
 
 @dataclass(slots=True)
 class HopLine:
-    """The entries that go to one node for one domain, or for one node behind it."""
+    """The queue of entries to one next hop, for one domain or one node behind it."""
 
-    # Taken from the front, which a dict would look for ever longer.
+    # Removal from the front of a dict becomes ever slower, that of an OrderedDict does not.
     waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
-    late: LateEntries | None = None  # those that came behind newer ones, if there ever were any
+    late: LateEntries | None = None  # entries that arrived behind newer ones, if any
     flight: dict[Entry, None] = field(default_factory=dict)
     flight_bytes: int = 0
-    aside: dict[Entry, None] = field(default_factory=dict)  # they let others go before
-    # Of all in it, so that nobody has to look at each of very many:
-    messages: int = 0  # those without this node's last word,
-    bytes: int = 0  # and the sizes of the entries
-    progress: float = 0.0  # when it last answered something
+    aside: dict[Entry, None] = field(default_factory=dict)  # deferred: others may pass them
+    # Totals over all entries, kept so that they need not be added up.
+    messages: int = 0  # without this node's final answer
+    bytes: int = 0  # sizes of the entries
+    progress: float = 0.0  # time of the node's last answer
 
     def __contains__(self, entry: Entry) -> bool:
         is_late = self.late is not None and entry in self.late
         return entry in self.waiting or entry in self.flight or entry in self.aside or is_late
 
     def entries(self) -> list[Entry]:
-        """All of them, in the order of their arrival."""
+        """Return all entries in order of arrival."""
         return sorted(self, key=lambda entry: entry.serial)
 
     def __iter__(self) -> Iterator[Entry]:
         return chain(self.flight, self.aside, self.waiting, self.late or ())
 
     def wait(self, entry: Entry) -> None:
-        """Put an entry in its place: often that is behind all, else very many may come at once."""
+        """Insert an entry in its place, which is usually the end."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
             self.late = self.late or LateEntries()
             self.late.add(entry)
@@ -77,7 +83,7 @@ class HopLine:
             self.waiting[entry] = None
 
     def first(self) -> Entry | None:
-        """The oldest that waits."""
+        """Return the oldest waiting entry."""
         oldest = next(iter(self.waiting), None)
         if not self.late:
             return oldest
@@ -85,7 +91,7 @@ class HopLine:
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: Entry) -> None:
-        """Take out an entry that waits here no more."""
+        """Remove an entry that no longer waits."""
         if entry in self.waiting:
             del self.waiting[entry]
         elif entry in self.aside:
@@ -94,17 +100,20 @@ class HopLine:
             self.late.drop(entry)
 
     def land(self, entry: Entry) -> None:
-        """It is under way no more."""
+        """Remove an entry that is no longer in flight."""
         del self.flight[entry]
         self.flight_bytes -= entry.size
 
     def back(self, entry: Entry) -> None:
-        """What stood aside waits again."""
+        """Let a deferred entry wait again."""
         del self.aside[entry]
         self.wait(entry)
 
     def again(self) -> list[Entry]:
-        """All that was under way waits again, in front of what followed it. Returns that."""
+        """Let all entries in flight wait again, before later ones.
+
+        Return them.
+        """
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):
             if self.waiting and next(iter(self.waiting)).serial < entry.serial:

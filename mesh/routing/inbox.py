@@ -1,4 +1,4 @@
-"""The letters of one client or session: nothing of it is dropped, and what is void is buried."""
+"""Direct messages to one client or session: none is dropped, and expired ones are dead-lettered."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mesh.wire.envelope import Envelope
 
 
 class Inbox(Feed):
-    """The feed of an address: whoever fills it asks for room first, and nobody waits for it.
+    """The feed of an address. Senders ask for room first, and none waits for it.
 
-    `bury` is called with messages that were void when their turn came. `void_at(envelope)`: by when all of
-    it is.
+    `bury` is called with messages that had expired when they were due. `void_at(envelope)` returns when all
+    messages of an envelope have expired.
     """
 
     def __init__(
@@ -40,23 +40,27 @@ class Inbox(Feed):
 
     @property
     def accepted_bytes(self) -> int:
-        """Bytes under way or waiting, and those that will join them when they are on disk."""
+        """Bytes in flight or waiting, and those that are being stored."""
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[Portion]:
-        """All that waits, which is somebody else's from now on; of what is on the disk alone, without the
-        envelopes."""
+        """Remove and return all waiting portions.
+
+        Those that are on disk only lack their envelopes.
+        """
         self.matched -= self._backlog.messages
         return self._backlog.take_all()
 
     def take_void(self, is_void: Callable[[Envelope], bool]) -> list[Portion]:
-        """Give up what waits and is void, to be buried; returns it. What is on the disk alone is read, for
-        the next time."""
+        """Remove and return the expired portions in memory, which the caller dead-letters.
+
+        Expired portions on disk are read for the next call.
+        """
         self._backlog.fetch_void(self._wall(), self.pump)
         void = self._backlog.take_void(lambda portion: is_void(portion.parcel.envelope))
         for portion in void:
             self.buried += portion.messages
-            self._release(portion.parcel)  # not settled: what waits before it is still to come
+            self._release(portion.parcel)  # not settled: earlier portions still wait
         return void
 
     def _stays(self, portion: Portion) -> bool:
@@ -71,8 +75,10 @@ class Inbox(Feed):
 
 
 def by_inbox(client: str, reader: str, portions: Sequence[Portion]) -> dict[str, list[Portion]]:
-    """Return the messages by the inbox in which they are to wait: those for a client as a whole in that of
-    `reader`, those for one session in its own."""
+    """Return the messages by the inbox in which they wait.
+
+    Messages to a client as a whole go to the inbox of `reader`, those to one session to its own.
+    """
     found: dict[str, list[Portion]] = {}
     for portion in portions:
         to = portion.parcel.envelope.to
@@ -81,7 +87,9 @@ def by_inbox(client: str, reader: str, portions: Sequence[Portion]) -> dict[str,
 
 
 def place(portion: Portion) -> tuple[int, bool]:
-    """Return the place in the order in which messages were accepted; a transient one has that of the last
-    stored one before it."""
+    """Return the order of acceptance.
+
+    A transient message follows the last stored one before it.
+    """
     parcel = portion.parcel
     return parcel.position or parcel.after, not parcel.position

@@ -1,4 +1,4 @@
-"""What does this node want from each other node? One upstream query, however many ask for it here."""
+"""Queries that this node sends to other nodes: one upstream query for all its subscribers."""
 
 from __future__ import annotations
 
@@ -11,40 +11,46 @@ from mesh.routing.querytrie import QueryTrie
 from mesh.wire.commands import Interest, Query
 from mesh.wire.spoken import KINDS, is_spoken
 
-CLIENTS = b""  # who wants it: clients of this node; else the uuid of a peer for which this node is on the way
-STANDBY = b"standby"  # or this node itself, as a master with backups, or one of these
+# Requester of a query: clients of this node. Otherwise the uuid of a peer that this node routes for.
+CLIENTS = b""
+STANDBY = b"standby"  # this node itself, as a master with backups or a backup
 LINGER = (
-    10.0  # s that a node is still asked after another took its place: what it was sent for us may be late
+    # Seconds that a node is still queried after another took its place, for messages in transit.
+    10.0
 )
-OVER = 512  # queries that one peer is asked no more at once
-LEFT = 4096  # queries of which it is remembered that a peer was asked before another was
-TOPICS = 10_000  # of one peer, that are remembered
+OVER = 512  # queries withdrawn from one peer at once
+LEFT = 4096  # withdrawn queries that are remembered
+TOPICS = 10_000  # topics of one peer that are remembered
 
-LEVEL = 512  # bytes that each level of a pattern may take in the tree of patterns
+LEVEL = 512  # bytes of a pattern level in the tree
 
 
 def weight(query: Query) -> int:
-    """Bytes that it takes, at most, beside what each query does: its text, and the levels of a pattern."""
+    """Return the upper limit of bytes of a query: its text, and the levels of a pattern."""
     size = len(query.text.encode()) + len(query.domain.encode())
     return size + (LEVEL * (1 + query.text.count("/")) if query.kind == "pattern" else 0)
 
 
 @dataclass(slots=True)
 class PeerInterest:
-    """The queries that one peer was asked for. Each change has a version, so that it can confirm it."""
+    """The queries sent to one peer.
+
+    Each change has a version, which the peer confirms.
+    """
 
     version: int = 0
     queries: dict[Query, None] = field(default_factory=dict)
-    leaving: dict[Query, float] = field(default_factory=dict)  # asked no more from then on, the first first,
-    stays: float = 0.0  # but not before then: it was away
-    # Of others than it now, and when that began: what it holds for us may still come.
+    leaving: dict[Query, float] = field(default_factory=dict)  # query: when it is withdrawn, earliest first
+    stays: float = 0.0  # no withdrawal before: the peer was unreachable
+    # Withdrawn queries by time: messages for them may still arrive.
     left: dict[Query, float] = field(default_factory=dict)
-    topics: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # domain -> keys that it is known to be asked for
+    topics: dict[str, set[str]] = field(default_factory=dict)  # domain: keys known to be covered
 
     def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
-        """Take it up; returns what the peer must be told."""
+        """Apply a change.
+
+        Return the message for the peer.
+        """
         self.version += 1
         if remove:
             self.topics.clear()
@@ -57,35 +63,38 @@ class PeerInterest:
 
 
 class Interests:
-    """The queries that are wanted here, by whom, and which peers were asked for them."""
+    """The queries that are wanted here, by requester, and the peers that they were sent to."""
 
     def __init__(self) -> None:
         self._wants: dict[Query, Counter[bytes]] = {}
         self._trie: QueryTrie[Query] = QueryTrie()  # of the same queries
         self._asked: dict[bytes, PeerInterest] = {}
-        self._has_later_kinds = False  # of queries, than those that everybody understands
+        self._has_later_kinds = False  # whether newer kinds of queries are in use
 
     def __len__(self) -> int:
         return len(self._wants)
 
     def asked(self, peer: bytes) -> PeerInterest:
-        """The queries that a peer was asked for."""
+        """Return the queries sent to a peer."""
         return self._asked.setdefault(peer, PeerInterest())
 
     def queries(self) -> list[Query]:
         return list(self._wants)
 
     def matching(self, key: str, domain: str, xml: str = "") -> list[Query]:
-        """The queries for messages of this key, domain and XML."""
+        """Return the queries for messages of this key, domain and XML."""
         found = [query for query in self._trie.match(key, domain, xml) if query.domain in ("", domain)]
         return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
 
     def wanted_by(self, query: Query) -> set[bytes]:
-        """CLIENTS, and uuids of peers."""
+        """Return the requesters of the query: CLIENTS, and uuids of peers."""
         return set(self._wants.get(query, ()))
 
     def add(self, query: Query, by: bytes) -> bool:
-        """One more wants it. Is that news?"""
+        """Count a requester.
+
+        Return whether it is the first request of this query by it.
+        """
         wants = self._wants.get(query)
         if wants is None:
             wants = self._wants[query] = Counter()
@@ -95,7 +104,10 @@ class Interests:
         return wants[by] == 1
 
     def discard(self, query: Query, by: bytes) -> bool:
-        """One fewer. Is that news?"""
+        """Remove a requester.
+
+        Return whether it was its last request of this query.
+        """
         wants = self._wants[query]
         wants[by] -= 1
         if wants[by] > 0:
@@ -107,9 +119,12 @@ class Interests:
         return True
 
     def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:
-        """Ask these peers for it and no others; returns (peer, what it must be told)."""
+        """Send the query to these peers and no others.
+
+        Return the messages by peer.
+        """
         if query not in self._wants:
-            targets = set()  # rules name a way to it all the same
+            targets = set()  # the rules would still name a route
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():
             if uuid in targets:
@@ -127,7 +142,10 @@ class Interests:
     def aim_all(
         self, queries: Sequence[Query], targets: Collection[bytes], peers: Iterable[bytes], now: float
     ) -> list[tuple[bytes, Interest]]:
-        """The same for several, that are wanted: but only these peers are told anything."""
+        """Aim several wanted queries at the same targets.
+
+        Only `peers` get messages.
+        """
         told: list[tuple[bytes, Interest]] = []
         for uuid in sorted(peers):
             asked, add, remove = self.asked(uuid), list[Query](), list[Query]()
@@ -146,7 +164,7 @@ class Interests:
         return told
 
     def asked_before(self, uuid: bytes, queries: Iterable[Query], now: float) -> None:
-        """A peer is asked for these for a while, though others are: an earlier process asked it, perhaps."""
+        """Treat the queries as sent to this peer for a while: an earlier process may have sent them."""
         asked = self.asked(uuid)
         for query in queries:
             if query in self._wants and query not in asked.queries:
@@ -154,8 +172,10 @@ class Interests:
                 asked.leaving[query] = now + LINGER
 
     def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
-        """Ask no more those whose time is over; one that is away may still hold something for us. Of very
-        many it tells some; the next time, more of them."""
+        """Withdraw the queries whose time is over, a limited number at a time.
+
+        An unreachable peer keeps them, because it may still hold messages for this node.
+        """
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():
             if not asked.leaving:
@@ -175,7 +195,10 @@ class Interests:
         return told
 
     def is_asked(self, peer: bytes, key: str, domain: str, is_old: bool = False, xml: str = "") -> bool:
-        """Was that peer asked for such a message? `is_old`: also by an earlier process of this node."""
+        """Return whether the peer was sent a query for such messages.
+
+        `is_old`: possibly by an earlier process.
+        """
         asked = self.asked(peer)
         known = asked.topics.get(domain, ())
         if key in known:
@@ -191,7 +214,7 @@ class Interests:
     def full(
         self, peer: bytes, positions: tuple[tuple[bytes, int], ...], words: frozenset[str] = frozenset()
     ) -> Interest:
-        """Everything, for a peer that has just logged in and understands these words."""
+        """Return all queries for a peer that has just logged in with these features."""
         asked = self.asked(peer)
         queries = tuple(asked.queries)
         if self._has_later_kinds:

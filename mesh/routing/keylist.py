@@ -1,14 +1,14 @@
-"""The keys of all topics that there are now, piece by piece: of a million nobody makes a list at once."""
+"""Incremental list of the keys of all topics, which may be millions."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-PIECE = 20_000  # keys: less than a millisecond, and that once for so many
+PIECE = 20_000  # keys: less than a millisecond
 
 
 class Topics(Protocol):
-    """Whoever has them: in the order in which they came, and how many have gone since the start."""
+    """A table of topics in order of arrival, with the number of topics removed since the start."""
 
     gone: int
 
@@ -19,20 +19,23 @@ class Topics(Protocol):
 
 
 class KeyList:
-    """A list of them, which only grows at its end. Each key that was there, and is there still, is met at
-    least once; one may be met twice when others go meanwhile, for those behind them move up."""
+    """A list of keys that grows only at its end, read piece by piece.
+
+    Each key that stays is returned at least once. A key may be returned twice if others are removed
+    meanwhile, because those behind them move up.
+    """
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._count, self._gone = topics.key_count, topics.gone
         self._piece: list[str] = []
-        self._begin = 0  # its place in this list
+        self._begin = 0  # index of its first key
 
     def __len__(self) -> int:
         return self._count + self._topics.gone - self._gone
 
     def __getitem__(self, wanted: slice) -> list[str]:
-        """Some of them, from where it was looked at last; fewer than wanted where a piece ends."""
+        """Return keys from the last position on, fewer than wanted at the end of a piece."""
         begin = wanted.start - self._begin
         if not 0 <= begin < len(self._piece):
             place = max(0, wanted.start - (self._topics.gone - self._gone))

@@ -1,4 +1,4 @@
-"""The last value of a topic, and how it is cut out of the envelope it came in."""
+"""The retained value of a topic, cut out of the envelope that it arrived in."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mesh.sites.conflicts import wins
 from mesh.sites.hops import site_of
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
-OVERHEAD = 400  # bytes a topic costs beside its content
+OVERHEAD = 400  # bytes of a topic besides its content
 
 
 class Last(Struct, frozen=True, gc=False):
-    """Message `number` of an envelope, cut out lazily: most values are replaced before anybody asks."""
+    """A message of an envelope as retained value, cut out late: most values are replaced before any read."""
 
     envelope: Envelope  # without its body
     number: int
@@ -29,12 +29,18 @@ class Last(Struct, frozen=True, gc=False):
 
     @property
     def stamp(self) -> tuple[int, bytes, int]:
-        """Newest wins: hybrid clock, then id."""
+        """The order of values: hybrid clock, then id.
+
+        The highest wins.
+        """
         return self.envelope.sent, self.envelope.stream, self.number
 
     def is_newer_than(self, other: Last, here: str = "") -> bool:
-        """By what its publisher said last; between two publishers by what the master took last; between two
-        sites as all of them decide. `here`: the name of this one."""
+        """Return whether this value replaces the other one.
+
+        For one publisher its own order counts, for two publishers the master's order, and for two sites the
+        rule that all sites apply. `here` is the name of this site.
+        """
         e, o = self.envelope, other.envelope
         if e.stream == o.stream:
             return self.number > other.number
@@ -43,20 +49,20 @@ class Last(Struct, frozen=True, gc=False):
         return self.stamp > other.stamp
 
     def site(self, here: str) -> str:
-        """The one in which it was published."""
+        """Return the site in which the value was published."""
         return site_of(self.envelope.sender, here)
 
     def wins(self, other: Last, here: str) -> bool:
-        """Of two sites, does this one stay?"""
+        """Return whether this value wins over that of another site."""
         return wins(self.envelope.sent, self.site(here), other.envelope.sent, other.site(here))
 
     @property
     def is_local(self) -> bool:
-        """Is it for clients of this node only?"""
+        """Whether it is for clients of this node only."""
         return bool(self.envelope.flags & LOCAL_ONLY)
 
     def is_void(self, wall: int) -> bool:
-        """Has it expired at `wall` (ns since 1970)?"""
+        """Return whether it has expired at `wall` (ns since 1970)."""
         return 0 < self.envelope.expires <= wall
 
     @property
@@ -74,7 +80,7 @@ class Last(Struct, frozen=True, gc=False):
         )  # fmt: skip
 
     def pack(self) -> bytes:
-        """As stored: length of the header, header, data."""
+        """Return the stored form: length of the header, header, data."""
         header = self.as_envelope().header()
         return len(header).to_bytes(4) + header + self.data
 
@@ -86,7 +92,7 @@ class Last(Struct, frozen=True, gc=False):
 
 
 def store_key(domain: str, key: str) -> bytes:
-    """The row of a topic's last value."""
+    """Return the row of a topic's retained value."""
     return domain.encode() + b"\0" + key.encode()
 
 
@@ -99,7 +105,7 @@ def _bare(e: Envelope) -> Envelope:
 
 
 def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[Last]:
-    """The last message of each key in it but for these."""
+    """Return the last message of each key in the envelope, except for the keys in `without`."""
     bare, keys, body = _bare(envelope), envelope.keys, envelope.body
     last_of = {0: envelope.count - 1}
     if envelope.index:

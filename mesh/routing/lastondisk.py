@@ -1,4 +1,4 @@
-"""Which last value of each topic is on disk, or on its way there? Of several masters one may get it late."""
+"""The retained value of each topic that is on disk, or being written."""
 
 from collections.abc import Callable
 
@@ -10,28 +10,37 @@ from mesh.routing.retained import Retained
 
 
 class LastOnDisk:
-    """By the row of the topic. `later(table, key, op)` has something written with the next commit."""
+    """Retained values on disk, by the row of the topic.
+
+    `later(table, key, op)` writes with the next commit.
+    """
 
     def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None], here: str = "") -> None:
-        """`here`: the name of this site."""
+        """Create the table.
+
+        `here` is the name of this site.
+        """
         self._here = here
         self._retained = retained
         self._later = later
-        self._newest: dict[bytes, Last] = {}  # without its data
-        self._before: dict[bytes, Last | None] = {}  # what is there for certain, while that is on its way
-        self._ending: dict[bytes, Last] = {}  # the end of the topic, while that is on its way
-        self._passed_over: dict[bytes, Last] = {}  # the newest that was taken, should that one not get there
+        self._newest: dict[bytes, Last] = {}  # without data
+        self._before: dict[bytes, Last | None] = {}  # on disk for certain, while `_newest` is being written
+        self._ending: dict[bytes, Last] = {}  # end of the topic that is being written
+        self._passed_over: dict[bytes, Last] = {}  # newest value not written, in case that write fails
 
     def is_there(self, value: Last) -> None:
-        """Or on its way."""
+        """Note that the value is on disk or being written."""
         self._newest[value.store_key] = replace(value, data=b"")
 
     def has(self, row: bytes) -> bool:
-        """Is something of it there, or on its way?"""
+        """Return whether the row has a value on disk or being written."""
         return row in self._newest
 
     def goes(self, value: Last) -> bool:
-        """Is it the newest? Then it goes there, says the caller, with its message."""
+        """Return whether the value is the newest.
+
+        If so, the caller writes it with its message.
+        """
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending and on_disk is self._ending[row]:
             on_disk = self._before.get(row)
@@ -42,39 +51,41 @@ class LastOnDisk:
         return True
 
     def ends(self, end: Last) -> None:
-        """Its topic is to be no more."""
+        """Note that the end of the topic is being written."""
         row = end.store_key
         self._before.setdefault(row, self._newest.get(row))
         self._ending[row] = self._newest[row] = end
 
     def ended(self, end: Last) -> None:
-        """Forget a topic that has ended: of what came before, nothing is there, or counts."""
+        """Note that the topic has ended: earlier values no longer count."""
         row, ending = end.store_key, self._ending.get(end.store_key)
         self._passed_over.pop(row, None)
         self._before[row] = None
-        if ending is not None and ending.stamp == end.stamp:  # else it ends once more
+        if ending is not None and ending.stamp == end.stamp:  # false if it ends once more
             del self._ending[row]
-            if self._newest.get(row) is ending:  # else somebody publishes it again
+            if self._newest.get(row) is ending:  # false if it was published again
                 self.forget(row)
 
     def forget(self, row: bytes) -> None:
-        """The topic is no more."""
+        """Forget a topic that no longer exists."""
         for known in (self._newest, self._before, self._ending, self._passed_over):
             known.pop(row, None)
 
     def taken(self, value: Last) -> bool:
-        """Count a value. Unless it, or a newer one, is on disk or on its way there, it goes there now. True:
-        it is certain with the next commit only."""
+        """Count an accepted value, and write it unless it or a newer one is on disk or being written.
+
+        Return whether it is certain only after the next commit.
+        """
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:
             self._pass_over(value)
         elif on_disk is None or value.is_newer_than(on_disk, self._here):
             self._before.setdefault(row, on_disk)
             self.is_there(value)
-            self._passed_over[row] = value  # a newer one may take its place on the way, and be refused
+            self._passed_over[row] = value  # a newer one may replace it and be refused
             self._later("retained", row, Put("retained", row, value.pack()))
             return True
-        elif on_disk.stamp == value.stamp:  # it is there
+        elif on_disk.stamp == value.stamp:  # already on disk
             self._before.pop(row, None)
             self._passed_over.pop(row, None)
         else:
@@ -89,14 +100,16 @@ class LastOnDisk:
             self._passed_over[value.store_key] = value
 
     def refused(self, value: Last) -> None:
-        """There was no room for it, or for the end of its topic: what was there is there, and what is newer
-        than that goes there."""
+        """Restore the previous state after a value, or the end of a topic, could not be stored.
+
+        If a newer value was skipped for it, that one is written instead.
+        """
         row = value.store_key
         newest, on_its_way = self._newest.get(row), self._ending.get(row, self._newest.get(row))
         if on_its_way is None or on_its_way.stamp != value.stamp:
             return
         self._ending.pop(row, None)
-        if newest is on_its_way:  # else somebody has published it again since
+        if newest is on_its_way:  # false if it was published again
             self._is_as_before(row)
         last, there = self._passed_over.get(row), self._newest.get(row)
         known = self._retained.get(value.key, value.envelope.domain)

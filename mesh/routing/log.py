@@ -1,4 +1,4 @@
-"""The master's log: what this node accepted, in each publisher's order, and what of it must be stored."""
+"""The master's log: accepted messages in each publisher's order, and what of them must be stored."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
 
-ENDED = 10_000  # topics of which it is remembered when they ended
+ENDED = 10_000  # ended topics whose end is remembered
 
 
 class Accepted(Struct, eq=False):
-    """An envelope that was taken, to be delivered once it is stored and everything before it is, too."""
+    """An accepted envelope, delivered once it and everything before it is stored."""
 
     deliveries: list[tuple[Parcel, Targets]]
     answer: Answer
-    values: list[Last]  # that are stored with it
-    erased: str = ""  # the key of a topic that is no more
+    values: list[Last]  # stored with it
+    erased: str = ""  # key of the topic that it ends
     stored: bool = True
-    is_refused: bool = False  # for want of room
-    when_first: Callable[[], None] = lambda: None  # what to do when everything before it is done
-    passed_over: list[Last] = []  # of its values, those that are not stored with it, for a newer one
-    also: list[Callable[[Answer], None]] | None = None  # who else has asked since, and waits for its answer
+    is_refused: bool = False  # for lack of room
+    when_first: Callable[[], None] = lambda: None  # called when everything before it is done
+    passed_over: list[Last] = []  # values not stored with it: a newer one exists
+    also: list[Callable[[Answer], None]] | None = None  # later requesters of its answer
 
     @property
     def envelope(self) -> Envelope:
@@ -44,22 +44,25 @@ class Accepted(Struct, eq=False):
 
     @property
     def end(self) -> Last:
-        """Of the topic that is no more, where a last value would stand."""
+        """The end of the topic, in the form of a retained value."""
         return Last(self.envelope, self.envelope.first, self.erased, b"", 0)
 
 
 @dataclass(slots=True)
 class Lane:
-    """One publisher stream: what is known of it, and what still waits for the disk."""
+    """One publisher stream: its state, and the messages that wait for the disk."""
 
-    shelf: Shelf  # of the store where what comes in it lies, with what is known of it
+    shelf: Shelf  # bookkeeping of the store that it is in
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
-    used: float = 0.0  # when its publisher last sent something
+    used: float = 0.0  # time of the last message
 
     def refusals_before(self, accepted: Accepted) -> None:
-        """Count what is on disk now in all refusals before it. It must not wait for them: what others have
-        sent after it would go past it, and its place in the log would be taken for settled."""
+        """Count the data on disk now in all refusals before `accepted`.
+
+        The data must not wait for them: later messages of others would overtake it, and its log position
+        would count as settled.
+        """
         for earlier in self.waiting:
             if earlier is accepted:
                 return
@@ -67,8 +70,11 @@ class Lane:
 
 
 class Log:
-    """Streams and retained values of one master; their place in its store is on the shelf. `shelf_of(domain)`
-    is the shelf of what is published there, where that has a store of its own."""
+    """The streams and retained values of one master.
+
+    `shelf` does the bookkeeping of its store. `shelf_of(domain)` returns that of the domain, if the domain
+    has a store of its own.
+    """
 
     def __init__(
         self,
@@ -80,22 +86,26 @@ class Log:
         on_met: OnMet | None = None,
         on_came: Callable[[Envelope], None] | None = None,
     ) -> None:
-        """`keeps_end(key, envelope)`: may another bring a value of a topic after its end? `here`: the name of
-        this site; `on_met` as in `Retained`; `on_came` hears of what was published in another site."""
+        """Create an empty log.
+
+        `keeps_end(key, envelope)` returns whether another master may bring a value of a topic after its end.
+        `here` is the name of this site. `on_met` is as in `Retained`. `on_came` is called with messages
+        published in another site.
+        """
         self._here = here
         self._on_came = on_came
         self.shelf = shelf
         self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
         self.retained = Retained(topics_bytes, self._evicted, here, on_met)
-        self.passed = 0  # the last position that was handed on
-        self.newest = 0  # stamp of the newest value that was restored
-        self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream -> domain -> lane
-        self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic -> stamp of its end
+        self.passed = 0  # last position handed on
+        self.newest = 0  # timestamp of the newest restored value
+        self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream: domain: lane
+        self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic: timestamp of its end
         self._last_on_disk = LastOnDisk(self.retained, shelf.later, here)
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
-        """The lane of a stream in a domain; a new one knows nothing."""
+        """Return the state of a stream in a domain, creating an empty one if necessary."""
         lanes = self._lanes.setdefault(stream, {})
         lane = lanes.get(domain)
         if lane is None:
@@ -104,25 +114,25 @@ class Log:
         return lane
 
     def known(self, stream: bytes, domain: str) -> Lane | None:
-        """The lane of a stream in a domain, if anything is known of it."""
+        """Return the state of a stream in a domain, or None if it is unknown."""
         return self._lanes.get(stream, {}).get(domain)
 
     @property
     def has_taken(self) -> bool:
-        """Is any lane known?"""
+        """Whether any stream is known."""
         return bool(self._lanes)
 
     def forget_idle(self, before: float) -> None:
-        """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
+        """Forget streams unused since `before`: their publisher will not return."""
         for stream, lanes in list(self._lanes.items()):
             self._forget(stream, [d for d, lane in lanes.items() if lane.used < before])
 
     def forget_stream(self, stream: bytes) -> None:
-        """A session is closed for good, with everything settled."""
+        """Forget the stream of a session that is closed, with everything settled."""
         self._forget(stream, list(self._lanes.get(stream, ())))
 
     def _forget(self, stream: bytes, domains: list[str]) -> None:
-        """Forget the lanes in which nothing waits, and their rows."""
+        """Forget the domains of a stream in which nothing waits, and their rows."""
         lanes = self._lanes.get(stream, {})
         for domain in domains:
             if not lanes[domain].waiting:
@@ -134,10 +144,10 @@ class Log:
     def accept(
         self, lane: Lane, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
     ) -> tuple[Accepted, list[Op]]:
-        """Take a fresh envelope; returns it with what must be stored before it is answered.
+        """Accept a new envelope. Return it with the operations to store before it is answered.
 
-        `pieces` is the envelope with its targets; for several sessions, one copy addressed to each; of what
-        durable subscriptions want, a copy for each behind it.
+        `pieces` are the envelope with its targets, or one copy for each addressed session, followed by a copy
+        for each durable subscription.
         """
         envelope = pieces[0][0]
         deliveries = [(Parcel(piece, master=master, own=True), targets) for piece, targets in pieces]
@@ -149,12 +159,12 @@ class Log:
         accepted = Accepted(deliveries, answer, values, envelope.keys[0] if is_event else "")
         ops: list[Op] = []
         shelf = lane.shelf
-        if is_persistent or pieces[-1][0].persistent:  # a durable subscription has its copy last
+        if is_persistent or pieces[-1][0].persistent:  # copies for durable subscriptions come last
             for parcel, targets in deliveries:
                 if targets and parcel.envelope.persistent:
                     ops.append(shelf.append(parcel, targets))
-            # The dedup state goes into the same transaction as the message: one without the other
-            # would double or lose it after a crash.
+            # The state for deduplication goes into the same transaction as the message: after a crash, one
+            # without the other would duplicate or lose the message.
             key = stream_key(envelope)
             ops.append(Put("stream", key, lane.origin.pack(), (envelope.first, envelope.last)))
             for value in accepted.values:
@@ -173,8 +183,11 @@ class Log:
         return accepted, ops
 
     def passes(self, accepted: Accepted) -> bool:
-        """Hand it on now: its messages are the last values of their topics. True: one of these, or a newer
-        one, is on disk with the next commit only, as it was older than what has ended meanwhile."""
+        """Hand on the accepted envelope, and retain its values.
+
+        Return whether one of its values, or a newer one, is on disk only after the next commit, because the
+        topic has ended meanwhile.
+        """
         for parcel, _ in accepted.deliveries:
             if not parcel.is_late:
                 self.passed = max(self.passed, parcel.position)
@@ -191,8 +204,10 @@ class Log:
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def inherit(self, values: Iterable[Last]) -> int:
-        """Last values that another master had: those that are newer than what is here. What is persistent of
-        them goes to the disk with the next commit. Returns how many."""
+        """Retain the values of another master that are newer than the known ones. Return how many are.
+
+        Persistent ones are written with the next commit.
+        """
         known, ended = self.retained.get, self._ended.get
         late = [value for value in values if value.envelope.sent > ended(value.store_key, -1)]
         pairs = [(value, known(value.key, value.envelope.domain)) for value in late]
@@ -204,8 +219,10 @@ class Log:
         return len(newer)
 
     def stands_against(self, value: Last) -> Last | bool:
-        """The last value of its topic, if that stays when this one comes from another site; True when the
-        topic has ended since."""
+        """Return the retained value that stays when `value` arrives from another site.
+
+        True means that the topic has ended since.
+        """
         last = self.retained.get(value.key, value.envelope.domain)
         if last is None:
             rows = value.store_key, store_key(ANY, value.key)
@@ -213,8 +230,10 @@ class Log:
         return not value.wins(last, self._here) and last
 
     def inherit_end(self, envelope: Envelope) -> None:
-        """The end of a topic at another master, unless its value here is newer. It goes to the disk with the
-        next commit."""
+        """Process the end of a topic at another master, unless the value here is newer.
+
+        The end is written with the next commit.
+        """
         end = Last(envelope, envelope.first, envelope.keys[0], b"", 0)
         last = self.retained.get(end.key, envelope.domain)
         if last is None or last.envelope.sent <= envelope.sent:
@@ -223,7 +242,7 @@ class Log:
             self.shelf.later("retained", end.store_key, self._end_row(end))
 
     def _end_row(self, end: Last) -> Op:
-        """What is written of it, in place of the last value."""
+        """Return the row that is written in place of the retained value."""
         if self.keeps_end(end.key, end.envelope):
             return Put("retained", end.store_key, end.pack())
         return Delete("retained", end.store_key)
@@ -243,12 +262,15 @@ class Log:
     def _evicted(self, gone: list[Last]) -> None:
         for evicted in gone:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
-                continue  # one topic made room for another, and then came a new value of it
+                continue  # a new value arrived after the eviction
             self._last_on_disk.forget(evicted.store_key)
             self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
     def refuse(self, lane: Lane, accepted: Accepted) -> None:
-        """Refuse what could not be stored: nobody gets it, not even again, behind what followed it."""
+        """Refuse an envelope that could not be stored.
+
+        It is never delivered, not even if resent.
+        """
         envelope = accepted.envelope
         lane.origin.refuse(envelope.first, envelope.last)
         self.write(lane, envelope)
@@ -259,33 +281,33 @@ class Log:
                 lane.shelf.released(parcel)
 
     def write(self, lane: Lane, envelope: Envelope) -> None:
-        """What is known of that stream goes to the disk with the next commit."""
+        """Write the state of the stream with the next commit."""
         key = stream_key(envelope)
         lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
-        """Numbers that waited here in vain: they stay refused, also after a restart."""
+        """Refuse numbers that expired here, for good, also after a restart."""
         lane = self.lane(envelope.stream, envelope.domain, now)
         lane.origin.give_up(first, last)
         self.write(lane, envelope)
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
-        """Numbers of its stream that are refused for good, and whose publisher may not know that."""
+        """Return the finally refused numbers of the stream of which its publisher may not know."""
         lane = self._lanes.get(envelope.stream, {}).get(envelope.domain)
         if lane is None or not lane.origin.refused:
             return None
-        if envelope.low > lane.origin.low:  # else what is forgotten to be refused may be taken
+        if envelope.low > lane.origin.low:  # a forgotten refusal may be accepted
             lane.origin.settle(envelope.low)
         return lane.origin.refused
 
     def restore(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
     ) -> None:
-        """From the store, at start."""
+        """Restore the state from the store at start."""
         self.restore_streams(streams, now)
         rows = sorted(map(Last.unpack, retained), key=lambda last: last.stamp)
         values = [last for last in rows if not last.envelope.flags & ERASED]
-        self.retained.restore(values)  # what has no room now stays on disk
+        self.retained.restore(values)  # values without room stay on disk
         for last in values:
             self._last_on_disk.is_there(last)
         for last in rows:
@@ -293,10 +315,10 @@ class Log:
             if last.envelope.flags & ERASED:
                 self._has_ended(last)
         self.shelf.next_position = next_position
-        self.passed = next_position - 1  # what is owed is handed on before anything new
+        self.passed = next_position - 1  # owed messages are handed on before new ones
 
     def restore_streams(self, streams: dict[bytes, bytes], now: float) -> None:
-        """The same, of what is known of publishers in one of the stores."""
+        """Restore the publishers' state in one of the stores."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
 
@@ -306,5 +328,5 @@ def stream_key(envelope: Envelope) -> bytes:
 
 
 def position_key(taker: Taker, position: int) -> Op:
-    """The position to which a taker is settled, as a row of the side table."""
+    """Return the row of the side table with the position up to which a sink is settled."""
     return Put("position", taker.key, position.to_bytes(8))

@@ -1,22 +1,25 @@
-"""How much of what waits at a node may be in memory? The rest waits on the disk alone."""
+"""Memory limit for waiting messages at a node.
+
+The rest waits on disk only.
+"""
 
 from dataclasses import dataclass
 
-BEYOND = 2  # times the limit, for what is transient
-OWN = 1_000  # bytes that an envelope costs beside its body, about
+BEYOND = 2  # times the limit for transient messages
+OWN = 1_000  # approximate bytes of an envelope besides its body
 
 
 @dataclass(slots=True)
 class Memory:
-    """Bytes."""
+    """Memory in use and its limit, in bytes."""
 
     limit: float
     used: int = 0
 
     def has_no_room(self, size: int) -> bool:
-        """Is it too much for what is left?"""
+        """Return whether `size` does not fit into the limit."""
         return self.used + size > self.limit
 
     def is_overfull(self, size: int) -> bool:
-        """Is it too much for what can wait nowhere else, and so may go beyond the limit?"""
+        """Return whether `size` exceeds the limit of messages that can wait nowhere else."""
         return self.used + size > BEYOND * self.limit

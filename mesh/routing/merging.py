@@ -1,4 +1,7 @@
-"""Of what several masters bring, what is new here? Each message is handed on once, from whoever is first."""
+"""Deduplication of messages that several masters deliver.
+
+Each message is handed on once.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,24 @@ from mesh.routing.seen import Seen
 from mesh.sites.hops import is_foreign
 from mesh.wire.envelope import ERASED, Envelope
 
-# Law 1: every master brings a publisher's messages in their order. So what has a lower number than what went
-#        past already is no news, and handing on only news keeps the order.
-#        Masters that stand in for each other bring each only some, one of them perhaps much later: of these
-#        it is no news what went past itself.
-# Law 2: a repeat is settled with its own master when its first copy is settled here: else a crash of this
-#        node and of the master that was first would lose it together.
+# Law 1: each master delivers a publisher's messages in order. A lower number than one already handed on is
+# therefore a duplicate, and handing on only new ones keeps the order. Masters that back each other up deliver
+# different parts, some much later: for these, only numbers already handed on are duplicates.
+# Law 2: a duplicate is settled with its own master when the first copy is settled here. Otherwise a crash of
+# this node and of the first master would lose the message.
 
-STREAMS = 10_000  # of publishers, that were heard of last
+STREAMS = 10_000  # most recently used publisher streams
 
 Masters = tuple[str, ...]
 MergedStream = tuple[bytes, str, Masters]
 
 
 class Merging:
-    """The merging of what several masters bring. `masters(key, envelope)` names those that rules give it,
-    and `is_backed(key, envelope)` says whether they have backups."""
+    """Merges what several masters deliver.
+
+    `masters(key, envelope)` returns the masters by the rules. `is_backed(key, envelope)` returns whether they
+    have backups.
+    """
 
     def __init__(
         self,
@@ -36,18 +41,21 @@ class Merging:
         self._me = me
         self._masters, self._is_backed = masters, is_backed
         self._seen = Seen()
-        self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # that was handed on
-        # By stream: what somebody here still needs, each with its repeats.
+        self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # highest number handed on
+        # By stream: parcels needed here, each with its duplicates.
         self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
 
     def take(self, parcel: Parcel) -> tuple[int, ...] | None:
-        """The messages of it that are new; None = all. Whatever comes again is no news from now on."""
+        """Return the messages of the parcel that are new; None = all.
+
+        They count as handed on from now on.
+        """
         return self.news(parcel.envelope)
 
     def news(self, e: Envelope) -> tuple[int, ...] | None:
-        """The same of an envelope, whoever has taken it."""
+        """Return the new messages of an envelope from any source."""
         if e.flags & ERASED:
-            return None  # its numbers are another count: a client's requests
+            return None  # its numbers are those of requests
         if is_foreign(e.sender) or any(self._is_backed(key, e) for key in e.keys):
             return self._unseen(e)
         streams = self._streams(e)
@@ -62,47 +70,55 @@ class Merging:
         return None if len(news) == e.count else news
 
     def _unseen(self, e: Envelope) -> tuple[int, ...] | None:
-        """Of what masters take in each other's place: of all its keys, as what has no backup is brought once
-        anyway, or by several that have all. So is taken what came from another site, where no rule names a
-        master: by whichever node is linked with that when it comes, or comes again."""
+        """Return the new messages of masters that replace each other, for all keys.
+
+        Keys without a backup arrive once anyway, or from several masters that have all. Messages of another
+        site are treated alike: no rule names their master, and any linked node may deliver them.
+        """
         numbers = e.number_list(range(e.count))
         news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
         return None if len(news) == e.count else news
 
     def lost(self, e: Envelope, indices: Iterable[int] | None) -> None:
-        """What came from another site could not be taken after all; these were new to somebody here."""
+        """Mark these messages as not handed on, after their acceptance failed."""
         self._seen.lost(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
-        """This node has taken it itself, as one of those that stand in for each other."""
+        """Note that this node accepted the envelope itself, as one of several backup masters."""
         if not e.flags & ERASED and any(self._is_backed(key, e) for key in e.keys):
             self._seen.add(e)
 
     def passed(self, value: Envelope, source: str) -> None:
-        """A last value went past what its masters still bring; that node has told it, behind all that it had
-        for us. Another than its master has it as a copy, and who was here before is owed it yet."""
+        """Note a retained value that overtook what its masters still deliver.
+
+        `source` is the node that sent it behind all that it had for this node. From a node other than its
+        master the value is a copy, and earlier subscribers are still owed the message.
+        """
         if not self._is_backed(value.keys[0], value):
             self._raise(self._streams(value)[0], value.last)
         elif value.master == source:
             self._seen.add(value)
 
     def keep(self, parcel: Parcel) -> None:
-        """Keep what was handed on: somebody here needs it until it is released."""
+        """Remember a parcel that was handed on until it is released."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
     def waits(self, repeat: Parcel) -> bool:
-        """Is its first copy still needed here? Then it is settled with that one."""
+        """Attach a duplicate to its first copy, if that is still needed here.
+
+        Return whether it was.
+        """
         e = repeat.envelope
         for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
             if parcel.envelope.last < e.first:
-                break  # they are in the order of their numbers
+                break  # they are in order of number
             if parcel.envelope.first <= e.last:
                 repeats.append(repeat)
                 return True
         return False
 
     def released(self, parcel: Parcel) -> list[Parcel]:
-        """Release what nobody here needs any more; returns the repeats that are settled with it."""
+        """Return the duplicates that are settled with a parcel that is no longer needed."""
         lane = self._open.get(_lane(parcel), {})
         repeats = lane.pop(parcel, [])
         if not lane:
@@ -110,7 +126,7 @@ class Merging:
         return repeats
 
     def _streams(self, e: Envelope) -> list[MergedStream | None]:
-        """For each key: what counts together; None for what has one master."""
+        """Return the stream of each key that is merged; None for keys with one master."""
         shared = [self._masters(key, e) for key in e.keys]
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 

@@ -1,4 +1,4 @@
-"""What was sent on towards its master, or waits to be, until its last word? In order for each next node."""
+"""Entries sent towards their master, or waiting to be, until their final answer."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from mesh.routing.hopline import HopLine
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 
-# Law 1: an entry stays until every one of its numbers has a final answer, from each node that it goes to.
-# Law 2: what goes to one node leaves in the order in which it came, and again in that order when the
-#        connection breaks: so whatever a publisher sent arrives in its order, repeats aside.
-# Law 3: of each line at most a window of unanswered entries is under way; the rest waits here.
-# Law 4: what is put aside lets others go before, and waits again when that is said.
-# Law 5: to several masters it goes in several lines, each at its own pace; it is stored once.
+# Law 1: an entry stays until each of its numbers has a final answer from each node that it is sent to.
+# Law 2: entries to one node leave in order of arrival, and again in that order after a reconnect. A
+# publisher's messages therefore arrive in its order, apart from repetitions.
+# Law 3: at most a window of unanswered entries of each queue is in flight. The rest waits here.
+# Law 4: a deferred entry lets others pass, and waits again when requested.
+# Law 5: an entry to several masters is in several queues, each at its own pace, and stored once.
 
-FORMER = 16  # nodes where an entry was, of which it is remembered
+FORMER = 16  # former next hops of an entry that are remembered
 
 
 class Onward:
-    """Entries by stream, and by the node they go to. A window is bytes and envelopes."""
+    """Entries by stream, and by next hop.
+
+    The window is limited in bytes and envelopes.
+    """
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
         self._entries: dict[int, Entry] = {}  # by serial
         self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
-        self._lines: dict[str, dict[tuple[str, str], HopLine]] = {}  # by next node, and track
+        self._lines: dict[str, dict[tuple[str, str], HopLine]] = {}  # by next hop, then track
         self._serial = 0
         self.bytes = 0
         self.messages = 0
@@ -37,15 +40,15 @@ class Onward:
         return len(self._entries)
 
     def entries(self) -> list[Entry]:
-        """All of them, in the order of their arrival."""
+        """Return all entries in order of arrival."""
         return list(self._entries.values())
 
     def entry(self, serial: int) -> Entry | None:
-        """None: it has had its last word."""
+        """Return the entry, or None if it has its final answer."""
         return self._entries.get(serial)
 
     def covering(self, envelope: Envelope) -> tuple[list[Entry], list[tuple[int, int]]]:
-        """(entries that hold some of its numbers, the ranges of it that none holds)."""
+        """Return the entries that hold some numbers of the envelope, and its ranges that no entry holds."""
         lane = self._lanes.get((envelope.stream, envelope.domain))
         if not lane or lane[next(reversed(lane))].envelope.last < envelope.first:
             return [], [(envelope.first, envelope.last)]
@@ -57,31 +60,31 @@ class Onward:
         return found, held.missing(envelope.first, envelope.last)
 
     def lowest(self, key: tuple[bytes, str]) -> int:
-        """The lowest number of that stream and domain that any entry begins with; there are some."""
+        """Return the lowest first number of the stream and domain, which must have entries."""
         return next(iter(self._lanes[key]))
 
     def lane(self, key: tuple[bytes, str]) -> list[Entry]:
-        """All of one stream and domain, in the order of their numbers."""
+        """Return the entries of one stream and domain, by number."""
         return list(self._lanes.get(key, {}).values())
 
     def before(self, e: Envelope) -> Iterator[Entry]:
-        """Those of it with lower numbers than this envelope, from the lowest on."""
+        """Iterate over the entries of its stream with lower numbers, from the lowest on."""
         lane = self._lanes.get((e.stream, e.domain), OrderedDict())
         return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
 
     def holds(self, stream: bytes, domain: str) -> bool:
-        """Does anything of that stream wait here?"""
+        """Return whether entries of the stream wait here."""
         return (stream, domain) in self._lanes
 
     def add(self, envelope: Envelope, source: bytes, now: float) -> Entry:
-        """A new one, that goes nowhere yet."""
+        """Add an entry without a next hop."""
         self._serial += 1
         entry = Entry(envelope, source, now, self._serial, is_kept=not source)
         self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
         lane[envelope.first] = entry
-        if is_late:  # sent again, in front of what came before
+        if is_late:  # resent, before later messages
             self._lanes[entry.key] = OrderedDict(sorted(lane.items()))
         self.bytes += entry.size
         self.messages += envelope.count
@@ -91,8 +94,10 @@ class Onward:
         return entry
 
     def assign(self, entry: Entry, hops: Collection[str], why: str) -> None:
-        """Send it to these nodes now, in its place among those that came before and after. Whoever has had
-        his last word keeps it, and a new one is asked for what is open."""
+        """Set the next hops of an entry, in its place among the others.
+
+        Nodes with a final answer keep it. New nodes are sent the numbers that are open.
+        """
         entry.why = why
         entry.was_divided |= len(hops) > 1
         if entry.lacking.keys() == set(hops):
@@ -122,8 +127,10 @@ class Onward:
         may_leave: Callable[[Entry], bool] = lambda entry: True,
         is_aside: Callable[[Entry], bool] = lambda entry: False,
     ) -> Iterator[Entry]:
-        """The entries that may leave for that node now, in order; each counts as under way. A line stands
-        still behind what may not leave yet, and passes what is to stand aside."""
+        """Yield the entries that may be sent to the node now, in order. Each counts as in flight.
+
+        A queue stops at an entry that may not leave yet, and passes one that must be deferred.
+        """
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.first()) is not None:
                 if not may_leave(entry):
@@ -138,26 +145,29 @@ class Onward:
                 yield entry
 
     def put_aside(self, entry: Entry, hop: str) -> None:
-        """That node did not take it now: if it is under way, it is so no more."""
+        """Defer an entry that the node did not accept now."""
         line = self.line_of(entry, hop)
         if line is not None and entry in line.flight:
             line.land(entry)
             line.aside[entry] = None
 
     def back(self, hop: str, entries: Iterable[Entry]) -> None:
-        """What of these stands aside waits again, in its place."""
+        """Let the deferred ones of these entries wait again, in their places."""
         for entry in entries:
             line = self.line_of(entry, hop)
             if line is not None and entry in line.aside:
                 line.back(entry)
 
     def broken(self, hop: str) -> list[Entry]:
-        """The connection to a node is gone: all that was under way goes again. Returns that."""
+        """Let all entries in flight to the node wait again, after its connection broke.
+
+        Return them.
+        """
         again = [entry for line in self._lines.get(hop, {}).values() for entry in line.again()]
         return sorted(again, key=lambda entry: entry.serial)
 
     def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
-        """The entries that an answer is about, and the part of each (with what was answered before)."""
+        """Return the entries that an answer concerns, each with its part of the range."""
         lane = self._lanes.get((stream, domain))
         before = takewhile(lambda e: e.envelope.first <= last, lane.values() if lane else ())
         return [
@@ -167,7 +177,10 @@ class Onward:
         ]
 
     def settle(self, entry: Entry, hop: str, first: int, last: int) -> list[tuple[int, int]]:
-        """That node has had its last word on these numbers; returns those of which it was the last of all."""
+        """Note the node's final answer on these numbers.
+
+        Return those that are final for all nodes.
+        """
         left = entry.lacking[hop]
         taken = left.remove(first, last)
         line = self.line_of(entry, hop)
@@ -184,7 +197,7 @@ class Onward:
         return final
 
     def remove(self, entry: Entry) -> None:
-        """Remove an entry that is somebody else's business now."""
+        """Remove an entry that is not this node's task any longer."""
         if entry.is_done:
             return
         entry.is_done = True
@@ -201,20 +214,20 @@ class Onward:
         self.messages -= entry.messages
 
     def is_under_way(self, entry: Entry, hop: str) -> bool:
-        """Was it sent to that node, on a connection that stands?"""
+        """Return whether the entry was sent to the node on the current connection."""
         line = self.line_of(entry, hop)
         return line is not None and entry in line.flight
 
     def line_of(self, entry: Entry, hop: str) -> HopLine | None:
-        """The line in which it stands for that node, unless that has had its last word."""
+        """Return the queue in which the entry waits for the node, unless that has given its final answer."""
         return self._lines.get(hop, {}).get(entry.track)
 
     def lines(self, hop: str) -> list[HopLine]:
-        """The lines to that node."""
+        """Return the queues to the node."""
         return list(self._lines.get(hop, {}).values())
 
     def hops(self) -> list[str]:
-        """Nodes to which something goes, or for which it waits."""
+        """Return the nodes that entries are sent to or wait for."""
         return list(self._lines)
 
     def _is_open(self, line: HopLine) -> bool:

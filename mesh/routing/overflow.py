@@ -1,4 +1,4 @@
-"""How much may a subscriber hold back, and what gives way when it does not keep up?"""
+"""Limits of what a subscriber may hold back, and the policy when it falls behind."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,17 +7,20 @@ from mesh.errors import BadQuery, shown
 
 
 class Overflow(StrEnum):
-    """The fate of transient messages that find no room. Persistent ones wait, whatever it says."""
+    """Policy for transient messages without room.
 
-    BLOCK = "block"  # publishers wait while it makes progress; behind one that stands still, the newest go
-    DROP_NEWEST = "drop_newest"  # nobody waits
-    DROP_OLDEST = "drop_oldest"  # nobody waits: what has waited longest makes room
+    Persistent messages always wait.
+    """
+
+    BLOCK = "block"  # publishers wait while it progresses; else drop newest
+    DROP_NEWEST = "drop_newest"  # no publisher waits
+    DROP_OLDEST = "drop_oldest"  # no publisher waits
     ERROR = "error"  # the subscription ends
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Bounds of one feed: bytes and items under way, bytes waiting here, messages of either (0: any)."""
+    """Limits of a feed: bytes and items in flight, bytes waiting, and messages of either (0: unlimited)."""
 
     bytes: int
     items: int
@@ -26,7 +29,7 @@ class Credit:
 
 
 def overflow(text: str) -> Overflow:
-    """The policy of that name, "" for the usual one; BadQuery for any other."""
+    """Return the policy of that name, "" for the default. Raises: BadQuery."""
     try:
         return Overflow(text or Overflow.BLOCK)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who is still owed what stands in a node's log when it begins? Asked for each of millions of envelopes."""
+"""Sinks that are owed the log entries of a node at its start, computed for millions of envelopes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.taker import Taker, Targets
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
-KNOWN = 10_000  # keys whose answer is remembered
+KNOWN = 10_000  # keys whose sinks are remembered
 
 
 class Owed:
-    """Takers of messages of one key, each with the first place in our log of which it is owed one."""
+    """Sinks of messages of one key, each with the first log position from which it is owed one."""
 
     __slots__ = ("_all", "_firsts", "_last")
 
@@ -22,15 +22,18 @@ class Owed:
         self._last = max((first for _, first in firsts), default=0.0)
 
     def at(self, place: int) -> Targets:
-        """Those of the message at that place."""
-        if place >= self._last:  # as a rule
+        """Return the sinks of the message at that position."""
+        if place >= self._last:  # the usual case
             return self._all
         return [(taker, None) for taker, first in self._firsts if first <= place]
 
 
 class Owing:
-    """What takers want, and have settled, when the node begins. `wanting(key, domain, xml, is_local)` names
-    those who want what was published, `addressed` whom a letter is for."""
+    """The queries and positions of sinks at the start of the node.
+
+    `wanting(key, domain, xml, is_local)` returns the sinks of published messages, `addressed` that of a
+    direct message.
+    """
 
     def __init__(
         self, wanting: Callable[[str, str, str, bool], Iterable[Taker]], addressed: Callable[[str], Taker]
@@ -39,9 +42,9 @@ class Owing:
         self._known: dict[tuple[str, str, str, int, str], Owed] = {}
 
     def of(self, parcel: Parcel) -> Targets:
-        """Those to whom it is owed, and which of its messages."""
+        """Return the sinks that are owed the parcel, and which of its messages."""
         e, place = parcel.envelope, parcel.position
-        if len(e.keys) == 1:  # as a rule
+        if len(e.keys) == 1:  # the usual case
             return self._owed(e.keys[0], e).at(place)
         rows_of: dict[Taker, set[int]] = {}
         for row, key in enumerate(e.keys):
@@ -50,7 +53,7 @@ class Owing:
         return [(taker, _indices(e, rows)) for taker, rows in rows_of.items()]
 
     def forget(self) -> None:
-        """From now on they take, and want something else."""
+        """Clear the cache, because sinks start to receive and may change their queries."""
         self._known.clear()
 
     def _owed(self, key: str, e: Envelope) -> Owed:
@@ -66,7 +69,7 @@ class Owing:
 
 
 def _indices(envelope: Envelope, rows: set[int]) -> tuple[int, ...] | None:
-    """The messages in these rows; None = all."""
+    """Return the messages in these rows; None = all."""
     if len(rows) == len(envelope.keys):
         return None
     return tuple([i for i, row in enumerate(envelope.rows()) if row in rows])

@@ -1,7 +1,7 @@
-"""Who should wait a little, so that a slow subscriber is not overrun?
+"""Backpressure: holds back answers to publishers while a slow subscriber catches up.
 
-An answer to a publisher, or an acknowledgement to a peer, is held back while a message of it still waits
-for the credit of a subscriber that makes progress. A subscriber that has stopped holds nobody up.
+An answer to a publisher, or an acknowledgement to a peer, is held back while one of its messages waits for
+the credit of a subscriber that makes progress. A stopped subscriber does not delay answers.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ DuePortions = Sequence[tuple[Taker, Portion]]
 
 
 class Pacing:
-    """The work that is held back, in order for each source."""
+    """The actions that are held back, in order for each source."""
 
     def __init__(self) -> None:
         self._held: dict[Hashable, deque[tuple[DuePortions, Callable[[], None]]]] = {}
@@ -23,14 +23,14 @@ class Pacing:
         return bool(self._held)
 
     def hold(self, source: Hashable, waiting: DuePortions, release: Callable[[], None]) -> None:
-        """Call `release` when nothing of `waiting` waits any more, and nothing before it is held."""
+        """Call `release` once nothing in `waiting` waits and no earlier action of the source is held."""
         if waiting or source in self._held:
             self._held.setdefault(source, deque()).append((waiting, release))
         else:
             release()
 
     def release(self, now: float) -> None:
-        """Let go what need not wait any longer."""
+        """Run the actions that need not wait any longer."""
         for source in list(self._held):
             held = self._held[source]
             while held and not any(p.waiting and taker.alive(now) for taker, p in held[0][0]):
@@ -39,9 +39,9 @@ class Pacing:
                 del self._held[source]
 
     def sources(self) -> list[Hashable]:
-        """The sources that wait."""
+        """Return the sources with held actions."""
         return list(self._held)
 
     def forget(self, source: Hashable) -> None:
-        """The source is gone: nobody waits for its answers."""
+        """Drop the actions of a source that is gone."""
         self._held.pop(source, None)

@@ -1,4 +1,4 @@
-"""What waits on the disk alone: of each envelope its place and what must be known of it, in 24 bytes."""
+"""Compact index of envelopes that wait on disk only, at 24 bytes each."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections import deque
 from math import inf
 
 ROWS = 4096  # of one page
-EntryRow = tuple[int, int, int, int, int]  # position, messages, bytes, stamp; when it is void, 0 = never
+EntryRow = tuple[int, int, int, int, int]  # position, messages, bytes, stamp, expiry (0 = never)
 
 
 class Page:
-    """Some envelopes in a row, as columns."""
+    """Consecutive envelopes, stored as columns."""
 
     __slots__ = ("_at", "counts", "expires", "first_void", "positions", "sizes", "stamps")
 
     def __init__(self) -> None:
         self.positions, self.stamps = array("Q"), array("Q")
         self.counts, self.sizes = array("I"), array("I")
-        self.expires: array[int] | None = None  # when the last message of each is void, if any ever is
+        self.expires: array[int] | None = None  # ns of the last expiry of each, if any expires
         self.first_void: float = inf
-        self._at = 0  # all before are gone
+        self._at = 0  # index of the first that is left
 
     def __len__(self) -> int:
         return len(self.positions) - self._at
@@ -38,12 +38,15 @@ class Page:
             self.first_void = min(self.first_void, expires or inf)
 
     def take(self) -> EntryRow:
-        """The first, which is gone."""
+        """Remove and return the first row."""
         self._at += 1
         return self._row(self._at - 1)
 
     def first_behind(self, stamp: int) -> int:
-        """The stamp of the first with a higher one; 0: none has. Only where they grow."""
+        """Return the lowest stamp above `stamp`, or 0.
+
+        Stamps must be ascending.
+        """
         at = bisect_right(self.stamps, stamp, self._at)
         return self.stamps[at] if at < len(self.stamps) else 0
 
@@ -52,7 +55,7 @@ class Page:
         return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
 
     def take_void(self, wall: int, size: float) -> list[EntryRow]:
-        """Those that are void, of so many bytes at most, but one; they are gone."""
+        """Remove and return the expired rows, up to `size` bytes but for the last one."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = Page(), list[EntryRow]()
@@ -68,7 +71,10 @@ class Page:
 
 
 class Paged:
-    """Envelopes in their order. A stamp says where one stands in it: a time, or a number."""
+    """Envelopes in order.
+
+    A stamp is the place of one in it: a time or a number.
+    """
 
     def __init__(self) -> None:
         self._pages: deque[Page] = deque()
@@ -82,11 +88,11 @@ class Paged:
 
     @property
     def first(self) -> int:
-        """The stamp of the first; 0: there is none."""
+        """The stamp of the first envelope, or 0."""
         return self._pages[0].stamps[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """The stamp of the one that stands n places behind the first, or of the last one."""
+        """Return the stamp of the envelope n places behind the first, or of the last one."""
         for page in self._pages:
             if n < len(page):
                 return page.stamps[page._at + n]
@@ -94,7 +100,10 @@ class Paged:
         return self._pages[-1].stamps[-1] if self._pages else 0
 
     def add(self, position: int, stamp: int, count: int, size: int, expires: int = 0) -> None:
-        """One more; `expires`: when its last message is void, 0 = never."""
+        """Append an envelope.
+
+        `expires` is when its last message expires, 0 = never.
+        """
         page = self._pages[-1] if self._pages else None
         if page is None or len(page.positions) >= ROWS:
             page = Page()
@@ -105,7 +114,10 @@ class Paged:
         self.bytes += size
 
     def take(self, lots: int, size: int) -> tuple[int, ...]:
-        """The positions of the next ones, so many and of so many bytes at most, but one; they are gone."""
+        """Remove the next envelopes, up to `lots` and up to `size` bytes but for the last.
+
+        Return their positions.
+        """
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:
             row = self.pop()
@@ -114,18 +126,23 @@ class Paged:
         return tuple(taken)
 
     def pop(self) -> EntryRow:
-        """The next one; it is gone."""
+        """Remove and return the next row."""
         row = self._taken(self._pages[0].take())
         self._tidy()
         return row
 
     def first_behind(self, stamp: int) -> int:
-        """The stamp of the first with a higher one; 0: none has. Only where they grow."""
+        """Return the lowest stamp above `stamp`, or 0.
+
+        Stamps must be ascending.
+        """
         return next(filter(None, (page.first_behind(stamp) for page in self._pages)), 0)
 
     def take_void(self, wall: int, most: int, size: float = inf) -> list[EntryRow]:
-        """Those that are void at `wall`, so many and the rest of a page, or of so many bytes at most, but
-        one; they are gone."""
+        """Remove and return rows that have expired at `wall`, limited by `most` and `size`.
+
+        Either limit may be exceeded by the rest of a page or by one row.
+        """
         void: list[EntryRow] = []
         for page in self._pages:
             if len(void) < most and size > 0:

@@ -1,4 +1,4 @@
-"""What waits on the disk alone for those who are owed it, and how does it come back?"""
+"""Paging of envelopes: which ones wait on disk only, and how they are read again."""
 
 from __future__ import annotations
 
@@ -10,47 +10,52 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.envelope import Envelope
 
-# Law 1: an envelope is on the disk alone only if each of those who are still owed it waits for it there.
-# Law 2: whoever has it in hand, under way or about to be, has all of it that he is owed in memory.
-# Law 3: a message keeps its place in its envelope, and the envelope its size, whatever is cut from it on the
-#        disk meanwhile.
+# Law 1: an envelope is on disk only if each of its sinks waits for it there.
+# Law 2: a sink that is sending or about to send an envelope has its whole slice in memory.
+# Law 3: a message keeps its place in its envelope, and the envelope its size, whatever is cut from it on disk
+# meanwhile.
 
 Found = dict[int, Envelope] | MeshError
 Read = Callable[[Collection[int], Callable[[Found], None]], None]
 
 
 class Paging:
-    """That of one node, whose uuid is `master`: it has on disk only what it is master of. `read` is
-    `Disk.fetch`."""
+    """The paging of one node with the uuid `master`, which stores only what it is master of.
+
+    `read` is `Disk.fetch`.
+    """
 
     def __init__(self, memory: Memory, master: bytes, read: Read) -> None:
         self._read = read
         self._memory = memory
         self._master = master
-        # By position, with those who still need it. What is owed to one alone, who waits, need not be here.
+        # By position, with the sinks that need it. A parcel with one waiting sink need not be here.
         self._shared: dict[int, Parcel] = {}
 
     def is_full_for(self, parcel: Parcel) -> bool:
-        """Is there no room for that in memory?"""
+        """Return whether the parcel does not fit in memory."""
         return self._memory.has_no_room(parcel.size + OWN)
 
     def count(self, parcel: Parcel, sign: int) -> None:
-        """It waits in memory; -1: it does so no more. What several wait for counts for each."""
+        """Count a parcel that waits in memory; -1: no longer.
+
+        Each sink that waits for it counts.
+        """
         self._memory.used += sign * (parcel.size + OWN)
 
     def put(self, parcel: Parcel) -> None:
-        """One of those who are owed it waits for it on the disk from now on."""
+        """Note that one of the parcel's sinks waits for it on disk."""
         if parcel.owed > 1 or parcel.shares is not None:
             self.rest(parcel)
 
     def rest(self, parcel: Parcel) -> None:
-        """The same, of one who keeps the parcel."""
+        """Note that a sink that keeps the parcel object waits for it on disk."""
         self._shared[parcel.position] = parcel
         parcel.paged += 1
         parcel.give_away()
 
     def take(self, position: int, size: int, stub: Envelope) -> Parcel:
-        """The parcel of this position, for one of these: he does so no more. Perhaps without its envelope."""
+        """Return the parcel at this position for one of its sinks, perhaps without its envelope."""
         parcel = self._shared.get(position)
         if parcel is None:
             lacks = size - 64 * stub.count
@@ -59,19 +64,18 @@ class Paging:
         return parcel
 
     def wake(self, parcel: Parcel) -> None:
-        """Who kept it waits for the disk no more."""
+        """Note that a sink which kept the parcel no longer waits for the disk."""
         parcel.paged -= 1
         if not parcel.paged:
             del self._shared[parcel.position]
 
     def have(self, portions: Sequence[Portion], then: Callable[[list[Portion]], None]) -> None:
-        """Call `then` with these when all their envelopes are in memory, without those that the disk has
-        lost."""
+        """Call `then` when the envelopes of the portions are in memory, except for those that are lost."""
         lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
 
         def read(found: Found) -> None:
             if isinstance(found, MeshError):
-                return  # the store is at its end, and so is this node
+                return  # the store has failed, and the node stops
             for parcel in lacking:
                 is_wanted = parcel.paged < parcel.owed and not parcel.is_here  # still
                 if is_wanted and parcel.position in found:

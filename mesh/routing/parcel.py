@@ -1,4 +1,4 @@
-"""One envelope at one node, and how many subscribers it is still owed to here."""
+"""One envelope on one node, and the number of its sinks here."""
 
 from array import array
 from functools import lru_cache
@@ -12,61 +12,68 @@ from mesh.wire.envelope import Envelope
 
 
 class Parcel(Struct, eq=False):
-    """An envelope here. `position` is its place in the log of `master` (0 = transient, then nobody counts;
-    `after` is the last place that went before it). `is_late`: that place is told to nobody, as it came behind
-    what another way has brought of that log, or is one in a store of a queue."""
+    """An envelope on this node.
+
+    `position` is its place in the log of `master` (0 = transient; then `after` is the last place before it).
+    `is_late`: its place is not reported, because it arrived behind later ones of that log on another route,
+    or is in a queue's store.
+    """
 
     envelope: Envelope
     position: int = 0
     master: bytes = b""
-    own: bool = False  # this node is that master
-    source: bytes = b""  # uuid of the peer that brought it
+    own: bool = False  # whether this node is that master
+    source: bytes = b""  # uuid of the peer that sent it
     owed: int = 0
-    shares: Shares | None = None  # which messages each is owed, where some may be owed to nobody soon
+    shares: Shares | None = None  # messages of each sink, if some may soon be unneeded
     after: int = 0
     is_late: bool = False
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
-    ttl: int = 0  # ms that requests in it had when it was given to somebody
-    paged: int = 0  # how many of those who are owed it wait for it on the disk alone
-    held_by: object = None  # the life of the link to the node that holds its contents; None: nobody does
-    lacks: int = 0  # bytes of the envelope that it was offered with, and that are not in memory
+    ttl: int = 0  # ms that its requests had left when delivered
+    paged: int = 0  # sinks that wait for it on disk only
+    # Link session to the node that holds its body; None: no node does.
+    held_by: object = None
+    lacks: int = 0  # bytes of its envelope that are not in memory
 
     def owe(self, owed: OwedShares) -> None:
-        """So many wait for it."""
+        """Set the sinks that wait for it."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)
 
     @property
     def boot(self) -> int:
-        """In which boot its master took it; 0 = nobody says."""
+        """The boot in which its master accepted it; 0 = unknown."""
         place = self.position or self.after
-        return (place + 1) // BOOT if place else 0  # before the first of a boot stands the last place below
+        return (place + 1) // BOOT if place else 0  # a transient message may follow the previous boot
 
     @property
     def size(self) -> int:
-        """The same all the time, whatever of it is in memory."""
-        # Bodies may be empty; counts cost too.
+        """The size, independent of the part that is in memory."""
+        # Bodies may be empty, but messages have a cost, too.
         e = self.envelope
         if e.xml:
             return len(e.body) + self.lacks + 64 * e.count + len(e.xml)
         return len(e.body) + self.lacks + 64 * e.count
 
-    # --- its envelope may be on the disk alone ----------------------------------------------------------
+    # --- paging -----------------------------------------------------------------------------------------
 
     @property
     def is_here(self) -> bool:
-        """Is the envelope in memory?"""
+        """Whether the envelope is in memory."""
         return bool(self.envelope.stream)
 
     def give_away(self) -> None:
-        """If all who are owed it wait for it on the disk, it is nowhere else."""
+        """Drop the envelope from memory if all its sinks wait for it on disk."""
         e = self.envelope
         if self.paged == self.owed and self.is_here:
             self.lacks += len(e.body)
             self.envelope, self.frames = nameless(e.count) if self.shares is None else absent(e), []
 
     def found(self, envelope: Envelope) -> None:
-        """It was read. Perhaps it was cut on the disk meanwhile: its messages keep their places."""
+        """Set the envelope that was read.
+
+        Messages keep their places if it was cut on disk meanwhile.
+        """
         gone, size = self.envelope, self.size
         if envelope.count != gone.count:
             envelope = refilled(envelope, gone)
@@ -75,19 +82,25 @@ class Parcel(Struct, eq=False):
 
 
 def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
-    """Stands for one that is not in memory, and knows which messages it has. `void_at`: when all are void."""
+    """Return a placeholder that knows the messages of an envelope.
+
+    `void_at` is when all have expired.
+    """
     e = envelope
     return Envelope(b"", "", e.first, e.last, (), e.count, 0, b"", expires=void_at, numbers=e.numbers)
 
 
 @lru_cache(1024)
 def nameless(count: int, void_at: int = 0) -> Envelope:
-    """The same for one that nobody cuts."""
+    """Return a placeholder for an envelope that is never cut."""
     return Envelope(b"", "", 0, 0, (), count, 0, b"", expires=void_at)
 
 
 def refilled(piece: Envelope, whole: Envelope) -> Envelope:
-    """A piece that was cut out of an envelope, with all places of that: what it lacks is empty."""
+    """Return a cut envelope with all places of the whole one.
+
+    Missing messages are empty.
+    """
     places = {number: i for i, number in enumerate(piece.number_list(range(piece.count)))}
     sizes, props, index = array("I"), array("I"), array("H")
     for number in whole.number_list(range(whole.count)):

@@ -1,4 +1,4 @@
-"""Everything that one peer wants from this node: of our own log, and of what we get for it from others."""
+"""The feed of one peer: entries of this node's log, and those it receives from others for the peer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesh.wire.commands import Query
 
 
 class PeerFeed(Feed):
-    """That of a peer. It passes on: what it has taken is settled when it says that all there are done."""
+    """A feed of a peer, which relays: its messages are settled once the peer's own readers are done."""
 
     is_peer = True
 
@@ -33,9 +33,9 @@ class PeerFeed(Feed):
     ) -> None:
         super().__init__(key, credit, send, released, wall=wall, paging=paging, lost=lost)
         self.owner = owner
-        self.wanted_bytes = 0  # what its queries take, by `weight`
-        self.since: dict[Query, dict[bytes, int]] = {}  # where they count from in the logs of other masters
-        self._asked_until: dict[bytes, int] = {}  # master -> the highest of these
+        self.wanted_bytes = 0  # size of its queries, by `weight`
+        self.since: dict[Query, dict[bytes, int]] = {}  # query: start in the logs of other masters
+        self._asked_until: dict[bytes, int] = {}  # master: highest of these
         self._unsettled = Unsettled(credit.backlog, paging)
 
     def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
@@ -47,13 +47,16 @@ class PeerFeed(Feed):
             self._asked_until[master] = max(place, self._asked_until.get(master, 0))
 
     def unasked(self, query: Query) -> None:
-        """A query that counts no more."""
+        """Remove a query."""
         del self.queries[query]
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
 
     def is_due(self, parcel: Parcel) -> bool:
-        """Did the peer ask before this place in its master's log? (What comes again may be older.)"""
+        """Return whether the peer asked before this position of its master's log.
+
+        Repeats may be older.
+        """
         master, place, envelope = parcel.master, parcel.position, parcel.envelope
         if not place or place > self._asked_until.get(master, 0):
             return True
@@ -62,7 +65,10 @@ class PeerFeed(Feed):
         return any(wants(query, key, domain, xml) for key in envelope.keys for query in queries)
 
     def settled(self, master: bytes, position: int) -> bool:
-        """The peer is done with a master's log up to `position`. Did our own position change?"""
+        """Settle a master's log up to `position`.
+
+        Return whether the own position changed.
+        """
         before = self.position
         for portion in self._unsettled.settle(master, position):
             super()._took(portion)
@@ -75,7 +81,10 @@ class PeerFeed(Feed):
         self._again(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
-        """The peer says that it has that log up to here already (it settles it later)."""
+        """Drop what the peer reports to have from another route already.
+
+        It is settled later.
+        """
         for portion in self._backlog.take_all():
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:
                 self.delivered += portion.messages

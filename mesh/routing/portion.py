@@ -1,4 +1,4 @@
-"""A parcel for one subscriber, or some messages of it; and portions in a row, with what they come to."""
+"""A slice of a parcel for one subscriber, and sequences of slices with their totals."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class Portion(Struct, eq=False):
     parcel: Parcel
     indices: tuple[int, ...] | None = None
     waiting: bool = False  # in the backlog
-    number: int = 0  # in the order in which the feed was offered it
-    gap: int = 0  # messages that were dropped just before it, which is not told yet
-    tries: bytes = b""  # from a queue: how often each was given before, u8 a message; empty = none was
+    number: int = 0  # order in which it was offered to the feed
+    gap: int = 0  # unreported messages dropped before it
+    # From a queue: earlier deliveries of each message, as u8. Empty: none.
+    tries: bytes = b""
 
     @property
     def messages(self) -> int:
@@ -28,11 +29,14 @@ class Portion(Struct, eq=False):
 
     @property
     def every(self) -> Sequence[int]:
-        """Indices of all its messages."""
+        """The indices of all its messages."""
         return range(self.parcel.envelope.count) if self.indices is None else self.indices
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Is this message in it? Never one whose envelope is on the disk alone."""
+        """Return whether it contains the message.
+
+        False if the envelope is on disk only.
+        """
         e = self.parcel.envelope
         if e.stream != stream or e.domain != domain or not e.first <= number <= e.last:
             return False
@@ -46,27 +50,30 @@ class Portion(Struct, eq=False):
 
     @property
     def is_persistent(self) -> bool:
-        """Has it a place in a log?"""
+        """Whether it has a position in a log."""
         return self.parcel.position > 0
 
     @property
     def is_first(self) -> bool:
-        """Is it a value that was there before the subscription?"""
+        """Whether it is a value from before the subscription."""
         return bool(self.parcel.envelope.flags & INITIAL)
 
     def take_gap(self) -> int:
-        """Messages dropped before it: told once."""
+        """Return the gap before it, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
     def is_void(self, wall: int) -> bool:
-        """Is it in memory, and all of it void at `wall` (ns since 1970)?"""
+        """Return whether it is in memory and has expired at `wall` (ns since 1970)."""
         envelope = self.parcel.envelope
         is_due = 0 < envelope.expires <= wall and self.parcel.is_here
         return is_due and not unexpired(envelope, self.every, wall)
 
     def trim(self, wall: int) -> Sequence[int]:
-        """Leave out what is void at `wall` (ns since 1970); returns the indices of that."""
+        """Remove the messages that have expired at `wall` (ns since 1970).
+
+        Return their indices.
+        """
         envelope = self.parcel.envelope
         if not 0 < envelope.expires <= wall:
             return ()
@@ -82,7 +89,7 @@ class Portion(Struct, eq=False):
 
 
 class Portions:
-    """In a row; `bytes` and `messages` are those of all together."""
+    """Portions in order, with their total `bytes` and `messages`."""
 
     def __init__(self, portions: Iterable[Portion] = ()) -> None:
         self._row: deque[Portion] = deque()
@@ -106,16 +113,16 @@ class Portions:
         self.messages += portion.messages
 
     def pop(self) -> Portion:
-        """Take out the first."""
+        """Remove and return the first portion."""
         return self._less(self._row.popleft())
 
     def remove(self, portion: Portion) -> Portion:
-        """Take out this one, wherever it stands."""
+        """Remove a portion from its place."""
         self._row.remove(portion)
         return self._less(portion)
 
     def take_all(self) -> list[Portion]:
-        """Take out all of them."""
+        """Remove and return all portions."""
         portions = list(self._row)
         self._row.clear()
         self.bytes = self.messages = 0

@@ -1,4 +1,4 @@
-"""Queries of every kind, each with a value, asked by a message's key, domain and XML."""
+"""Queries of all kinds, each with a value, matched by a message's key, domain and XML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 class QueryTrie(Generic[T]):
-    """A set of (query, value). Whether the domain fits is for whoever asks. Queries are checked before."""
+    """A set of (query, value).
+
+    Callers check the domain, and validate queries before.
+    """
 
     __slots__ = ("_trie", "_xpaths")
 
@@ -42,11 +45,11 @@ class QueryTrie(Generic[T]):
                 del self._xpaths[query.text]
 
     def visits_with(self, query: Query) -> int:
-        """The nodes that all XPaths may have to look at for one message, with this one of them."""
+        """Return the nodes that all XPaths may visit for one message, if `query` is added."""
         return visits_together(self._xpaths.keys() | {query.text})
 
     def match(self, key: str, domain: str, xml: str) -> set[T]:
-        """The values of all that match, as a set of the caller's own."""
+        """Return the values of all matching queries, as a new set."""
         found = self._trie.match(key)
         if self._xpaths and not key.startswith(SYSTEM):
             document = Document(key, domain, xml)
@@ -57,17 +60,23 @@ class QueryTrie(Generic[T]):
 
 
 def visits_of(text: str) -> int:
-    """The share of an XPath in what all may take: so many, however cheap, can be kept ready."""
+    """Return the share of an XPath in the total limit.
+
+    The minimum bounds the number of compiled XPaths.
+    """
     return max(asked(text).price, 1 + MOST_TOGETHER // COMPILED)
 
 
 def visits_together(texts: Set[str]) -> int:
-    """The nodes that these XPaths may have to look at for one message."""
+    """Return the nodes that these XPaths may visit for one message."""
     return sum(map(visits_of, texts))
 
 
 def wants(query: Query, key: str, domain: str, xml: str) -> bool:
-    """Does it match this key, domain and XML? No XPath finds what a node says of itself."""
+    """Return whether the query matches.
+
+    An XPath never matches system topics.
+    """
     if query.domain not in ("", domain):
         return False
     if query.kind == XPATH:

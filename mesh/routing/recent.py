@@ -1,7 +1,7 @@
-"""Envelopes whose last values nobody has asked for yet: most are replaced before anybody does.
+"""Recent envelopes whose retained values are not cut out yet: most are replaced before any read.
 
-The next envelope of a publisher has, as a rule, newer values of the same topics. Then only its values need to
-be cut out: of many messages to many topics, which is where the time would go, few.
+The next envelope of a publisher usually has newer values of the same topics. Only its values need to be cut
+out then, which saves most of the work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST_BYTES = 8 * 1024 * 1024  # if all of their topics were new
 
 
 class Recent:
-    """Envelopes, those of each publisher stream and domain in their order."""
+    """Envelopes of each publisher stream and domain, in order."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -29,12 +29,12 @@ class Recent:
         return self._count >= MOST_ENVELOPES or self.bytes > MOST_BYTES
 
     def follows(self, envelope: Envelope) -> bool:
-        """Is it newer than all that is here of its stream, in number and by its master's clock?"""
+        """Return whether the envelope is newer than all others of its stream, by number and by timestamp."""
         run = self._runs.get((envelope.stream, envelope.domain))
         return run is None or (envelope.first > run[-1].last and envelope.sent >= run[-1].sent)
 
     def add(self, envelope: Envelope) -> None:
-        """One that follows."""
+        """Add an envelope that follows."""
         self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
         keys = envelope.keys
         each = OVERHEAD + len(envelope.xml) if envelope.xml else OVERHEAD
@@ -42,7 +42,10 @@ class Recent:
         self._count += 1
 
     def take(self) -> list[Last]:
-        """Of each topic of each stream the newest value, in the order in which they came; nothing stays."""
+        """Remove all envelopes.
+
+        Return the newest value of each topic, in order of arrival.
+        """
         runs, self._runs, self.bytes, self._count = self._runs, {}, 0, 0
         values = [value for run in runs.values() for value in _newest(run)]
         if len(runs) > 1:
@@ -51,7 +54,7 @@ class Recent:
 
 
 def _newest(run: list[Envelope]) -> list[Last]:
-    """The newest value of each topic in a run of one stream."""
+    """Return the newest value of each topic in a run of one stream."""
     found: list[list[Last]] = []
     seen: set[str] = set()
     for envelope in reversed(run):

@@ -1,4 +1,4 @@
-"""The last value of every topic this node is master of, within a bound of bytes."""
+"""The retained values of all topics that this node is master of, within a limit of bytes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from mesh.wire.envelope import Envelope
 
 TopicValues = OrderedDict[tuple[str, str], Last]  # by (key, domain)
 OnMet = Callable[[Last, Last, bool], None]
-OF_CONFLICTS = 16  # a part of the bytes: what is kept of those at most
+# Divisor of the limit for values that lost a conflict.
+OF_CONFLICTS = 16
 
 
 class Retained:
-    """Topics by key and domain. When bytes run out, the least recently published are forgotten first, and
-    dead letters last. What lost against another site has a small part of them, from which it is forgotten."""
+    """Retained values by key and domain.
+
+    If the limit is reached, the least recently published are evicted first, and dead letters last. Values
+    that lost against another site have a small limit of their own.
+    """
 
     def __init__(
         self,
@@ -31,9 +35,12 @@ class Retained:
         here: str = "",
         on_met: OnMet | None = None,
     ) -> None:
-        """`on_evicted` gets what had to be forgotten, and may have a newer value again. `here`: the name of
-        this site. `on_met` hears of a value that came, of the one of another stream that stood there, and
-        whether that stays."""
+        """Create an empty table.
+
+        `on_evicted` is called with evicted values, which may have a newer value again. `here` is the name of
+        this site. `on_met` is called with a new value, the one of another stream that it met, and whether
+        that one stays.
+        """
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
         self._on_met = on_met
         self.bytes = 0  # of all
@@ -43,8 +50,8 @@ class Retained:
         self._lost_bytes = 0  # with their bytes
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self._evictions = 0
-        self.gone = 0  # keys of which no topic is left, since the start
-        self._listed: tuple[int, int, Iterator[str]] = (0, -1, iter(()))  # up to where, when so many had gone
+        self.gone = 0  # keys removed since the start
+        self._listed: tuple[int, int, Iterator[str]] = (0, -1, iter(()))  # last index, `gone`, iterator
         self._recent = Recent()
 
     def __len__(self) -> int:
@@ -53,13 +60,13 @@ class Retained:
 
     @property
     def evicted(self) -> int:
-        """The number of values that had to be forgotten since the start."""
+        """The number of values evicted since the start."""
         self._settle()
         return self._evictions
 
     def keep(self, envelope: Envelope) -> None:
-        """Remember the last value of each of its topics, unless a newer one is there."""
-        if self._on_met is not None and is_foreign(envelope.sender):  # it meets what came before it
+        """Retain the last value of each topic of the envelope, unless a newer one is known."""
+        if self._on_met is not None and is_foreign(envelope.sender):  # conflicts must be detected
             self.put_all(last_values(envelope))
             return
         recent = self._recent
@@ -70,12 +77,15 @@ class Retained:
             self._settle()
 
     def _settle(self) -> None:
-        """Give what came of late its place: there is room for it, or `keep` had done this before."""
+        """Insert the values of recent envelopes.
+
+        There is room for them, or `keep` would have done so.
+        """
         if self._recent:
             self._place(self._recent.take())
 
     def put_all(self, values: Iterable[Last]) -> None:
-        """Remember each, unless a newer one is there."""
+        """Retain each value unless a newer one is known."""
         self._settle()
         self._place(values)
 
@@ -84,11 +94,17 @@ class Retained:
             self.on_evicted(gone)
 
     def restore(self, values: Iterable[Last]) -> None:
-        """From the store, at start: nobody is told of those that find no room."""
+        """Restore values from the store at start.
+
+        Those without room are not reported.
+        """
         self._put_all(values)
 
     def _put(self, last: Last) -> list[Last]:
-        """Returns what had to be forgotten for it."""
+        """Insert a value.
+
+        Return the evicted ones.
+        """
         key, domain = topic = last.key, last.envelope.domain
         topics = self._of(key)
         old = topics.get(topic)
@@ -97,7 +113,7 @@ class Retained:
             self._domains.setdefault(key, {})[domain] = None
         elif old.is_newer_than(last, self._here):
             self._meet(last, old, stays=True)
-            return []  # it waited for the disk, or for its master, while another went past it
+            return []  # a later value overtook it
         else:
             self._meet(last, old, stays=False)
             self._count(topics, last.size - old.size)
@@ -116,7 +132,10 @@ class Retained:
             self._on_met(came, stood, stays)
 
     def _put_all(self, values: Iterable[Last]) -> list[Last]:
-        """The same with many."""
+        """Insert many values.
+
+        Return the evicted ones.
+        """
         evicted: list[Last] = []
         topics = self._topics
         for last in values:
@@ -130,7 +149,7 @@ class Retained:
             ):
                 evicted += self._put(last)
                 continue
-            # The next of its publisher, as a rule. Thousands of them may be in one envelope.
+            # The usual case is the next value of the same publisher. An envelope may have thousands.
             topics[topic] = last
             topics.move_to_end(topic)
             self.bytes += len(last.data) - len(old.data)
@@ -139,7 +158,10 @@ class Retained:
         return evicted
 
     def _evicted(self, newest: tuple[str, str]) -> list[Last]:
-        """The values that had to be forgotten; what has just come stays."""
+        """Evict values until the limits hold, but never the newest.
+
+        Return them.
+        """
         evicted = []
         while self._lost_bytes > self._max // OF_CONFLICTS and len(self._lost) > 1:
             evicted.append(self._forget(next(iter(self._lost))))
@@ -150,7 +172,7 @@ class Retained:
         return evicted
 
     def get(self, key: str, domain: str) -> Last | None:
-        """The last value of one topic."""
+        """Return the retained value of a topic, or None."""
         self._settle()
         return self._of(key).get((key, domain))
 
@@ -162,29 +184,32 @@ class Retained:
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
     def value_of(self, stream: bytes, domain: str, number: int, most: int) -> Last | None:
-        """The last value that is this message, if it is among so many that were published last."""
+        """Return the retained value that is this message, if it is among the `most` latest ones."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
         same = (v for v in late if v.number == number and v.envelope.stream == stream)
         return next((v for v in same if v.envelope.domain == domain), None)
 
     def keys(self) -> list[str]:
-        """The keys of all topics that have a value."""
+        """Return the keys of all topics with a value."""
         self._settle()
         return list(self._domains)
 
     @property
     def key_count(self) -> int:
-        """How many these are."""
+        """The number of these keys."""
         self._settle()
         return len(self._domains)
 
     def some_keys(self, begin: int, end: int) -> list[str]:
-        """Those from one place to another, in the order in which they came. Who goes on where he was, while
-        no key came or went, does so at once; else all before are counted anew."""
+        """Return the keys between two positions, in order of arrival.
+
+        Continuing at the last position is fast while no key was added or removed. Otherwise the keys before
+        it are skipped again.
+        """
         self._settle()
         if self._listed[:2] == (begin, self.gone):
-            with suppress(RuntimeError):  # keys have come
+            with suppress(RuntimeError):  # keys were added
                 return self._list(begin, end, self._listed[2])
         return self._list(begin, end, islice(self._domains, begin, None))
 
@@ -194,18 +219,18 @@ class Retained:
         return found
 
     def domains(self, key: str) -> list[str]:
-        """In which domains has this key a value?"""
+        """Return the domains in which the key has a value."""
         self._settle()
         return list(self._domains.get(key, ()))
 
     def remove(self, key: str, domain: str) -> None:
-        """The topic is no more; one that is not there does no harm."""
+        """Remove the topic, if it is present."""
         self._settle()
         if (key, domain) in self._of(key):
             self._forget((key, domain))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         self._recent = Recent()
         self._topics.clear()
         self._dead.clear()
@@ -226,14 +251,16 @@ class Retained:
         return last
 
     def values(self, wall: int) -> list[Last]:
-        """All that have not expired at `wall` (ns since 1970)."""
+        """Return all values that have not expired at `wall` (ns since 1970)."""
         self._settle()
         values = chain(self._topics.values(), self._dead.values(), self._lost.values())
         return [last for last in values if not last.is_void(wall)]
 
     def find(self, query: Query, wall: int) -> Iterator[Last]:
-        """Values that a query asks for and that have not expired at `wall` (ns since 1970). Of an XPath ask
-        XPathScan: it may take long."""
+        """Yield the values that match a query and have not expired at `wall` (ns since 1970).
+
+        For an XPath use XPathScan, because it may take long.
+        """
         self._settle()
         for last in self._candidates(query):
             if not last.is_void(wall):

@@ -1,4 +1,4 @@
-"""What was decided of everything that waits? One decision for each distinct question, and not all at once."""
+"""Routing decisions on waiting entries: one for each distinct question, made in small steps."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from mesh.mapping.decision import Decision
 from mesh.routing.entry import Entry, EntryRuling, course_of
 from mesh.routing.onward import Onward
 
-# Law 1: when nodes come or go, each question is decided once, however many entries it is about.
-# Law 2: an entry is looked at only if what was decided for it is another course than before.
-# Law 3: in one turn so much is decided and looked at, and no more; the next turn goes on behind it, the
-#        oldest entry first. Whatever happens meanwhile adds to what is left, and begins nothing anew.
-# Law 4: nothing leaves by an older decision, nor before what its publisher sent earlier and that may still go
-#        another way.
+# Law 1: when nodes join or leave, each question is decided once, however many entries it concerns.
+# Law 2: an entry is examined only if its decision leads to another route than before.
+# Law 3: each turn of the loop decides and examines a limited number, the oldest entries first, and the next
+# turn continues. Later events add to the remaining work and never restart it.
+# Law 4: no entry leaves by an older decision, nor before an earlier entry of its publisher that may still be
+# rerouted.
 
-LOOKS = 128  # entries or questions in a turn: 5 ms, where each of them has to go another way
-GLANCES = 64  # entries of which one is only asked whether it has to be looked at, for one look
-USELESS = 1024  # rulings; with more, and more than twice what is used, those about nothing are thrown away
+# Entries or questions in a turn: 5 ms, if each of them must be rerouted.
+LOOKS = 128
+# Cheap checks of entries that count as one examination.
+GLANCES = 64
+# Number of rulings above which unused ones are dropped, if it also exceeds twice the used ones.
+USELESS = 1024
 
 
 class Rulings:
-    """The decisions on what waits. `decide(entry)` answers its question, `rouse(decision)` sees to its
-    nodes, once for all entries; `look(entry, decision)` carries it out for one of them."""
+    """The decisions on waiting entries.
+
+    `decide(entry)` answers its question, `rouse(decision)` contacts its nodes, once for all entries, and
+    `look(entry, decision)` carries it out for one entry.
+    """
 
     def __init__(
         self,
@@ -37,20 +43,21 @@ class Rulings:
         self._look = look
         self._rulings: dict[Hashable, EntryRuling] = {}
         self._useless = USELESS
-        self._doubtful: dict[
-            EntryRuling, None
-        ] = {}  # not decided yet since something changed, the first first
-        self._todo: list[int] = []  # serials of entries to be looked at, the oldest last,
-        self._more: list[int] = []  # and those that are not in their places yet
-        # Stream -> serial of the last entry of it that goes another way now; 0 = none does.
+        self._doubtful: dict[EntryRuling, None] = {}  # to be decided again, oldest first
+        self._todo: list[int] = []  # serials to examine, oldest last
+        self._more: list[int] = []  # serials not sorted in yet
+        # Stream: serial of its last entry that is rerouted now; 0 = none.
         self._held_up: dict[tuple[bytes, str], int] = {}
         self._left = LOOKS
         self._is_busy = False
-        self.is_open = False  # something is left to decide, or to be looked at,
-        self.was_open = False  # or was in this turn
+        self.is_open = False  # work is left
+        self.was_open = False  # work was left at the start of this turn
 
     def file(self, entry: Entry, question: Hashable, decision: Decision, is_final: bool = True) -> None:
-        """A new entry, that goes on so. `is_final`: it need not be looked at until that changes."""
+        """File a new entry under its question.
+
+        `is_final`: examine it only when the decision changes.
+        """
         course = course_of(decision)
         ruling = self._rulings.get(question)
         if ruling is None:
@@ -60,27 +67,28 @@ class Rulings:
         elif not ruling.entries and ruling not in self._doubtful:
             ruling.decision, ruling.course, ruling.is_mixed = decision, course, False
         if course == ruling.course and is_final:
-            course = ruling.course  # one for all
+            course = ruling.course  # shares one object
         else:
             ruling.is_mixed = True
         entry.ruling, entry.course = ruling, course if is_final else None
         ruling.entries[entry.serial] = entry
 
     def _throw_away(self) -> None:
-        """Throw away rulings that are about nothing any more."""
+        """Drop the rulings without entries."""
         self._rulings = {q: r for q, r in self._rulings.items() if r.entries or r in self._doubtful}
         self._useless = max(USELESS, 2 * len(self._rulings))
 
     def without(self, entry: Entry) -> None:
-        """It goes by no decision until it is filed anew."""
+        """Detach an entry from its ruling until it is filed again."""
         if entry.ruling is not None:
             del entry.ruling.entries[entry.serial]
             entry.ruling = None
 
     def refile(self, question: Callable[[Entry], Hashable]) -> None:
-        """Rules have changed: what was one question may be several now, and each entry is to be looked at.
-        But what was sent on may be at its master by the rules before: it stays there until its last word. For
-        what is addressed to a node there is no other master, whatever rules say.
+        """Regroup the entries after rules have changed, so that each is examined.
+
+        An entry that was sent may be at its master by the former rules, so it stays there until its final
+        answer. An entry addressed to a node has no other master under any rules.
         """
         entries = {serial: e for ruling in self._rulings.values() for serial, e in ruling.entries.items()}
         self._rulings, self._doubtful = {}, {}
@@ -93,7 +101,10 @@ class Rulings:
         self._held_up.clear()
 
     def doubt(self, also: Iterable[Entry] = ()) -> None:
-        """Nodes have come or gone, or rules have changed. `also` are to be looked at in any case."""
+        """Decide all questions again after nodes or rules have changed.
+
+        `also` are examined in any case.
+        """
         for ruling in self._rulings.values():
             if ruling.entries:
                 self._doubtful.setdefault(ruling)
@@ -106,13 +117,16 @@ class Rulings:
         return bool(self._doubtful or self._todo or self._more)
 
     def new_turn(self) -> bool:
-        """The loop has heard others, and as much as before may be done again. Is anything left?"""
+        """Reset the limit of work for a new turn of the loop.
+
+        Return whether work is left.
+        """
         self._left = LOOKS
         self.was_open = self.is_open
         return self.is_open
 
     def takes_look(self) -> bool:
-        """Is there time in this turn to decide something that is not filed here? That is used up then."""
+        """Return whether one more decision fits in this turn, and count it."""
         self.was_open = True
         if self._left <= 0:
             return False
@@ -120,9 +134,9 @@ class Rulings:
         return True
 
     def go_on(self) -> None:
-        """Decide what is in doubt, then look at what that changes, as far as there is time in this turn."""
+        """Decide doubtful questions, then examine the affected entries, within the limit of this turn."""
         if self._is_busy:
-            return  # a decision has led to this: whoever makes it goes on
+            return  # called from within a decision
         self._is_busy = True
         while self._left > 0 and self._is_left:
             if self._doubtful:
@@ -142,7 +156,7 @@ class Rulings:
             self._look(entry, entry.ruling.decision)
 
     def _settle(self, ruling: EntryRuling) -> None:
-        """Answer its question again."""
+        """Decide the question of a ruling again."""
         self._left -= 1
         del self._doubtful[ruling]
         entry = next(iter(ruling.entries.values()), None)
@@ -157,7 +171,7 @@ class Rulings:
         self._rouse(ruling.decision)
 
     def _oldest(self) -> int:
-        """Serial of the entry to be looked at next; 0 = there is none."""
+        """Return the serial of the next entry to examine, or 0."""
         if self._more:
             self._todo = sorted({*self._todo, *self._more}, reverse=True)
             self._more = []
@@ -166,7 +180,7 @@ class Rulings:
     # --- leaving ----------------------------------------------------------------------------------------
 
     def may_leave(self, entry: Entry) -> bool:
-        """Is it decided, and all that its publisher sent before it? What is not yet is, if there is time."""
+        """Return whether the entry and all earlier ones of its publisher are decided, or decide them."""
         if not self.is_open:
             return True
         if not self._doubtful and entry.serial < self._oldest():
@@ -174,7 +188,7 @@ class Rulings:
         return not self.holds_up(entry.key)
 
     def holds_up(self, lane: tuple[bytes, str]) -> bool:
-        """May anything of that stream still go another way than it stands?"""
+        """Return whether any entry of the stream may still be rerouted."""
         if not self.is_open:
             return False
         held = self._held_up.get(lane)
@@ -185,12 +199,12 @@ class Rulings:
         return bool(held) and (bool(self._doubtful) or held >= self._oldest())
 
     def is_unsettled(self, entry: Entry) -> bool:
-        """May it still go another way than it stands?"""
+        """Return whether the entry may still be rerouted."""
         ruling = entry.ruling
         return self.is_open and ruling is not None and (ruling in self._doubtful or _is_stale(entry, ruling))
 
     def _held_up_to(self, lane: tuple[bytes, str]) -> int:
-        """See what of that stream has to be looked at first."""
+        """Return the serial of the last entry of the stream that must be examined."""
         entries = self._onward.lane(lane)
         self._left -= len(entries) // GLANCES
         self._is_busy = True

@@ -1,4 +1,4 @@
-"""An XPath that is asked of many values, some at a time: meanwhile others are heard."""
+"""Scan of many values with an XPath, in slices, so that the loop can process other input meanwhile."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ from mesh.routing.querytrie import wants
 from mesh.wire.commands import Query
 from mesh.wire.limits import KEY_XML
 
-SLICE = MOST  # visits at a time, as one XPath may take: some 20 ms at worst
-LEAST = 500  # visits for each value: its document is read
+SLICE = MOST  # visits in a slice: at worst 20 ms
+LEAST = 500  # visits per value: its document is parsed
 
 
 class XPathScan:
-    """The values that a query finds, of those that were there when it began: `found`, so far."""
+    """A scan of the values that existed at its start.
+
+    `found` are the matches so far.
+    """
 
     def __init__(self, query: Query, values: Iterable[Last]) -> None:
         self.found: list[Last] = []
         self._query = query
         self._left = iter(values)
-        self._price = asked(query.text).price  # of the largest document
+        self._price = asked(query.text).price  # for the largest document
 
     def go_on(self, visits: int = SLICE) -> bool:
-        """Look at some more of them; False when there are none left."""
+        """Scan another slice.
+
+        Return False when none is left.
+        """
         for last in self._left:
             xml = last.envelope.xml
             if wants(self._query, last.key, last.envelope.domain, xml):

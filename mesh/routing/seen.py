@@ -1,5 +1,7 @@
-"""Which numbers of each stream have been handed on here? All of them, not the highest: of masters that take
-one after the other, one that was away brings later what was before."""
+"""Numbers of each stream that have been handed on here.
+
+All numbers are kept, not only the highest: a master that replaces another may deliver earlier ones later.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,21 @@ from collections.abc import Iterable
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 
-STREAMS = 1_000  # of publishers, that were heard of last
-RANGES = 256  # of each: below the lowest of these nothing is known, and what comes is new
+STREAMS = 1_000  # most recently used publisher streams
+# Ranges of each stream. Below the lowest of these, every number counts as new.
+RANGES = 256
 
 LaneKey = tuple[bytes, str]
 
 
 class Seen:
-    """The numbers of streams in domains, within bounds: of what is forgotten something may come twice."""
+    """Numbers by stream and domain, within limits: forgotten numbers may be delivered twice."""
 
     def __init__(self) -> None:
         self._lanes: OrderedDict[LaneKey, Ranges] = OrderedDict()
 
     def is_new(self, e: Envelope, number: int) -> bool:
-        """Has it not been handed on? From now on it has."""
+        """Return whether the number is new, and mark it as handed on."""
         ranges = self._of(e)
         if ranges.covers(number, number):
             return False
@@ -30,13 +33,13 @@ class Seen:
         return True
 
     def add(self, e: Envelope) -> None:
-        """All of it is handed on."""
+        """Mark all messages of the envelope as handed on."""
         ranges = self._of(e)
         for first, last in e.ranges():
             self._add(ranges, first, last)
 
     def lost(self, e: Envelope, indices: Iterable[int]) -> None:
-        """These of its messages were not handed on after all."""
+        """Mark these messages as not handed on."""
         ranges = self._of(e)
         for number in e.number_list(indices):
             ranges.remove(number, number)

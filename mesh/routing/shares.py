@@ -1,27 +1,33 @@
-"""Which messages of a stored envelope are still owed? When they are few, the rest need not stay on disk."""
+"""Messages of a stored envelope that are still owed.
+
+If few are left, the others are cut from disk.
+"""
 
 from collections.abc import Sequence
 
 from mesh.wire.envelope import Envelope
 
 Indices = tuple[int, ...]  # of messages in an envelope
-OwedShares = Sequence[tuple[object, Indices | None]]  # to whom, and what of it; None = all
+OwedShares = Sequence[tuple[object, Indices | None]]  # sink, its messages (None = all)
 
-LARGE = 16 * 1024  # bytes of a body; below, to write it again is more work than it saves
-FEW = 4  # one of so many messages, or fewer
+# Bytes of a body. Rewriting a smaller one costs more than it saves.
+LARGE = 16 * 1024
+FEW = 4  # divisor: at most 1/FEW of the messages are left
 
 
 class Shares:
-    """Of one envelope: the messages (None: all) that each subscriber is owed."""
+    """The messages (None: all) of one envelope that each subscriber is owed."""
 
     def __init__(self, owed: OwedShares) -> None:
         self._owed = dict(owed)
-        self._looked = len(self._owed)  # how many there were when they were last put together
-        self._written: tuple[int, ...] = ()  # what the store was told to keep
+        self._looked = len(self._owed)  # sinks at the last count
+        self._written: tuple[int, ...] = ()  # messages kept in the store
 
     def settle(self, subscriber: object) -> bool:
-        """Note that it is owed nothing any more. Is it worth a look what is left? (Each look is as much work
-        as there are subscribers left, so there is one when half of them have gone.)"""
+        """Remove a settled subscriber. Return whether to call `left`.
+
+        That call takes time for each remaining subscriber, so it is made when half of them have gone.
+        """
         self._owed.pop(subscriber, None)
         if not self._owed or 2 * len(self._owed) > self._looked + 1:
             return False
@@ -29,7 +35,7 @@ class Shares:
         return True
 
     def left(self, envelope: Envelope) -> Sequence[int]:
-        """The messages to which the stored envelope should be cut; none when it shall stay as it is."""
+        """Return the messages to which to cut the stored envelope, or none to leave it as it is."""
         if None in self._owed.values():
             return ()
         left = {i for indices in self._owed.values() for i in indices or ()}
@@ -44,7 +50,10 @@ class Shares:
 
 
 def shares(owed: OwedShares, envelope: Envelope) -> Shares | None:
-    """None where nothing can be saved: it is small, or all is owed to each."""
+    """Return the shares, or None if nothing can be saved.
+
+    Nothing is saved if the envelope is small, or if all of it is owed to each sink.
+    """
     if len(envelope.body) < LARGE or all(indices is None for _, indices in owed):
         return None
     return Shares(owed)

@@ -1,4 +1,4 @@
-"""The bookkeeping of one store: what gets which place in it, what leaves it, and what waits for a commit."""
+"""Bookkeeping of one store: positions, releases, and changes that wait for a commit."""
 
 from __future__ import annotations
 
@@ -8,28 +8,32 @@ from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.routing.parcel import Parcel
 from mesh.routing.shares import OwedShares
 
-CHANGES = (Put, Delete)  # of a row: a union would be made anew at each look
+CHANGES = (Put, Delete)  # row operations; a tuple is faster than a union here
 
 
 class Shelf:
-    """One store as its node counts it. `store` is its name; "" is that of the node itself."""
+    """The bookkeeping of one store.
+
+    `store` is its name; "" is the store of the node itself.
+    """
 
     def __init__(self, store: str = "", is_volatile: bool = False) -> None:
         self.store = store
-        self.is_volatile = is_volatile  # it is gone with the process
-        self.is_other = bool(store)  # its places are not those of the log
+        self.is_volatile = is_volatile  # lost with the process
+        self.is_other = bool(store)  # its positions are not those of the log
         self.next_position = 1
-        self.live = 0  # envelopes stored and owed to somebody
-        # By table and key: side-table changes that may wait for the next commit,
+        self.live = 0  # stored envelopes with sinks
+        # By table and key: changes of side tables that wait for the next commit.
         self._later: dict[tuple[str, bytes], Op] = {}
-        self._newest: dict[
-            tuple[str, bytes], Op
-        ] = {}  # and the newest of each row among those not on disk yet
+        self._newest: dict[tuple[str, bytes], Op] = {}  # newest of each row that is not on disk yet
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
 
     def append(self, parcel: Parcel, owed: OwedShares = ()) -> Append:
-        """Give it the next position; these are owed it."""
+        """Give the parcel the next position, and set its sinks.
+
+        Return the operation to store it.
+        """
         parcel.position = self.next_position
         parcel.is_late = self.is_other
         self.next_position += 1
@@ -38,7 +42,7 @@ class Shelf:
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
     def restore(self, parcel: Parcel, owed: OwedShares) -> None:
-        """A parcel that has stood there since before the start; perhaps nobody is owed it any more."""
+        """Register a parcel from before the start, which may have no sinks left."""
         self.live += 1
         parcel.is_late = self.is_other
         parcel.owe(owed)
@@ -46,32 +50,32 @@ class Shelf:
             self.released(parcel)
 
     def released(self, parcel: Parcel) -> None:
-        """A place that nobody needs any more: its envelope leaves with the next commit."""
+        """Delete the envelope of a parcel that has no sinks left with the next commit."""
         self.left(parcel.position)
 
     def left(self, position: int) -> None:
-        """The same, of what is not in memory."""
+        """Delete the envelope at this position with the next commit."""
         self.live -= 1
         self._rewrites.pop(position, None)
         self._drops.append(position)
 
     def thinned(self, parcel: Parcel) -> None:
-        """Fewer of its messages may be owed than before: if they are few, the others leave the disk."""
+        """Cut the envelope on disk, if few of its messages are still owed."""
         left = parcel.shares.left(parcel.envelope) if parcel.shares is not None else ()
         if left:
             self.keep_only(parcel, left)
 
     def keep_only(self, parcel: Parcel, left: Sequence[int]) -> None:
-        """The others of its messages leave the disk with the next commit."""
+        """Delete the other messages of the envelope on disk with the next commit."""
         piece = parcel.envelope.cut(left)
         self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
 
     def later(self, table: str, key: bytes, op: Op) -> None:
-        """A change that may ride with the next commit; a newer one of the same row replaces it."""
+        """Queue a change for the next commit, in place of an earlier one of the same row."""
         self._later[table, key] = self._newest[table, key] = op
 
     def supersede(self, ops: Iterable[Op]) -> None:
-        """Earlier changes of their rows that wait, or are still to fail, must not come after these."""
+        """Discard earlier changes of the same rows, which must not be written after these."""
         for op in ops:
             if isinstance(op, CHANGES):
                 row = op.table, op.key
@@ -83,7 +87,7 @@ class Shelf:
         return bool(self._later or self._drops or self._rewrites)
 
     def take_later(self) -> list[Op]:
-        """All that has gathered for the next commit."""
+        """Return and clear all operations for the next commit."""
         ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
         if self._drops:
             ops.append(Drop(tuple(self._drops)))
@@ -91,7 +95,7 @@ class Shelf:
         return ops
 
     def not_written(self, ops: Iterable[Op]) -> None:
-        """A commit failed: what was taken for it rides with the next, unless there is newer."""
+        """Queue the operations of a failed commit again, unless there are newer ones."""
         for op in ops:
             if isinstance(op, Drop):
                 self._drops += op.positions
@@ -101,7 +105,7 @@ class Shelf:
                 self._later[op.table, op.key] = op
 
     def written(self, ops: Iterable[Op]) -> None:
-        """A commit is on disk, with what was taken for it."""
+        """Note that a commit with these operations is on disk."""
         for op in ops:
             if isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
                 del self._newest[op.table, op.key]

@@ -1,4 +1,7 @@
-"""Which takers want a message? Answered once per key, remembered until something changes."""
+"""Index of subscriptions: the sinks of a message.
+
+Results are cached by key until a change.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -17,16 +20,19 @@ from mesh.wire.limits import XPATH
 
 T = TypeVar("T", bound=Taker)
 KeySpace = str | tuple[str, str]
-CACHE = 100_000  # keys whose answer is remembered
+CACHE = 100_000  # cached keys
 
 
 class SubscriptionIndex(Generic[T]):
-    """Queries of many takers; a taker is named once however many of its queries match."""
+    """The queries of many sinks.
+
+    A sink is returned once, however many of its queries match.
+    """
 
     def __init__(self) -> None:
         self._trie: QueryTrie[tuple[T, Query]] = QueryTrie()
-        self._known: dict[KeySpace, dict[str, tuple[T, ...]]] = {}  # domain (and XML) -> key -> who wants it
-        self._count = 0  # of these keys
+        self._known: dict[KeySpace, dict[str, tuple[T, ...]]] = {}  # domain (and XML): key: sinks
+        self._count = 0  # of cached keys
 
     def add(self, taker: T, query: Query) -> None:
         self._trie.add(query, (taker, query))
@@ -37,11 +43,11 @@ class SubscriptionIndex(Generic[T]):
         self._forget()
 
     def visits_with(self, query: Query) -> int:
-        """The nodes that all XPaths may have to look at for one message, with this one of them."""
+        """Return the nodes that all XPaths may visit for one message, if `query` is added."""
         return self._trie.visits_with(query)
 
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
-        """Takers that want messages of this key, domain and XML."""
+        """Return the sinks of messages of this key, domain and XML."""
         place = self._place(domain, xml)
         found = self._of(place).get(key)
         if found is None:
@@ -63,17 +69,17 @@ class SubscriptionIndex(Generic[T]):
         self._count = 0
 
     def _sorted(self, key: str, domain: str, xml: str) -> list[tuple[T, Query]]:
-        # A set has no order of its own; the core must do the same thing for the same input.
+        # Sets have no order, but the core must be deterministic.
         found = self._trie.match(key, domain, xml)
         return sorted(
             (pair for pair in found if pair[1].domain in ("", domain)), key=lambda pair: pair[0].key
         )
 
     def plan(self, envelope: Envelope) -> Iterator[tuple[T, Indices | None]]:
-        """(taker, which messages); None = all of them."""
+        """Yield the sinks of the envelope, each with its messages; None = all."""
         domain, xml = envelope.domain, envelope.xml
         known = list(map(self._of(self._place(domain, xml) if xml else domain).get, envelope.keys))
-        if known[0] is not None and known.count(known[0]) == len(known):  # as a rule: all want all
+        if known[0] is not None and known.count(known[0]) == len(known):  # the usual case: all want all
             yield from ((taker, None) for taker in known[0])
             return
         by_row = [self.match(key, domain, xml) for key in envelope.keys]
@@ -81,7 +87,7 @@ class SubscriptionIndex(Generic[T]):
 
 
 def by_taker(envelope: Envelope, by_row: Sequence[Iterable[T]]) -> Iterator[tuple[T, Indices | None]]:
-    """(taker, which messages) of those that want the messages of each row; None = all of them."""
+    """Yield each sink of the rows with its messages; None = all."""
     rows_of: dict[T, list[int]] = {}
     for row, takers in enumerate(by_row):
         for taker in takers:
@@ -97,7 +103,7 @@ def by_taker(envelope: Envelope, by_row: Sequence[Iterable[T]]) -> Iterator[tupl
 
 
 def check_query(query: Query) -> Query:
-    """The query, if it makes sense; BadQuery or BadKey else."""
+    """Return the query if it is valid. Raises: BadQuery, BadKey."""
     if query.kind == "exact":
         check_key(query.text)
     elif query.kind == "pattern":

@@ -1,4 +1,4 @@
-"""Takers are owed messages in a master's log. This is all that a router needs to know of one."""
+"""Interface of sinks, which are owed messages of a master's log, as the router sees them."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from mesh.wire.envelope import Envelope
 
 
 class Taker(Protocol):
-    """A subscription, an inbox, or a peer."""
+    """A sink: a subscription, an inbox, or a peer."""
 
     key: bytes  # name of its record in the store
-    owner: str  # of a peer: its name
-    floors: dict[bytes, int]  # another master -> where its log was at first
-    paces: bool  # do publishers wait for it, as long as it is alive?
+    owner: str  # name of the peer; "" otherwise
+    floors: dict[bytes, int]  # other master: position of its log at first
+    paces: bool  # publishers wait for it while it progresses
 
     def comes(self, parcel: Parcel, sign: int) -> None:
-        """That was accepted for it, and is on its way to the disk; -1: it is so no more."""
+        """Count a parcel that was accepted and is being stored.
+
+        `sign` -1: it is stored, or was refused.
+        """
 
     def offer(self, portion: Portion, now: float) -> None:
-        """Here is something for it."""
+        """Accept a portion."""
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
-        """The first place in our log of which it was promised such a message, and has not settled it."""
+        """Return the first position in this node's log from which such messages are owed and not settled."""
 
     def alive(self, now: float) -> bool:
-        """Does it make progress? Then publishers do well to wait for it a little."""
+        """Return whether the sink makes progress, so that publishers should wait for it briefly."""
 
 
-Targets = list[tuple[Taker, Indices | None]]  # who gets which messages of an envelope; None = all
+Targets = list[tuple[Taker, Indices | None]]  # sink, its messages (None = all)
 
 
 class Addressees(Protocol):
-    """The part of a node that knows who is meant by addresses of one kind."""
+    """The component that resolves addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """(a copy for each of them, how many have it at once). LocalError when it is for nobody."""
+        """Return a copy for each addressee, and how many received it at once. Raises: LocalError."""
 
     def taker(self, name: str) -> Taker:
-        """That of the address, after a restart."""
+        """Return the sink of an address after a restart."""

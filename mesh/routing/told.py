@@ -1,6 +1,6 @@
-"""How is a peer told what is wanted of it? In parts, none of them long.
+"""Interest messages to a peer, split into parts of limited size.
 
-They leave one right behind the other: nothing that is wanted later, or no more, can come before the last.
+The parts leave directly after each other, so no later change can come between them.
 """
 
 from collections import deque
@@ -9,21 +9,25 @@ from collections.abc import Iterator
 from mesh.wire.commands import Interest, Query, encode
 from mesh.wire.limits import INTEREST_PART
 
-MORE = 2  # from this version of the wire on there are parts
-EACH = 512  # queries in one, at most
+# Wire version from which parts are supported.
+MORE = 2
+EACH = 512  # maximum of queries in a part
 
 Queries = tuple[Query, ...]
 
 
 def parts(whole: Interest) -> Iterator[bytes]:
-    """Its frames, for a peer that knows parts: in front how far we are, then what is wanted no more."""
+    """Yield the frames for a peer that supports parts: positions first, then withdrawn queries."""
     return _frames(whole, _cuts(whole, EACH), INTEREST_PART, is_old=False)
 
 
 def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
-    """The parts of what a peer has said, of so many queries. `more`: there is another part behind it."""
+    """Yield the parts with at most `count` queries each.
+
+    `more`: another part follows the last one.
+    """
     if len(whole.add) + len(whole.remove) <= count and whole.more == more:
-        yield whole  # as a rule
+        yield whole  # the usual case
         return
     cuts, positions = _cuts(whole, count), whole.positions
     for left, (add, remove) in zip(reversed(range(len(cuts))), cuts, strict=True):
@@ -32,8 +36,10 @@ def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
 
 
 def in_one(whole: Interest, most: int) -> Iterator[bytes]:
-    """One frame, for a peer of version 1. What is beyond `most` bytes follows as a change: it takes that for
-    unwanted until then."""
+    """Yield frames for a peer of version 1: one, and a change for the queries beyond `most` bytes.
+
+    The peer considers those queries withdrawn until the change arrives.
+    """
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
 
 
@@ -61,7 +67,10 @@ def _frames(whole: Interest, cuts: list[tuple[Queries, Queries]], most: int, is_
 
 
 def _halves(add: Queries, remove: Queries) -> list[tuple[Queries, Queries]]:
-    """The same in two, each with something; what is wanted no more stays in front."""
+    """Return the queries in two non-empty halves.
+
+    Withdrawn ones stay in front.
+    """
     if add and remove:
         return [((), remove), (add, ())]
     at = (len(add) + len(remove)) // 2

@@ -1,7 +1,7 @@
-"""What a peer has taken and not settled: it comes again if that peer goes down.
+"""Portions that a peer has received and not settled, which are resent if the peer fails.
 
-One stopped subscriber there must not fill the memory here. Beyond the bound the peer is trusted with the
-oldest: what it then loses by going down is a gap.
+A stopped subscriber at the peer must not fill the memory here. Above the limit the oldest portions are left
+to the peer: if it fails, they are a gap.
 """
 
 from __future__ import annotations
@@ -11,26 +11,29 @@ from mesh.routing.portion import Portion, Portions
 
 
 class Unsettled:
-    """By master, each in the order of its log; at most `bound` bytes together."""
+    """Unsettled portions by master, each in log order, with at most `bound` bytes in all."""
 
     def __init__(self, bound: int, paging: Paging | None = None) -> None:
         self._bound = bound
         self._paging = paging
-        self._resting: set[int] = set()  # numbers of those that are on the disk alone
+        self._resting: set[int] = set()  # numbers of portions that are on disk only
         self._bytes = 0
         self._rows: dict[bytes, Portions] = {}
-        self._trusted: dict[bytes, tuple[int, int]] = {}  # master -> (messages, up to this position)
+        self._trusted: dict[bytes, tuple[int, int]] = {}  # master: (messages, last position)
 
     def __bool__(self) -> bool:
         return bool(self._rows)
 
     @property
     def trusted(self) -> int:
-        """Messages that the peer is trusted with."""
+        """The number of messages that are left to the peer."""
         return sum(messages for messages, _ in self._trusted.values())
 
     def keep(self, portion: Portion) -> list[Portion]:
-        """One more; returns what it is trusted with from now on."""
+        """Add a portion.
+
+        Return those that are left to the peer from now on.
+        """
         self._rows.setdefault(portion.parcel.master, Portions()).append(portion)
         self._bytes += portion.size
         self._rest(portion)
@@ -43,7 +46,10 @@ class Unsettled:
         return given
 
     def settle(self, master: bytes, position: int) -> list[Portion]:
-        """The peer is done with everything up to there; returns what that was."""
+        """Settle a master's log up to `position`.
+
+        Return the settled portions.
+        """
         settled = []
         while master in self._rows and self._rows[master].first.parcel.position <= position:
             settled.append(self._pop(master))
@@ -52,7 +58,7 @@ class Unsettled:
         return settled
 
     def take_all(self) -> list[Portion]:
-        """Forget everything; returns what was not settled."""
+        """Remove and return all unsettled portions."""
         portions = [portion for row in self._rows.values() for portion in row]
         self._rows.clear()
         self._trusted.clear()
@@ -70,7 +76,7 @@ class Unsettled:
         return portion
 
     def _rest(self, portion: Portion) -> None:
-        """Hardly any of it goes again: where there is no room in memory, it need not be there."""
+        """Page the portion out if memory is full: it is seldom resent."""
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
             return

@@ -1,4 +1,7 @@
-"""How far is this node with the log of one master? It passes on, and settles only what its clients took."""
+"""Progress in the log of one master.
+
+This node relays, and settles only what its clients have processed.
+"""
 
 from collections import OrderedDict
 
@@ -6,14 +9,17 @@ from mesh.routing.parcel import Parcel
 
 
 class Upstream:
-    """Positions of one master's log: received, still owed to somebody here, settled."""
+    """Positions in one master's log: received, needed here, settled."""
 
     def __init__(self) -> None:
         self.received = 0
         self._open: OrderedDict[int, Parcel] = OrderedDict()
 
     def receive(self, parcel: Parcel) -> bool:
-        """Is it new? (After a reconnect the master sends again what was not settled.)"""
+        """Return whether the parcel is new.
+
+        After a reconnect the master resends unsettled parcels.
+        """
         if parcel.position <= self.received:
             return False
         self.received = parcel.position
@@ -21,17 +27,20 @@ class Upstream:
         return True
 
     def open_at(self, position: int) -> Parcel | None:
-        """What came from that place, if somebody here needs it still."""
+        """Return the parcel from that position, if it is still needed here."""
         return self._open.get(position)
 
     def release(self, parcel: Parcel) -> bool:
-        """Note that nobody here needs it any more. Did the settled position move?"""
+        """Note that a parcel is no longer needed here.
+
+        Return whether the settled position moved.
+        """
         oldest = next(iter(self._open), 0)
         self._open.pop(parcel.position, None)
         return parcel.position == oldest
 
     @property
     def settled(self) -> int:
-        """Everything up to here is done with."""
+        """The position up to which everything is settled."""
         oldest = next(iter(self._open), None)
         return self.received if oldest is None else oldest - 1

@@ -1,4 +1,4 @@
-"""Several masters have said what became of a message: what is its publisher told?"""
+"""Combined answer of several masters to the publisher."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,17 +6,17 @@ from itertools import pairwise
 from mesh.errors import Expired
 from mesh.wire.commands import Answer
 
-# Law: OK means that each of them has it. A refusal means that none of them has it. What only some of them
-#      took is PARTLY_REFUSED, with the names of both, and is called neither. Who was given up without a
-#      word may have it all the same: so EXPIRED goes before what others say that have it not.
+# Law: OK means that each master has the message. A refusal means that none has it. If only some accepted it,
+# the answer is PARTLY_REFUSED with the names of both. A master that never answered may have it: EXPIRED
+# therefore takes precedence over refusals of the others.
 
 PARTLY_REFUSED = "PARTLY_REFUSED"
 
-Said = Sequence[tuple[str, Answer]]  # who, and his last word
+Said = Sequence[tuple[str, Answer]]  # master, its final answer
 
 
 def verdicts(said: Said, first: int, last: int) -> list[Answer]:
-    """The last word on numbers first..last, cut where the words differ."""
+    """Return the final answers on the numbers first..last, cut where the answers differ."""
     starts = {number for _, a in said for number in (a.first, a.last + 1) if first < number <= last}
     bounds = sorted({first, *starts, last + 1})
     return [_verdict(said, a, b - 1) for a, b in pairwise(bounds)]

@@ -1,1 +1,1 @@
-"""Who may come in, and how is it proven? Keys, tokens, signatures, passwords."""
+"""Access to a mesh: keys, tokens, signatures and passwords."""

@@ -1,4 +1,4 @@
-"""With which keys does a client dial?"""
+"""Selection of the keys with which a client dials."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from mesh.security.pins import Pins
 
 @dataclass(frozen=True, slots=True)
 class ClientKeys:
-    """The keys of a client. `secret` is what its HELLO proves, `passwd` what it tells a node that asks for
-    one; `pins` knows the nodes that it has met."""
+    """The keys of a client.
+
+    `secret` is proven in HELLO, `passwd` is sent to a node that requests one, and `pins` holds the known keys
+    of nodes.
+    """
 
     curve: Keys
     secret: bytes = field(repr=False)
     passwd: str = field(default="", repr=False)
     pins: Pins | None = None
-    cluster: str = ""  # the mesh that they are of
+    cluster: str = ""  # the mesh of these keys
 
 
 def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -> ClientKeys | None:
-    """With which keys, if with any, a client of this user dials `address`.
+    """Return the keys with which a client of this user dials `address`, or None if there is no need.
 
-    The mesh is `cluster`, else MESH_CLUSTER, else that of the node here that has this address, else the
-    only one that this user has keys for. KeysRefused when that one has none, or there are several;
-    NodeNotFound in both cases for an address of this machine where no node of this user runs, or not yet.
+    The mesh is `cluster`, else MESH_CLUSTER, else that of the local node with this address, else the only one
+    with keys of this user. Raises KeysRefused if that mesh has no keys, or if there are several meshes.
+    Raises NodeNotFound in both cases for a local address without a running node of this user.
     """
     if not address.startswith("tcp:"):
         return None
@@ -57,8 +60,8 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
 
 
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
-    """Return whether the node there is of that mesh, and has no keys. NodeNotFound if it has yet to start."""
-    if node is None and is_loopback(address):  # only there a mesh may be without keys
+    """Return whether the node there has no keys and is of that mesh. Raises: NodeNotFound."""
+    if node is None and is_loopback(address):  # only a local mesh may be without keys
         hint = f"Is it starting? If it is another user's, {cluster!r} has keys: mesh join"
         raise NodeNotFound(f"no node of this user runs at {address}.", hint=hint)
     return node is not None and not node["keyed"] and node["cluster"] == cluster
@@ -83,7 +86,7 @@ def _only(names: list[str], address: str) -> str:
 
 
 def _node_here(state: Path, address: str) -> dict[str, Any] | None:
-    """The node of this user at that address, if it is one of this machine."""
+    """Return the running node of this user at that local address, if there is one."""
     if is_loopback(address):
         for node in running_nodes(state):
             if str(node["tcp"]).rpartition(":")[2] == address.rpartition(":")[2]:

@@ -1,17 +1,20 @@
-"""How does one secret become many, so that no key has two jobs? (HKDF, RFC 5869, with SHA-256.)"""
+"""Key derivation: one secret yields a key for each purpose.
+
+(HKDF, RFC 5869, with SHA-256.)
+"""
 
 import hashlib
 import hmac
 
 SECRET_BYTES = 32
-SERVER, GOSSIP, ADVERTS = "curve server", "curve gossip", "adverts"  # jobs, beside one for each role
-RELAY = "relay"  # the role of a gateway of another site: no client, and no node
+SERVER, GOSSIP, ADVERTS = "curve server", "curve gossip", "adverts"  # purposes, besides one for each role
+RELAY = "relay"  # role of a gateway of another site
 ROLES = ("node", "client", "monitor", RELAY)
-ADMIN = "admin"  # of whom a token holds the key that signs, which no other secret gives
+ADMIN = "admin"  # holds the signing key, which is not derived
 
 
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
-    """`length` bytes, at most 8,160, that tell nothing of the secret nor of what another `info` gives."""
+    """Return `length` bytes, at most 8,160, that reveal neither the secret nor other results."""
     key = hmac.digest(salt, secret, hashlib.sha256)
     block, made = b"", b""
     for number in range(1, -(-length // hashlib.sha256().digest_size) + 1):
@@ -21,15 +24,21 @@ def hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
 
 
 def derived(secret: bytes, cluster: str, job: str) -> bytes:
-    """The 32 bytes for this job. The cluster's name is in them: no two meshes ever have the same."""
+    """Return the 32 bytes for this purpose.
+
+    They depend on the cluster's name, so no two meshes share them.
+    """
     return hkdf(secret, b"heronry\0" + cluster.encode(), job.encode(), SECRET_BYTES)
 
 
 def relay_secret(secret: bytes, cluster: str, site: str) -> bytes:
-    """The secret that gateways of that other site prove here. No two sites have the same."""
+    """Return the secret that gateways of the other site prove here.
+
+    Each site has its own.
+    """
     return derived(secret, cluster, f"role {RELAY} {site}")
 
 
 def role_secret(secret: bytes, cluster: str, role: str) -> bytes:
-    """The secret that a HELLO proves, to come in with this role."""
+    """Return the secret that a HELLO proves for this role."""
     return derived(secret, cluster, f"role {role}")

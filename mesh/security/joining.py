@@ -1,4 +1,4 @@
-"""How does a mesh get its keys, and how does somebody else get them? By a token, typed once."""
+"""Creation of a mesh's keys, and transfer to other users and machines by tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mesh.security.token import Token
 
 
 def new_mesh(state: Path, cluster: str) -> MeshFile:
-    """Make the keys of a mesh that has none. KeysRefused when this user has keys of that name."""
+    """Create the keys of a mesh. Raises: KeysRefused, if this user has keys of that name."""
     if read_mesh(state, cluster) is not None:
         raise KeysRefused(
             f"There are keys for {cluster!r} already, in {mesh_path(state, cluster)}.",
@@ -43,7 +43,7 @@ def new_mesh(state: Path, cluster: str) -> MeshFile:
 
 
 def new_admin(state: Path, cluster: str) -> MeshFile:
-    """Make an admin for a mesh that has none. KeysRefused where there is one, or no node's keys."""
+    """Create an admin for a mesh without one. Raises: KeysRefused, without a node's keys."""
     file = read_mesh(state, cluster)
     if file is None or file.role != "node":
         what = f"There are no keys of a node of {cluster!r} here."
@@ -60,12 +60,12 @@ def new_admin(state: Path, cluster: str) -> MeshFile:
 
 
 def admin_token(state: Path, file: MeshFile, expires: int) -> Token:
-    """A token with the key of the mesh's admin. KeysRefused for who does not have it."""
+    """Return a token with the admin's key. Raises: KeysRefused, if this user does not have it."""
     return Token(file.cluster, ADMIN, admin_seed(state, file), expires=expires, admin=file.admin)
 
 
 def admin_seed(state: Path, file: MeshFile) -> bytes:
-    """The key of the mesh's admin. KeysRefused for who does not have it."""
+    """Return the admin's key. Raises: KeysRefused, if this user does not have it."""
     if not file.admin:
         what = f"The mesh {file.cluster!r} has no admin."
         hint = "Make one: mesh init --admin, then join all nodes again, and start them again."
@@ -81,7 +81,10 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
 
 
 def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
-    """Keep the key of a mesh's admin; (where it is, is it news?). KeysRefused if it is of no mesh of ours."""
+    """Store the admin's key.
+
+    Return its path, and whether it is new. Raises: KeysRefused, for unknown meshes.
+    """
     file = read_mesh(state, token.cluster)
     if file is None or file.admin != token.admin or public_key(token.secret) != token.admin:
         what = f"This token is of the admin of a mesh {token.cluster!r} that there are no keys for here."
@@ -93,9 +96,10 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
 
 
 def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
-    """A token for somebody else; that of a relay is for gateways of one site.
+    """Return a token for another user. One with the role relay is for gateways of one site.
 
-    KeysRefused when these keys are not those of a node."""
+    Raises KeysRefused if these keys are not those of a node.
+    """
     if file.role != "node":
         raise KeysRefused(
             f"The keys here are those of a {file.role} of {file.cluster!r}: they let nobody else in.",
@@ -111,10 +115,10 @@ def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
 
 
 def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple[MeshFile, bool, Path | None]:
-    """Keep what a token gives; (the keys, is anything new?, where those of a mesh that was left are).
+    """Store the keys of a token. Return them, whether any are new, and the path of replaced keys.
 
-    A node's keys are never given up for less. KeysRefused when this user has keys of another mesh with that
-    name, unless that is to be replaced.
+    A node's keys are never replaced by lesser ones. Raises KeysRefused if this user has keys of another mesh
+    with that name, unless `replace` is set.
     """
     if token.role == RELAY:
         what = f"This token lets gateways into the site {token.cluster!r}, and nobody else."
@@ -131,7 +135,7 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
         left, found = put_aside(mesh_path(state, token.cluster)), None
     if found is not None:
         better = given if found.role != "node" else found
-        # Its own key stays: others may know it.
+        # Keep the own key: other nodes may know it.
         given = msgspec.structs.replace(
             better,
             public=found.public,
@@ -145,10 +149,10 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
 
 
 def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tuple[Path, bool]:
-    """Keep what lets this user's gateways into another site; (where it is, is anything new?).
+    """Store the keys for another site. Return the path, and whether any are new.
 
-    KeysRefused for a token of another kind, for one of the own mesh, and when there are keys of another
-    site with that name, unless they are to be replaced.
+    Raises KeysRefused for a token of another role or of this user's own mesh, and if there are other keys for
+    that site, unless `replace` is set.
     """
     if token.role != RELAY:
         what = f"This token makes a {token.role} of {token.cluster!r}, and no gateway."
@@ -171,7 +175,10 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
 
 
 def leave(state: Path, cluster: str) -> Path:
-    """Put the keys of the mesh aside, so that this user has none; returns where. KeysRefused without any."""
+    """Move the keys of the mesh aside.
+
+    Return the new path. Raises: KeysRefused, if there are none.
+    """
     if not mesh_path(state, cluster).exists():
         hint = "`mesh leave --cluster NAME` leaves another one."
         raise KeysRefused(f"There are no keys for {cluster!r} here.", hint=hint)

@@ -1,4 +1,4 @@
-"""Which keys does this user have for which mesh, and which has a node? Files that nobody else may read."""
+"""Key files of users and nodes, which only their owner may read."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from mesh.security.derive import RELAY, ROLES, SECRET_BYTES, SERVER, derived
 from mesh.security.keys import KEY_BYTES, unz85
 from mesh.security.signing import curve_pair
 
-_LONGEST = 4096  # bytes of such a file
-_LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of secret, and of keys in Z85
+_LONGEST = 4096  # bytes of a key file
+_LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of the secret, and of keys in Z85
 _OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
 
 
@@ -51,7 +51,7 @@ class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     admin: bytes = b""
 
     def __repr__(self) -> str:
-        return f"MeshFile({self.cluster!r}, {self.role!r})"  # secrets do not belong in a traceback
+        return f"MeshFile({self.cluster!r}, {self.role!r})"  # keeps secrets out of tracebacks
 
 
 class AdminFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,14 +65,14 @@ class AdminFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class RulesSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The stamp of the newest rules of an admin that were seen here: `<state>/keys/<cluster>.rules`."""
+    """Timestamp of the newest rules by an admin that were seen here: `<state>/keys/<cluster>.rules`."""
 
     admin: bytes
     stamp: int
 
 
 class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a node, its `keys.json`: the secret CURVE key with which it dials, and its Ed25519 seed."""
+    """The keys of a node, its `keys.json`: the secret CURVE key for dialing, and its Ed25519 seed."""
 
     curve: bytes
     seed: bytes
@@ -82,19 +82,19 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def mesh_path(state: Path, cluster: str) -> Path:
-    """The path of a mesh's keys."""
+    """Return the path of a mesh's keys."""
     if node_name(cluster) in (".", ".."):
         raise BadName(f"{cluster!r} cannot be a cluster's name: a file is named after it.")
     return state / "keys" / f"{cluster}.json"
 
 
 def clusters(state: Path) -> list[str]:
-    """The meshes that this user has keys for, by name."""
+    """Return the names of the meshes for which this user has keys."""
     return sorted(path.stem for path in (state / "keys").glob("*.json") if not path.name.startswith("."))
 
 
 def read_mesh(state: Path, cluster: str) -> MeshFile | None:
-    """This user's keys for that mesh; None without any. KeysRefused; DataDirRefused as read_private."""
+    """Return this user's keys for the mesh, or None. Raises: KeysRefused, DataDirRefused."""
     path = mesh_path(state, cluster)
     hint = f"Restore it from a copy, or remove it and join again: rm {typed(path)}; mesh join"
     found = _read(path, MeshFile, hint)
@@ -106,14 +106,14 @@ def read_mesh(state: Path, cluster: str) -> MeshFile | None:
 
 
 def site_path(state: Path, site: str) -> Path:
-    """The path of the keys for another site: beside those of meshes, whose names may be the same."""
+    """Return the path of the keys for another site, whose name may equal that of a mesh."""
     if node_name(site) in (".", ".."):
         raise BadName(f"{site!r} cannot be a site's name: a file is named after it.")
     return state / "keys" / "sites" / f"{site}.json"
 
 
 def read_site(state: Path, site: str) -> MeshFile | None:
-    """With which keys this user's gateways dial that site; None without any. KeysRefused as read_mesh."""
+    """Return the keys of this user's gateways for that site, or None. Raises: KeysRefused, as `read_mesh`."""
     path = site_path(state, site)
     hint = f"Restore it from a copy, or remove it and join again: rm {typed(path)}; mesh join --site {site}"
     found = _read(path, MeshFile, hint)
@@ -123,7 +123,7 @@ def read_site(state: Path, site: str) -> MeshFile | None:
 
 
 def write_site(state: Path, site: str, file: MeshFile) -> Path:
-    """Keep these for that site, in the place of what was there."""
+    """Store the keys for that site, in place of earlier ones."""
     path = site_path(state, site)
     private_directory(path.parent.parent, _OTHERS)
     private_directory(path.parent, _OTHERS)
@@ -132,7 +132,10 @@ def write_site(state: Path, site: str, file: MeshFile) -> Path:
 
 
 def _fits(file: MeshFile) -> bool:
-    """Do its keys belong together? ZeroMQ says of wrong ones only that nobody answers."""
+    """Return whether the keys belong together.
+
+    ZeroMQ reports wrong ones only as a missing answer.
+    """
     if tuple(map(len, (file.secret, file.server, file.public, file.private))) != _LENGTHS:
         return False
     if len(file.admin) not in (0, KEY_BYTES):
@@ -147,7 +150,7 @@ def _fits(file: MeshFile) -> bool:
 
 
 def write_mesh(state: Path, file: MeshFile) -> Path:
-    """Keep these, in the place of what was there."""
+    """Store the keys, in place of earlier ones."""
     path = mesh_path(state, file.cluster)
     private_directory(path.parent, _OTHERS)
     _write(path, file)
@@ -155,12 +158,12 @@ def write_mesh(state: Path, file: MeshFile) -> Path:
 
 
 def admin_path(state: Path, cluster: str) -> Path:
-    """The path of the key of that mesh's admin."""
+    """Return the path of the admin's key."""
     return mesh_path(state, cluster).with_suffix(".admin")
 
 
 def read_admin(state: Path, cluster: str) -> bytes:
-    """The seed of that key, if this user has it; b"" if not. KeysRefused when it is damaged."""
+    """Return the seed of the admin's key, or b"". Raises: KeysRefused, if the file is damaged."""
     path = admin_path(state, cluster)
     hint = f"Restore it from a copy, such as a token of role admin: rm {typed(path)}; mesh join"
     found = _read(path, AdminFile, hint)
@@ -172,7 +175,10 @@ def read_admin(state: Path, cluster: str) -> bytes:
 
 
 def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
-    """Keep it; another one that is there is put aside."""
+    """Store the admin's key.
+
+    A different one is moved aside.
+    """
     path = admin_path(state, cluster)
     private_directory(path.parent, _OTHERS)
     if path.exists() and read_admin(state, cluster) != seed:
@@ -182,26 +188,32 @@ def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
 
 
 def rules_path(state: Path, cluster: str) -> Path:
-    """The path where the newest list of rules is remembered that this user has seen."""
+    """Return the path of the timestamp of the newest rules that this user has seen."""
     return mesh_path(state, cluster).with_suffix(".rules")
 
 
 def rules_seen(state: Path, cluster: str, admin: bytes) -> int:
-    """The stamp of the newest list that this admin has signed, as far as this user knows. KeysRefused."""
+    """Return the timestamp of the newest rules by this admin that this user has seen. Raises: KeysRefused."""
     path = rules_path(state, cluster)
     found = _read(path, RulesSeen, f"Remove it: rm {typed(path)}")
     return found.stamp if found is not None and found.admin == admin else 0
 
 
 def write_rules_seen(state: Path, cluster: str, admin: bytes, stamp: int) -> None:
-    """Remember it, if it is news. What cannot be written is not kept: it counts at the nodes already."""
+    """Store the timestamp if it is newer.
+
+    Write errors are ignored: the rules are in effect already.
+    """
     if stamp > rules_seen(state, cluster, admin):
         with suppress(DataDirRefused):
             _write(rules_path(state, cluster), RulesSeen(admin=admin, stamp=stamp))
 
 
 def put_aside(path: Path) -> Path:
-    """Keep a file of keys beside, too, for they may be the last ones. Returns where."""
+    """Keep a copy of a key file, which may be the last one.
+
+    Return its path.
+    """
     endings = chain(("",), (f"-{number}" for number in count(2)))
     kept = next(to for end in endings if not (to := path.with_name(f"{path.name}.left{end}")).exists())
     try:
@@ -213,9 +225,9 @@ def put_aside(path: Path) -> Path:
 
 
 def node_keys(data: Path) -> NodeKeys:
-    """This node's keys, made at the first call. KeysRefused when damaged."""
+    """Return this node's keys, created at the first call. Raises: KeysRefused, if they are damaged."""
     path = data / "keys.json"
-    # Not made anew: others have pinned the old ones to this node's uuid.
+    # They are not created again: other nodes have pinned the old ones to this node's uuid.
     move = f"mv {typed(data)} {typed(f'{data}.old')}"
     hint = f"Restore it from a copy, or start as a new node: {move}"
     found = _read(path, NodeKeys, hint)
@@ -232,7 +244,7 @@ def _read(path: Path, kind: type[File], hint: str) -> File | None:
         return msgspec.json.decode(read_private(path, _LONGEST, _OTHERS), type=kind)
     except FileNotFoundError:
         return None
-    except OSError as error:  # such as a lack of descriptors: nothing is wrong with the keys
+    except OSError as error:  # such as no descriptors: the keys are fine
         raise refused(path, error, _OTHERS) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise KeysRefused(f"{path} is damaged: {error}.", hint=hint) from error

@@ -1,4 +1,4 @@
-"""What does a node need of its keys?"""
+"""The keys that a node uses, in the form that its parts need."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mesh.security.signing import curve_pair, public_key, sign, verify
 
 @dataclass(frozen=True, slots=True)
 class MeshKeys:
-    """A node's part in a mesh with keys: for the core, for the sockets and for adverts."""
+    """A node's keys in a mesh: for the core, for the sockets and for adverts."""
 
     ring: Keyring
     curve: Keys
-    advert: bytes = field(repr=False)  # secret that makes the MAC of an advert
+    advert: bytes = field(repr=False)  # secret for the MAC of an advert
     identity: bytes  # public Ed25519 key of this node
-    sites: Mapping[str, Keys] = field(default_factory=dict)  # with which other sites are dialled
+    sites: Mapping[str, Keys] = field(default_factory=dict)  # for dialing other sites
 
 
 def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
-    """The keys with which this user's nodes are in that mesh; None when it has none. KeysRefused."""
+    """Return the keys of this user's nodes in the mesh, or None if it has none. Raises: KeysRefused."""
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
@@ -51,11 +51,11 @@ def keyring(
     passwds: Mapping[str, str] | None = None,
     sites: Iterable[str] = (),
 ) -> MeshKeys | None:
-    """The keys of the node in `data`, some made at the first call; None when its mesh has none.
+    """Return the keys of the node in `data`, or None if its mesh has none. Missing ones are created.
 
-    `passwd`: scrypt hash of what others must tell this node; `passwds`: what it tells nodes, by name.
-    `sites`: the other ones that it knows.
-    KeysRefused when the user has no keys for a node, or they are damaged.
+    `passwd` is the scrypt hash of the password that others must send. `passwds` are those that it sends to
+    nodes, by name. `sites` are the known other sites. Raises KeysRefused if the user has no keys for a node,
+    or if they are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:

@@ -1,4 +1,4 @@
-"""With which CURVE keys does a process bind and dial, and how are they written?"""
+"""CURVE keys of a process for binding and dialing, and their text form."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,10 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Public and secret half, each 32 bytes in Z85. The secret one is "" where only the other end has it."""
+    """A key pair, each half 32 bytes in Z85.
+
+    The secret half is "" if only the other end has it.
+    """
 
     public: str
     secret: str = field(default="", repr=False)
@@ -16,9 +19,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of a process. `mine` dials. Every ROUTER has `server`, every PUB `gossip`: nodes know both.
+    """The keys of a process: `mine` for dialing, `server` for each ROUTER, and `gossip` for each PUB.
 
-    A client knows the public half of `server` only, so nobody but a node can bind in the mesh's name.
+    All nodes know the latter two. Clients know the public half of `server` only, so only a node can bind in
+    the mesh's name.
     """
 
     mine: Pair
@@ -27,7 +31,7 @@ class Keys:
 
 
 def z85(data: bytes) -> str:
-    """As ZeroMQ writes keys: five letters for four bytes."""
+    """Return the bytes in Z85, as ZeroMQ writes keys: five letters for four bytes."""
     if len(data) % 4:
         raise ValueError(f"{len(data)} bytes cannot be written in Z85")
     letters = []
@@ -38,7 +42,7 @@ def z85(data: bytes) -> str:
 
 
 def unz85(text: str) -> bytes:
-    """The bytes of a text in Z85. ValueError for anything else."""
+    """Return the bytes of a text in Z85. Raises: ValueError."""
     if len(text) % 5:
         raise ValueError(f"{len(text)} letters are no Z85")
     data = b""

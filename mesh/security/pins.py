@@ -1,6 +1,6 @@
-"""Is this the node that was there before? Which key each showed when this user's clients first met it.
+"""Pinned keys of nodes: the key that each had when this user's clients first met it.
 
-One file for each node of a mesh with keys, `<state>/pins/<cluster>/<node>.key`: its public Ed25519
+There is one file for each node of a mesh with keys, `<state>/pins/<cluster>/<node>.key`: its public Ed25519
 key, in hex.
 """
 
@@ -16,13 +16,19 @@ _OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
 
 
 class Pins:
-    """Of one mesh. What cannot be written is not kept: a client needs no disk."""
+    """The pinned keys of one mesh.
+
+    Write errors are ignored: a client needs no disk.
+    """
 
     def __init__(self, state: Path, cluster: str) -> None:
         self._directory = state / "pins" / cluster
 
     def doubt(self, name: str, key: bytes) -> tuple[str, str]:
-        """(what is wrong, what to do) when the node of this name had another key; the first one is kept."""
+        """Pin the key of a node.
+
+        Return (problem, advice) if a different key is pinned, which is kept.
+        """
         path = self._directory / f"{name}.key"
         try:
             private_directory(self._directory.parent, _OTHERS)
@@ -42,7 +48,10 @@ class Pins:
 
 
 def forget(state: Path, name: str) -> bool:
-    """Whatever key the node of this name shows next is its own, in each mesh; was there one?"""
+    """Forget the pinned keys of a node in all meshes.
+
+    Return whether there were any.
+    """
     paths = [path for path in (state / "pins").glob("*/*.key") if path.name == f"{name}.key"]
     for path in paths:
         path.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""The rules that all nodes share, as the admin of the mesh changes and signs them."""
+"""Changes of the rules that all nodes share, signed by the admin of the mesh."""
 
-# Law 1: a list is made only from one that the admin has signed, whatever a node tells.
-# Law 2: nor is it made from an older one than this user has seen: a node may hold back what is newer.
-# Law 3: its stamp is not of the future, if the one before is not. A node that could keep such a list back
-#        would bring it when others have been set meanwhile, and it would count.
+# Law 1: a list is made only from one that the admin has signed, whatever a node reports.
+# Law 2: a list is never made from one older than this user has seen: a node may withhold newer ones.
+# Law 3: the timestamp of a list is not in the future unless the one before is. A node could withhold such a
+# list and publish it after other changes, and it would replace them.
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EARLIER = (
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """The admin of a mesh, who is this user."""
+    """The admin of a mesh, if this user is the admin."""
 
     cluster: str
     state: Path
@@ -54,11 +54,11 @@ class Admin:
         return row.signed(self.key, partial(sign, self.seed))
 
     def sees(self, stamp: int) -> None:
-        """Nothing that is older than that is built on any more."""
+        """Note that this list was seen, so that no change is based on an older one."""
         write_rules_seen(self.state, self.cluster, self.key, stamp)
 
     def check(self, found: RulesTold) -> None:
-        """Is that what the admin has signed, and as new as is known here? KeysRefused; LocalError STALE."""
+        """Check the signature of the list, and that it is not outdated. Raises: KeysRefused, LocalError."""
         if (found.stamp or found.value) and not is_signed(found, self.key):
             what = (
                 f"That node does not show that the admin of {self.cluster!r} has signed the rules it tells."
@@ -79,19 +79,19 @@ class Admin:
 
 @dataclass(frozen=True, slots=True)
 class NewRules:
-    """A list that is to count, in place of the one with the stamp `was`."""
+    """A new list, which replaces the one with the timestamp `was`."""
 
     row: SharedRow
     was: int
-    admin: Admin | None  # who has signed it; None in a mesh without keys
+    admin: Admin | None  # has signed it; None in a mesh without keys
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the verb `rules_put` is told."""
+        """The arguments of the verb `rules_put`."""
         return {"row": msgspec.to_builtins(self.row, builtin_types=(bytes,)), "was": self.was}
 
     def count(self) -> None:
-        """They do, says the node."""
+        """Note that the node has accepted the list."""
         if self.admin is not None:
             self.admin.sees(self.row.stamp)
 
@@ -99,10 +99,10 @@ class NewRules:
 def new_rules(
     found: RulesTold, change: AgreedChange, cluster: str, environ: Mapping[str, str], now: int
 ) -> NewRules | None:
-    """The list that is to count after a change of what a node has told; None: it says what it said before.
+    """Return the new list after a change of the node's list, or None if nothing changes.
 
-    `cluster`: the mesh whose admin signs it, "" in one without keys; `now`: ns since 1970. LocalError;
-    KeysRefused for who is not that admin, and for what he has not signed.
+    `cluster` is the mesh whose admin signs, "" for one without keys. `now` is in ns since 1970. Raises
+    LocalError, and KeysRefused if this user is not the admin or the list is not signed by the admin.
     """
     admin = _admin(cluster, found.admin, environ) if cluster else None
     if admin is not None:
@@ -116,13 +116,13 @@ def new_rules(
 
 
 def is_signed(found: RulesTold, key: bytes) -> bool:
-    """Has the owner of that key signed what a node tells?"""
+    """Return whether the owner of that key has signed the list of a node."""
     row = SharedRow(RULES, "", found.stamp, found.value, NOBODY, 0, key)
     return verify(key, found.signature, row.text)
 
 
 def next_list(found: RulesTold, change: AgreedChange) -> Agreed | None:
-    """What is to count, of what a node has told; None: it says what it said before. LocalError."""
+    """Return the changed list, or None if nothing changes. Raises: LocalError."""
     before = unpacked(found.value)
     after = change(before)
     if after.nodes == before.nodes:
@@ -133,12 +133,12 @@ def next_list(found: RulesTold, change: AgreedChange) -> Agreed | None:
 
 
 def next_stamp(found: RulesTold, now: int) -> int:
-    """The stamp that the node proposes, if that is not of the future; in any case one that is newer."""
+    """Return the timestamp that the node proposes unless it is in the future, but always a newer one."""
     return max(found.stamp + 1, min(found.next, now))
 
 
 def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
-    """This user, who signs. KeysRefused if he has no key for that, or another than the node knows."""
+    """Return this user as admin. Raises: KeysRefused, without a key or if the node has another admin."""
     state = state_dir(environ)
     file = read_mesh(state, cluster)
     if file is None:
@@ -152,6 +152,9 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
 
 
 def _me() -> str:
-    """Who changes them, for people: nothing is proved by it."""
+    """Return the author's name for display.
+
+    It proves nothing.
+    """
     text = f"{user_name() or os.geteuid()}@{socket.gethostname()}"
     return "".join(c if " " <= c <= "~" else "?" for c in text)[:255]

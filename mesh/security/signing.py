@@ -1,4 +1,7 @@
-"""Which public keys belong to a secret, and whose signature is this? The only file that knows PyNaCl."""
+"""Public keys of secrets, and signatures.
+
+This is the only file that imports PyNaCl.
+"""
 
 from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey
@@ -10,22 +13,25 @@ SIGNATURE_BYTES = 64
 
 
 def curve_pair(secret: bytes) -> Pair:
-    """The CURVE key pair whose secret half these 32 bytes are."""
+    """Return the CURVE key pair with this secret half."""
     return Pair(z85(PrivateKey(secret).public_key.encode()), z85(secret))
 
 
 def public_key(seed: bytes) -> bytes:
-    """The Ed25519 key by which others check what is signed with this seed of 32 bytes."""
+    """Return the Ed25519 key that verifies the signatures by this seed of 32 bytes."""
     return SigningKey(seed).verify_key.encode()
 
 
 def sign(seed: bytes, text: bytes) -> bytes:
-    """64 bytes."""
+    """Return the signature, 64 bytes."""
     return SigningKey(seed).sign(text).signature
 
 
 def verify(key: bytes, signature: bytes, text: bytes) -> bool:
-    """Did the owner of this key sign that? False also for what is no key or no signature."""
+    """Return whether the owner of this key signed the text.
+
+    False for invalid keys and signatures.
+    """
     try:
         VerifyKey(key).verify(text, signature)
     except (CryptoError, ValueError, TypeError):

@@ -1,13 +1,16 @@
-"""What shows that a client's stream is its own? A key pair made for it, after which the stream is named."""
+"""Ownership of a client's streams: the key pair after which a stream is named."""
 
 from mesh.proof import stream_of
 from mesh.security.signing import public_key, sign
 
-STREAM_SEED = 32  # bytes of chance that the pair is made of
+STREAM_SEED = 32  # random bytes that the key pair is made of
 
 
 class StreamKey:
-    """Of one session. Who has the seed can publish in its streams, at any node; nobody else can."""
+    """The key pair of one session.
+
+    Only the owner of the seed can publish in its streams, at any node.
+    """
 
     __slots__ = ("_seed", "id", "public")
 
@@ -17,5 +20,5 @@ class StreamKey:
         self.id: bytes = stream_of(self.public)
 
     def sign(self, text: bytes) -> bytes:
-        """64 bytes."""
+        """Return the signature, 64 bytes."""
         return sign(self._seed, text)

@@ -1,4 +1,4 @@
-"""What does somebody type to join? All that it needs to know of a mesh, in one word that survives a chat."""
+"""Tokens: the data needed to join a mesh, as one word that survives being pasted into a chat."""
 
 import base64
 import hashlib
@@ -10,18 +10,19 @@ from mesh.errors import BadName, KeysRefused
 from mesh.names import node_name
 from mesh.security.derive import ADMIN, ROLES, SECRET_BYTES
 
-PREFIX = "HERON1"  # 1: how the rest is written
-CHECK_BYTES = 5  # with them the usual token is a multiple of what base32 pads to
+PREFIX = "HERON1"  # 1: version of the format
+CHECK_BYTES = 5  # makes usual tokens need no base32 padding
 LONGEST = 1024  # letters
 AGAIN = "Copy it whole, or make another one with `mesh token`."
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. `secret` is the mesh's for a node, else its role's. `server`: public CURVE key; "" for a node.
+    """A token. `secret` is the mesh's for a node, else its role's.
 
-    `expires` in seconds since 1970; 0 = never. `admin`: the public key of the mesh's admin, if it has one;
-    that of the admin himself holds the seed of that key as its secret.
+    `server` is the public CURVE key, "" for a node. `expires` is in seconds since 1970; 0 = never. `admin` is
+    the public key of the mesh's admin, if there is one. In a token of the role admin, `secret` is the seed of
+    that key.
     """
 
     cluster: str
@@ -33,7 +34,7 @@ class Token:
 
 
 class _Fields(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """The fields of a token in their order."""
+    """The fields of a token in wire order."""
 
     cluster: str
     role: str
@@ -47,18 +48,18 @@ class _Fields(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def write_token(token: Token) -> str:
-    """Letters and digits only."""
+    """Return the token as letters and digits."""
     fields: tuple[object, ...] = (token.cluster, token.role, token.secret, token.server, token.expires)
-    if token.admin:  # else as earlier releases write it, and read it
+    if token.admin:  # otherwise the format of earlier releases
         fields = (*fields, token.admin)
     content = msgspec.msgpack.encode(fields)
     return PREFIX + base64.b32encode(content + _check(content)).decode().rstrip("=")
 
 
 def read_token(text: str, now: float) -> Token:
-    """The token; `now` in seconds since 1970. Blanks, line ends, hyphens and small letters do no harm.
+    """Return the token. Blanks, line ends, hyphens and small letters are accepted.
 
-    KeysRefused: TOKEN when it is none, TOKEN_DAMAGED, TOKEN_EXPIRED.
+    `now` is in seconds since 1970. Raises KeysRefused with the code TOKEN, TOKEN_DAMAGED or TOKEN_EXPIRED.
     """
     word = "".join(text.split()).replace("-", "").upper()
     if not word.startswith(PREFIX) or len(word) > LONGEST:

@@ -1,7 +1,7 @@
-"""Who may shake hands? Asked by ZeroMQ for every connection, before anything else is read from it.
+"""Admission of handshakes, which ZeroMQ requests for every connection before it reads anything else.
 
-Whoever gets as far as this knows the mesh's public server key, which strangers do not. The key that it
-dials with is new or known; a new one has a moment in which to prove, by HELLO, that it belongs here.
+A peer that gets this far knows the mesh's public server key. A new dialing key has a short time to prove by
+HELLO that it belongs to the mesh.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from dataclasses import dataclass
 from mesh.security.keys import KEY_BYTES, z85
 
 DOMAIN = b"heronry"  # of ROUTERs
-GOSSIP = b"heronry gossip"  # of PUBs: their public key is known to nodes only, so there is nothing to limit
-PENDING = 64  # keys at once that have not proven themselves
-NEW_A_SECOND = 8  # such keys from one address
-PATIENCE = 5.0  # s that each has
-PROVEN = 16_384  # keys remembered that have
-ADDRESSES = 1024  # remembered that new keys came from
+# Domain of PUBs. Only nodes know their public key, so there is no limit.
+GOSSIP = b"heronry gossip"
+PENDING = 64  # unproven keys at the same time
+NEW_A_SECOND = 8  # new keys per second from one address
+PATIENCE = 5.0  # s until an unproven key is dropped
+PROVEN = 16_384  # proven keys that are remembered
+ADDRESSES = 1024  # source addresses of new keys that are remembered
 
 
 @dataclass(frozen=True, slots=True)
 class ZapVerdict:
-    """A verdict. `status` as in ZAP: 200 yes, 300 not now, 400 no, 500 broken. `user`: public key, in Z85."""
+    """A verdict.
+
+    `status` as in ZAP: 200 yes, 300 not now, 400 no, 500 failure. `user`: public key in Z85.
+    """
 
     status: bytes
     text: str
@@ -32,22 +36,22 @@ class ZapVerdict:
 
 
 class ZapGate:
-    """The keys that have been here."""
+    """The keys that have connected, with limits for unproven ones."""
 
     def __init__(self) -> None:
         self._pending: dict[str, float] = {}  # since when, oldest first
-        self._proven: dict[str, None] = {}  # the one of longest ago first
-        self._came: dict[str, deque[float]] = {}  # by address: when its newest keys came
+        self._proven: dict[str, None] = {}  # oldest first
+        self._came: dict[str, deque[float]] = {}  # times of the newest keys of each address
 
     def decide(self, request: list[bytes], now: float) -> ZapVerdict:
-        """The answer to a request: version, id, domain, address, identity, mechanism, credentials."""
+        """Return the verdict on: version, id, domain, address, identity, mechanism, credentials."""
         try:
             return self._decide(request, now)
-        except Exception as error:  # whatever it is: nobody comes in by it
+        except Exception as error:  # an error never admits
             return ZapVerdict(b"500", f"{type(error).__name__}: {error}"[:200])
 
     def proven(self, user: str) -> None:
-        """The holder of this key has said a good HELLO."""
+        """Note that the holder of this key has sent a valid HELLO."""
         self._pending.pop(user, None)
         self._proven.pop(user, None)
         self._proven[user] = None
@@ -71,7 +75,7 @@ class ZapGate:
         return ZapVerdict(b"300" if why else b"200", why or "OK", user, address)
 
     def _limit(self, user: str, address: str, now: float) -> str:
-        """Take note of an unproven key, or say why not now."""
+        """Note an unproven key, or return the reason to refuse it for now."""
         for known, since in list(self._pending.items()):
             if now - since < PATIENCE:
                 break

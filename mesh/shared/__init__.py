@@ -1,1 +1,1 @@
-"""What does a mesh have in common, that no node owns? Rows, of which each node has the same."""
+"""Rows that all nodes of a mesh replicate and no node owns."""

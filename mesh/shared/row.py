@@ -1,9 +1,9 @@
-"""A row that all nodes of a mesh share: who wrote it, and which of two counts."""
+"""A replicated row, and the order that decides between two versions."""
 
-# Law 1: of two rows with one kind and name the one with the higher rank counts, at every node and for good.
-#        So all that have heard the same rows have the same table, in whatever order they came.
-# Law 2: a row without a value is a deletion. It is kept for a month (table.py): whoever was away for less
-#        brings nothing back.
+# Law 1: of two rows with the same kind and name, the one with the higher rank counts at each node, for good.
+# Nodes with the same rows have the same table, in whatever order the rows arrived.
+# Law 2: a row without a value is a deletion. It is kept for a month (table.py), so a node that was
+# unreachable for less time cannot revive the row.
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ from discovery.state import Natural, Uuid
 from mesh.errors import LocalError
 from mesh.wire.limits import KIB
 
-VALUE = 240 * KIB  # bytes of a value at most: a row travels in one message
+VALUE = 240 * KIB  # maximum of bytes: a row fits in one message
 DIGEST = 8  # bytes
 
-NOBODY = bytes(16)  # as the author of a row that no node has written, but the admin
+NOBODY = bytes(16)  # author of rows by the admin
 
 KindName = Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
 Rank = tuple[int, bytes, bytes]
 
 
 class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """One named thing. A field added later goes to the end with a default."""
+    """A named row.
+
+    A field added later goes to the end with a default.
+    """
 
     kind: KindName
     name: Annotated[str, Meta(max_length=255)]
-    stamp: Natural  # the hybrid clock when it was written
-    value: Annotated[bytes, Meta(max_length=VALUE)]  # b"": it was deleted
-    author: Uuid  # the node that wrote it; NOBODY: the admin
-    boot: Natural  # of that node
-    key: Annotated[bytes, Meta(max_length=32)] = b""  # the author's Ed25519 key; b"" in a mesh without keys
+    stamp: Natural  # hybrid clock when it was written
+    value: Annotated[bytes, Meta(max_length=VALUE)]  # b"": deleted
+    author: Uuid  # uuid of the node that wrote it; NOBODY: the admin
+    boot: Natural  # boot of that node
+    key: Annotated[bytes, Meta(max_length=32)] = b""  # author's Ed25519 key; b"" in a mesh without keys
     signature: Annotated[bytes, Meta(max_length=64)] = b""
 
     @cached_property
@@ -46,13 +49,13 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return self.stamp, self.author, self._hash
 
     def signed(self, key: bytes, sign: Callable[[bytes], bytes]) -> SharedRow:
-        """The row with the signature of whoever has that key."""
+        """Return the row signed with that key."""
         row = msgspec.structs.replace(self, key=key)
         return msgspec.structs.replace(row, signature=sign(row.text))
 
     @property
     def place(self) -> tuple[int, str]:
-        """The place of a row in the order in which rows are told."""
+        """The position of a row in the order of replication."""
         return self.stamp, self.name
 
     @cached_property
@@ -61,13 +64,13 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def text(self) -> bytes:
-        """The text that the signature is of."""
+        """The signed bytes."""
         fields = (self.kind, self.name, self.stamp, self.value, self.author, self.boot, self.key)
         return b"heronry row\0" + msgspec.msgpack.encode(fields)
 
 
 def row_of(values: object) -> SharedRow:
-    """A row from its fields in a list. LocalError BAD_ROW."""
+    """Return the row with these field values. Raises: LocalError, BAD_ROW."""
     try:
         return msgspec.convert(values, SharedRow, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
@@ -75,7 +78,7 @@ def row_of(values: object) -> SharedRow:
 
 
 def read(packed: bytes) -> SharedRow:
-    """A row as `packed` wrote it. LocalError BAD_ROW."""
+    """Return the row that `packed` wrote. Raises: LocalError, BAD_ROW."""
     try:
         return _decode(packed)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -83,7 +86,7 @@ def read(packed: bytes) -> SharedRow:
 
 
 def packed(row: SharedRow) -> bytes:
-    """As it is stored."""
+    """Return the row in its stored form."""
     return msgspec.msgpack.encode(row)
 
 

@@ -1,8 +1,9 @@
-"""The rows of one kind, and how two nodes find out that they do not have the same."""
+"""The rows of one kind, and the summaries by which two nodes find differences."""
 
-# Law 1: a deletion takes no room of a row. It is kept for KEPT, and the newest DELETIONS of them are.
-# Law 2: two nodes with the same rows and the same newest stamp have the same summary, whatever deletions
-#        they still keep: to forget one is no difference.
+# Law 1: deletions do not count against the limit of rows. They are kept for KEPT, at most the newest
+# DELETIONS.
+# Law 2: nodes with the same rows and the same newest timestamp have the same summary, whatever deletions they
+# still keep: forgetting one makes no difference.
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from hashlib import blake2b
 from discovery.state import Summary
 from mesh.shared.row import DIGEST, SharedRow
 
-ROWS = 20_000  # of one kind, deletions aside
-BYTES = 16 << 20  # of their values and names
+ROWS = 20_000  # of one kind, without deletions
+BYTES = 16 << 20  # of values and names
 DELETIONS = 5_000  # of one kind
 KEPT = 30 * 24 * 3600 * 10**9  # ns from a deletion's stamp until it is forgotten
 SUMS = 1 << (8 * DIGEST)  # a digest is a sum modulo this
@@ -23,42 +24,45 @@ Place = tuple[int, str]
 
 
 class RowTable:
-    """By name. See the laws of row.py."""
+    """The rows of one kind by name.
+
+    See the laws of row.py.
+    """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._rows: dict[str, SharedRow] = {}  # and deletions
-        self._places: list[Place] = []  # of all of these, in order
-        self._deleted: list[Place] = []  # of deletions, in order
-        self._bytes = 0  # of rows that are no deletions
-        self._sum = 0  # of the hashes of these
-        self._newest = 0  # the highest stamp ever
+        self._rows: dict[str, SharedRow] = {}  # including deletions
+        self._places: list[Place] = []  # of all rows, sorted
+        self._deleted: list[Place] = []  # of deletions, sorted
+        self._bytes = 0  # of rows that are not deletions
+        self._sum = 0  # of the hashes of these rows
+        self._newest = 0  # highest timestamp ever
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[SharedRow]:
-        """All of them, in the order of their places."""
+        """Iterate over all rows, in the order of their positions."""
         return (self._rows[name] for _, name in self._places)
 
     def get(self, name: str) -> SharedRow | None:
-        """The row of that name, which may be a deletion."""
+        """Return the row of that name, which may be a deletion."""
         return self._rows.get(name)
 
     def is_news(self, row: SharedRow) -> bool:
-        """Does it count, beside the one that is here?"""
+        """Return whether the row replaces the known one."""
         known = self._rows.get(row.name)
         return known is None or row.rank > known.rank
 
     def is_over(self, row: SharedRow, wall: int) -> bool:
-        """Return whether `row` deletes what is not here, and is too old to be kept."""
+        """Return whether `row` deletes an unknown row and is too old to be kept."""
         if row.value or row.name in self._rows:
             return False
         is_full = len(self._deleted) >= DELETIONS
         return row.stamp + KEPT <= wall or (is_full and row.place <= self._deleted[-DELETIONS])
 
     def has_room(self, row: SharedRow) -> bool:
-        """Can it be taken?"""
+        """Return whether the row fits."""
         known = self._rows.get(row.name)
         is_more = bool(row.value) and (known is None or not known.value)
         if not row.value:
@@ -67,7 +71,7 @@ class RowTable:
         return size <= BYTES and (not is_more or len(self._rows) - len(self._deleted) < ROWS)
 
     def take(self, row: SharedRow) -> None:
-        """Take a row that counts from now on."""
+        """Insert a row that replaces the known one."""
         known = self._rows.get(row.name)
         if known is not None:
             self._drop(known)
@@ -81,7 +85,10 @@ class RowTable:
         self._newest = max(self._newest, row.stamp)
 
     def forget(self, wall: int) -> list[str]:
-        """Forget the deletions that are not kept any longer (Law 1); return their names."""
+        """Forget the deletions that are no longer kept (Law 1).
+
+        Return their names.
+        """
         surplus = max(0, len(self._deleted) - DELETIONS)
         expired = bisect_right(self._deleted, wall - KEPT, key=lambda place: place[0])
         over = [name for _, name in self._deleted[: max(surplus, expired)]]
@@ -100,11 +107,11 @@ class RowTable:
 
     @property
     def summary(self) -> Summary:
-        """The summary that others are told (Law 2)."""
+        """The summary that is sent to others (Law 2)."""
         return Summary(self.kind, self._newest, self._sum.to_bytes(DIGEST) if self._rows else b"")
 
     def behind(self, stamp: int, name: str) -> Iterator[SharedRow]:
-        """The rows whose place is a later one."""
+        """Yield the rows with a later position."""
         first = bisect_right(self._places, (stamp, name))
         return (self._rows[name] for _, name in self._places[first:])
 

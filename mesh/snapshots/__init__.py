@@ -1,1 +1,1 @@
-"""What nodes write down of the mesh, for whoever asks later: lines, segments, and how long they are kept."""
+"""Snapshots: a record of the mesh on disk for later analysis, as lines in segments with a retention."""

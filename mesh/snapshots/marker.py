@@ -1,4 +1,4 @@
-"""Which segments are safe elsewhere? Ranges of their numbers, for each boot of each node."""
+"""Segments that are stored safely elsewhere, as ranges of numbers for each boot of each node."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -9,7 +9,7 @@ import msgspec
 
 from mesh.snapshots.segment import SegmentName
 
-# Files beside the segments: written by ingest, and by `mesh snapshots sync`.
+# Files beside the segments, written by ingest and by `mesh snapshots sync`.
 INGESTED, SYNCED = "_ingested.json", "_synced.json"
 
 SegmentNumber = Annotated[int, msgspec.Meta(ge=1)]
@@ -18,13 +18,13 @@ _decoder = msgspec.json.Decoder(dict[str, list[Range]])
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """The segments that one of these files names: for each run the ranges of numbers, in order and apart."""
+    """The contents of a marker file: sorted, disjoint ranges of segment numbers for each run."""
 
     ranges: dict[str, tuple[Range, ...]] = {}
 
     @classmethod
     def parse(cls, content: bytes) -> "Marker":
-        """`{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. ValueError, which says where, for anything else."""
+        """Parse `{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. Raises: ValueError, with the position."""
         found = _decoder.decode(content)
         for run, ranges in found.items():
             for first, last in ranges:
@@ -33,17 +33,17 @@ class Marker(msgspec.Struct, frozen=True):
         return cls({run: _joined(ranges) for run, ranges in found.items()})
 
     def encode(self) -> bytes:
-        """The bytes that `parse` reads."""
+        """Return the bytes that `parse` reads."""
         return msgspec.json.encode(self.ranges, order="sorted")
 
     def covers(self, name: SegmentName) -> bool:
-        """Is this segment safe elsewhere?"""
+        """Return whether this segment is safe elsewhere."""
         ranges = self.ranges.get(name.run, ())
-        after = bisect_right(ranges, (name.number + 1,))  # the first range that begins behind it
+        after = bisect_right(ranges, (name.number + 1,))  # the first range after it
         return after > 0 and name.number <= ranges[after - 1][1]
 
     def add(self, names: Iterable[SegmentName]) -> "Marker":
-        """These too."""
+        """Return a marker that includes these segments, too."""
         more: defaultdict[str, list[Range]] = defaultdict(list)
         for name in names:
             more[name.run].append((name.number, name.number))
@@ -51,12 +51,12 @@ class Marker(msgspec.Struct, frozen=True):
         return Marker({**self.ranges, **joined})
 
     def only(self, runs: Collection[str]) -> "Marker":
-        """Without boots of which no segment is left: they would gather for ever."""
+        """Return a marker without boots that have no segments left, which would accumulate forever."""
         return Marker({run: ranges for run, ranges in self.ranges.items() if run in runs})
 
 
 def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """In order; those that overlap or touch are one."""
+    """Return the ranges sorted, with overlapping and adjacent ones merged."""
     joined: list[Range] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:

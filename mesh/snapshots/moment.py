@@ -1,4 +1,4 @@
-"""How is a moment written? In ISO 8601, UTC, without asking a clock or the operating system."""
+"""Formatting of times in ISO 8601, UTC, without a clock or the operating system."""
 
 from functools import lru_cache
 
@@ -8,7 +8,7 @@ ERA = 146_097  # days in 400 years
 
 
 def iso(wall: int) -> str:
-    """`wall` in ns since 1970, as "2026-11-21T09:57:25.000001Z"."""
+    """Return `wall`, in ns since 1970, as "2026-11-21T09:57:25.000001Z"."""
     day, rest = divmod(wall // 1000, DAY)
     seconds, micros = divmod(rest, 1_000_000)
     minutes, second = divmod(seconds, 60)
@@ -18,7 +18,10 @@ def iso(wall: int) -> str:
 
 @lru_cache(maxsize=16)
 def _date(day: int) -> str:
-    """Of so many days since 1970. Years begin in March here, so that the leap day is their last one."""
+    """Return the date of a day since 1970.
+
+    Years begin in March here, so that the leap day is the last one.
+    """
     era, in_era = divmod(day + EPOCH, ERA)
     leaps = in_era // 1460 - in_era // 36_524 + in_era // 146_096
     year = (in_era - leaps) // 365

@@ -1,32 +1,33 @@
-"""Whose states does a node write down? In a small mesh everybody's; in a large one two write each node's."""
+"""Selection of the nodes whose states a node records: all in a small mesh, else two observers for each."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
 
-FULL = 8  # nodes up to which each writes down all that it hears
+# Nodes up to which each records all states that it receives.
+FULL = 8
 OBSERVERS = 2  # of each node in a larger mesh, besides itself
 
 
 class Observed:
-    """The nodes whose states the node `me` writes down, by uuid.
+    """The nodes whose states the node `me` records, by uuid.
 
-    All nodes stand on a ring, in the order of their uuids, and each is observed by the two that follow it.
-    So a node observes its own two predecessors, and whoever stands between them and itself without being
-    known as alive.
+    All nodes form a ring in the order of their uuids, and each is observed by the two that follow. A node
+    thus observes its two predecessors, and any node between them and itself that is not known to be alive.
     """
 
     def __init__(self, me: bytes) -> None:
         self._me = me
-        self._first: bytes | None = None  # of the part of the ring that ends before `me`; None: all of it
+        # Start of the observed arc, which ends before `me`. None: the whole ring.
+        self._first: bytes | None = None
 
     def changed(self, alive: Iterable[bytes]) -> None:
-        """The mesh now consists of these, and of itself."""
+        """Set the living nodes of the mesh, besides this one."""
         ring = sorted({*alive, self._me})
         at = bisect_left(ring, self._me)
-        self._first = ring[at - OBSERVERS] if len(ring) > FULL else None  # below 0 it goes round the ring
+        self._first = ring[at - OBSERVERS] if len(ring) > FULL else None  # a negative index wraps around
 
     def covers(self, uuid: bytes) -> bool:
-        """Does it write down this one's states?"""
+        """Return whether the states of this node are recorded."""
         first = self._first
         if first is None or uuid == self._me:
             return True

@@ -1,4 +1,4 @@
-"""Which of its segments must a node delete? Safe ones before unread ones, old ones before young ones."""
+"""Retention of a node's segments: deletes safe ones before unread ones, and old ones before new ones."""
 
 from array import array
 from collections import deque
@@ -16,7 +16,7 @@ class _Row:
     def __init__(self, first: Segment) -> None:
         self.first = first
         self.sizes = array("Q")
-        self.gone = 0  # of them, from the front
+        self.gone = 0  # removed segments at the front
 
     def goes_on_with(self, segment: Segment) -> bool:
         first = self.first
@@ -30,26 +30,31 @@ class _Row:
 
 
 class Pile:
-    """Segments, the oldest in front. Of a node with little to say they become a hundred thousand in time:
-    here each takes 8 bytes, and not 300."""
+    """Segments, the oldest first, at 8 bytes each instead of 300: there may be a hundred thousand."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._rows: deque[_Row] = deque()
 
     def add(self, segment: Segment) -> None:
-        """At the end; `sort` follows if it may not belong there."""
+        """Append a segment.
+
+        Call `sort` if it may not belong at the end.
+        """
         if not self._rows or not self._rows[-1].goes_on_with(segment):
             self._rows.append(_Row(segment))
         self._rows[-1].sizes.append(segment.bytes)
         self.bytes += segment.bytes
 
     def sort(self) -> None:
-        """Not by the hour of the directory: a clock can go back, the counters cannot."""
+        """Sort by boot and number.
+
+        The hour may be wrong because a clock can go back.
+        """
         self._rows = deque(sorted(self._rows, key=lambda row: (row.first.name.boot, row.first.name.number)))
 
     def pop(self) -> Segment:
-        """Take away the oldest."""
+        """Remove and return the oldest segment."""
         row = self._rows[0]
         segment = next(iter(row))
         row.gone += 1
@@ -67,9 +72,9 @@ class Pile:
 
 
 class ClosedSegments:
-    """A node's own closed segments, those that are safe elsewhere apart from the rest.
+    """A node's own closed segments, in two sets: those that are safe elsewhere and the rest.
 
-    They are all of one uuid; what others wrote into the same directory is never given to it.
+    All have the same uuid. Segments of others in the same directory are never passed in.
     """
 
     def __init__(self, segments: Iterable[Segment] = (), markers: Iterable[Marker] = ()) -> None:
@@ -83,7 +88,7 @@ class ClosedSegments:
 
     @property
     def bytes(self) -> int:
-        """Of all of them."""
+        """The bytes of all segments."""
         return self._safe.bytes + self._unread.bytes
 
     def __iter__(self) -> Iterator[Segment]:
@@ -91,15 +96,15 @@ class ClosedSegments:
         yield from self._unread
 
     def add(self, segment: Segment) -> None:
-        """One was closed, later than all others."""
+        """Add a segment that was closed after all others."""
         self._unread.add(segment)
 
     def must_drop(self, limit: int) -> bool:
-        """Would unread ones have to go, so that no more than `limit` bytes are held?"""
+        """Return whether unread segments must be deleted to keep at most `limit` bytes."""
         return self._unread.bytes > limit
 
     def take(self, limit: int) -> tuple[list[Segment], list[Segment]]:
-        """The segments that must go: safe ones, and unread ones. They are held no more."""
+        """Remove and return the segments to delete: safe ones, and unread ones."""
         safe, unread = [], []
         while self._safe and self.bytes > limit:
             safe.append(self._safe.pop())

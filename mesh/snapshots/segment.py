@@ -1,4 +1,4 @@
-"""Where does a snapshot line stand? The names of segments, and when one is full."""
+"""Segments: their names, and when one is complete."""
 
 import re
 
@@ -7,29 +7,32 @@ import msgspec
 from mesh.errors import BadName
 from mesh.names import node_name
 
-SECONDS = 10.0  # for which a segment is written,
-BYTES = 1024 * 1024  # or until it has so many
+SECONDS = 10.0  # duration of a segment
+BYTES = 1024 * 1024  # or its maximum of bytes
 
 _NAME = re.compile(
     r"(?P<node>.+)-(?P<uuid8>[0-9a-f]{8})-(?P<boot>[1-9][0-9]{0,18})-(?P<number>[1-9][0-9]{0,18})\.jsonl"
 )
-# Spark passes over what begins with "." or "_", and one file with a ":" in its name makes the whole
+# Spark ignores names that begin with "." or "_", and one file with a ":" in its name makes the whole
 # directory unreadable for it. Such a character becomes "~" and two hexadecimal digits.
 _UNFIT = re.compile(r"^[._]|:")
 _ESCAPED = re.compile(r"~([0-9a-f]{2})")
 
 
 class SegmentName(msgspec.Struct, frozen=True, gc=False):
-    """The name of a segment: who wrote it, in which boot, and which of that boot it is, counted from 1."""
+    """The name of a segment: its node, the boot, and the number within the boot, from 1."""
 
     node: str
-    uuid8: str  # the first 8 hexadecimal digits of the node's uuid
+    uuid8: str  # first 8 hex digits of the node's uuid
     boot: int
     number: int
 
     @classmethod
     def parse(cls, text: str) -> "SegmentName | None":
-        """Read what `str()` gave; None for the name of any other file."""
+        """Parse the result of `str()`.
+
+        Return None for names of other files.
+        """
         found = _NAME.fullmatch(text)
         if found is None:
             return None
@@ -39,12 +42,12 @@ class SegmentName(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def run(self) -> str:
-        """All segments of one boot share it: the name without its number."""
+        """The common part of the names of all segments of one boot: the name without its number."""
         return f"{_UNFIT.sub(_escape, self.node)}-{self.uuid8}-{self.boot}"
 
     @property
     def unfinished(self) -> str:
-        """As which it is written; Spark does not see it."""
+        """The name while it is written, which Spark ignores."""
         return f"_{self}"
 
     def __str__(self) -> str:
@@ -55,22 +58,22 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
     """A segment on a disk."""
 
     name: SegmentName
-    hour: str  # the directory in which it stands: "date=2026-01-31/hour=09"
+    hour: str  # its directory: "date=2026-01-31/hour=09"
     bytes: int
 
     @property
     def path(self) -> str:
-        """Below the directory of the snapshots."""
+        """The path below the directory of the snapshots."""
         return f"{self.hour}/{self.name}"
 
 
 def hour(ts: str) -> str:
-    """The directory, two levels of it, of a segment whose first line is of that time."""
+    """Return the two-level directory of a segment whose first line is of that time."""
     return f"date={ts[:10]}/hour={ts[11:13]}"
 
 
 def is_full(size: int, opened: float, now: float) -> bool:
-    """Is a segment of `size` bytes, opened at `opened` (s), to be closed?"""
+    """Return whether to close a segment of `size` bytes that was opened at `opened` (s)."""
     return size >= BYTES or now - opened >= SECONDS
 
 

@@ -1,4 +1,4 @@
-"""Which of all that waits at a node is written down? The longest queues, and each that has become empty."""
+"""Selection of the backlogs that a node records: the longest ones, and each that has become empty."""
 
 from __future__ import annotations
 
@@ -7,43 +7,45 @@ from typing import NamedTuple
 
 
 class Waiting(NamedTuple):
-    """What waits in a queue of any kind: for a master, for a session, or for whoever takes from `queue/NAME`.
+    """A backlog of any kind: for a master, for a session, or for the consumers of `queue/NAME`.
 
-    What only such a queue has is None elsewhere: who takes from it, what comes and goes (messages a second),
-    and what it has given up and given again since the node's start.
+    Fields that only such a queue has are None otherwise: its consumers, its rates (messages per second), and
+    its counters since the node's start.
     """
 
     name: str
     messages: int
     bytes: int
-    oldest: float | None = None  # s that the first has waited
+    oldest: float | None = None  # s that the first message has waited
     consumers: int | None = None
     arrives: float | None = None
     leaves: float | None = None
     dead: int | None = None
     redelivered: int | None = None
-    ready: int | None = None  # those of the messages that could be given out now
-    wants: int | None = None  # messages that its consumers have room for, beyond what is ready
-    moved_in: int | None = None  # that came from that queue at other nodes since the node's start,
-    moved_out: int | None = None  # and went there
+    ready: int | None = None  # ready messages
+    wants: int | None = None  # free credit of its consumers, beyond `ready`
+    moved_in: int | None = None  # from this queue at other nodes since the start
+    moved_out: int | None = None  # to this queue at other nodes since the start
 
     @property
     def is_idle(self) -> bool:
-        """Is it empty, and nobody takes from it?"""
+        """Whether the queue is empty and has no consumers."""
         return not self.messages and not self.consumers
 
 
 class Longest:
-    """The choice of those that are told. One that has become idle is told once more."""
+    """Selects the queues to record.
+
+    A queue that has become idle is recorded once more.
+    """
 
     def __init__(self, most: int) -> None:
-        """`most`: queues at a time, and as many that have become idle; of more of these the rest comes next
-        time."""
+        """Create a selection of at most `most` queues at a time, and as many that have become idle."""
         self._most = most
-        self.told: dict[str, None] = {}  # names of those that were told, and not that they are idle
+        self.told: dict[str, None] = {}  # names of recorded queues, not yet recorded as idle
 
     def of(self, found: Iterable[Waiting]) -> list[Waiting]:
-        """Those to be told now, of all that are not idle, or were told before."""
+        """Return the queues to record now, from all that are not idle or were recorded before."""
         busy, idle = list[Waiting](), dict[str, Waiting]()
         for queue in found:
             if queue.is_idle:

@@ -1,1 +1,1 @@
-"""Numbered streams: what was sent, what has arrived, what is missing, what comes twice."""
+"""Numbered streams: sent, received, missing and duplicate messages."""

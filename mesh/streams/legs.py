@@ -1,7 +1,7 @@
-"""Has this site a message already, whichever way it came: from its publisher, or by masters of other sites?
+"""Deduplication at a site for messages that arrive from their publisher or from masters of other sites.
 
-`low` is a promise of one sender to one receiver. What is below that of a publisher was answered at its own
-site, and may yet be on its way here; what is below that of a master there was answered here.
+`low` is a promise of one sender to one receiver. Numbers below that of a publisher were answered at its own
+site, and may still be in transit to this one. Numbers below that of a master there were answered here.
 """
 
 from __future__ import annotations
@@ -13,54 +13,59 @@ from mesh.streams.ranges import Ranges
 from mesh.streams.turns import Turns
 from mesh.wire.limits import LARGEST_NUMBER
 
-PUBLISHER = b""  # the leg of a publisher that is connected here
-LEGS = 64  # that are remembered of one stream
-KEPT = 1024  # ranges below all lows, for who comes with them by another leg
-MOST = 16_384  # ranges in all: beyond that other sites have to wait
-IDLE = 600.0  # s without a word, after which a leg makes nobody wait
+PUBLISHER = b""  # leg of a publisher connected here
+LEGS = 64  # legs remembered for one stream
+KEPT = 1024  # ranges kept below all lows, for other legs
+MOST = 16_384  # maximum of ranges; other sites wait beyond it
+IDLE = 600.0  # s of silence after which a leg is not waited for
 
-# Law 1: a number is taken once, whatever legs bring it, in any order, and however often.
-# Law 2: a low speaks for its own leg. A hole below it is no reason to refuse what another leg brings.
-# Law 3: what is above the low of a leg that is in use is forgotten for nobody but a publisher who is here.
-# Law 4: what is the lowest that a leg has open is never told to wait: others may wait for that.
-# Law 5: nothing is refused for good, as whoever keeps it may bring it again. It comes before what the same
-#        leg brings of later numbers.
-#
-# What a master promises to another site, its low there, is the business of `mesh.streams.promises`.
+# Law 1: a number is accepted once, whichever legs deliver it, in any order and any number of times.
+# Law 2: a low counts for its own leg. A hole below it is no reason to refuse the number from another leg.
+# Law 3: numbers above the low of an active leg are forgotten only for a locally connected publisher.
+# Law 4: the lowest open number of a leg is never deferred: others may wait for it.
+# Law 5: nothing is refused for good, because its holder may resend it. A deferred number comes before later
+# numbers of the same leg. The low that a master promises to another site is computed in
+# `mesh.streams.promises`.
 
 
 class LegsFull(Exception):
-    """Nothing was taken, since there is no room to remember it. It may come again."""
+    """Nothing was accepted for lack of room to remember it.
+
+    The sender may retry.
+    """
 
 
 @dataclass(slots=True)
 class _Leg:
-    """One way on which messages of the stream come: below `low` its sender has all answers."""
+    """One source of messages of the stream.
+
+    Below `low` its sender has all answers.
+    """
 
     low: int
     used: float = 0.0
 
 
 class Legs(OriginStream):
-    """Numbers accepted from one (client session, domain), at a master whose site takes from other sites.
+    """Numbers accepted from one (client session, domain) at a master whose site accepts from other sites.
 
-    It is stored as any other stream. Lows of legs are not: each envelope brings its own.
+    It is stored as any other stream. The lows of legs are not stored: each envelope has its own.
     """
 
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         super().__init__(low, above)
         self._legs = {PUBLISHER: _Leg(low)} if low > 1 else {}
-        self._turns: Turns | None = None  # once anything was put off
+        self._turns: Turns | None = None  # set once anything was deferred
         self._now = 0.0
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """As of any stream, from its publisher, and compared with what other sites have brought."""
+        """Accept numbers from the publisher itself."""
         return self.accept_by(PUBLISHER, first, last, low, self._now)
 
     def accept_by(self, leg: bytes, first: int, last: int, low: int, now: float) -> list[tuple[int, int]]:
-        """The part of first..last that no leg has brought, now recorded; empty = a repeat.
+        """Return the new part of first..last and record it; empty = a duplicate.
 
-        LegsFull when it has to wait. StaleSequence as of any stream.
+        Raises LegsFull if the sender must wait, and StaleSequence as any stream does.
         """
         self._now = max(self._now, now)
         is_early = self._turns is not None and self._turns.is_early(leg, first, last, low, now)
@@ -82,23 +87,26 @@ class Legs(OriginStream):
         return fresh
 
     def put_off(self, leg: bytes, first: int, now: float) -> None:
-        """What that leg has brought could not be taken now."""
+        """Note that numbers of that leg from `first` on were deferred."""
         self._turns = self._turns or Turns(LEGS)
         self._turns.put_off(leg, first, now)
 
     def refuse(self, first: int, last: int) -> None:
-        """It was not taken after all."""
+        """Forget numbers that could not be accepted after all."""
         self.above.remove(first, last)
 
     def settle(self, low: int) -> None:
-        """What is below was answered to the publisher; what other legs bring of it is news all the same."""
+        """Note that numbers below were answered to the publisher.
+
+        From other legs they still count as new.
+        """
         self._use(PUBLISHER, low)
 
     def _use(self, leg: bytes, low: int) -> int:
-        """Hear what a leg says of itself. Returns its low."""
+        """Note the low of a leg, and return the leg's known low."""
         known = self._legs.pop(leg, None) or _Leg(self.low if leg == PUBLISHER else low)
         known.low, known.used = max(known.low, low), self._now
-        self._legs[leg] = known  # those that were silent for longest come first
+        self._legs[leg] = known  # keeps them sorted by last use
         if len(self._legs) > LEGS:
             del self._legs[next(name for name in self._legs if name != PUBLISHER)]
         if leg == PUBLISHER:
@@ -111,7 +119,7 @@ class Legs(OriginStream):
         return min(each.low for each in self._legs.values())
 
     def _make_room(self, leg: bytes, is_lowest: bool) -> None:
-        """Forget what is below all lows, but for the newest of it, and then more for a publisher's sake."""
+        """Forget ranges below all lows except for the newest, and more of them for a publisher."""
         if len(self.above) < KEPT:
             return
         self._forget_below(self._floor(), KEPT)

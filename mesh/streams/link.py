@@ -1,8 +1,8 @@
-"""Numbered messages over one link: acknowledged, resent after a reconnect, dropped when doubled.
+"""Numbered messages over one link: acknowledged, resent after a reconnect, and deduplicated.
 
-A link stream belongs to one direction between two boots. Its numbers have no gaps, so one integer
-tells what arrived. Numbers live longer than connections: after a reconnect HELLO says how far the
-other end has got, and only the rest is sent again.
+A link stream belongs to one direction between two boots. Its numbers have no gaps, so one integer is the
+state of the receiver. Numbers outlive connections: after a reconnect, HELLO reports that integer, and only
+the rest is resent.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class LinkSender(Generic[T]):
-    """The messages that were sent and are not yet acknowledged, within a window of bytes and count."""
+    """Messages that were sent and are not acknowledged yet, within a window of bytes and count."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.next: int = 1
@@ -29,41 +29,44 @@ class LinkSender(Generic[T]):
 
     @property
     def flight(self) -> int:
-        """Messages under way."""
+        """The number of messages in flight."""
         return len(self._flight)
 
     def sent(self, message: T, size: int) -> None:
-        """A message with the number `next` goes out: remember it until it is acknowledged."""
+        """Remember a message with the number `next` until it is acknowledged."""
         self._flight.append((self.next, size, message))
         self.bytes += size
         self.next += 1
 
     def acked(self, have: int) -> None:
-        """The other end has everything up to `have`. RemoteError if it claims what was never sent."""
+        """Note that the other end has all numbers up to `have`. Raises: RemoteError, if unsent."""
         if have >= self.next:
             raise RemoteError(f"acknowledged {have}, only {self.next - 1} were sent", code="FORGED_ACK")
         while self._flight and self._flight[0][0] <= have:
             self.bytes -= self._flight.popleft()[1]
 
     def can_resume(self, have: int) -> bool:
-        """Does an end that has everything up to `have` lack only what is remembered here?"""
+        """Return whether an end that has all numbers up to `have` lacks only messages remembered here."""
         oldest = self._flight[0][0] if self._flight else self.next
         return oldest - 1 <= have < self.next
 
     def resume(self, have: int) -> list[T]:
-        """After a reconnect: what must be sent again, in order."""
+        """Return the messages to resend after a reconnect, in order."""
         self.acked(have)
         return [message for _, _, message in self._flight]
 
 
 class LinkReceiver:
-    """The far end of a link stream: how much has arrived."""
+    """The receiver of a link stream, with the last number that has arrived."""
 
     def __init__(self) -> None:
         self.have: int = 0
 
     def accept(self, number: int) -> bool:
-        """Is this the next one? False: a repeat, drop it. RemoteError: one is missing in between."""
+        """Return whether the number is the next one.
+
+        False: a duplicate. Raises: RemoteError, if one is missing.
+        """
         if number <= self.have:
             return False
         if number > self.have + 1:

@@ -1,7 +1,7 @@
-"""What a master has of each publisher's stream: the set of numbers it accepted, never just the highest.
+"""State of each publisher's stream at a master: the set of accepted numbers, not just the highest.
 
-A stream may be split over several masters, so the numbers that one master sees have gaps; a high-water
-mark would take what went elsewhere for known, or lose what comes late (see docs/decisions/004-ranges.md).
+A stream may be split over several masters, so the numbers at one master have gaps. A high-water mark would
+treat numbers at other masters as known, or lose late ones (see docs/decisions/004-ranges.md).
 """
 
 import struct
@@ -12,9 +12,10 @@ from mesh.errors import RemoteError, StaleSequence
 from mesh.streams.ranges import Ranges
 
 _NUMBERS = struct.Struct(">3Q")
-HEAD, RANGE = 24, 16  # bytes of what is stored
+HEAD, RANGE = 24, 16  # bytes of the stored form
 HALF = 32  # bits of a number
-MAX_RANGES = 1024  # envelopes in a client's window, so nothing in flight is ever forgotten
+# As many as envelopes in a client's window, so that nothing in flight is forgotten.
+MAX_RANGES = 1024
 
 
 class OriginStream:
@@ -25,15 +26,16 @@ class OriginStream:
         self.above = above or Ranges()
         self.refused = (
             Ranges()
-        )  # for want of room, or of a receiver; they stay so: what followed may be taken
-        # Those that another master has for durable subscriptions; None: there were none. See `mark_second`.
+            # Numbers refused for lack of room or of a receiver, for good: later ones may have been accepted.
+        )
+        # Numbers that another master has for durable subscriptions; None: none. See `mark_second`.
         self.second: Ranges | None = None
-        self._forgotten = 1  # below this, holes are no longer known as holes
+        self._forgotten = 1  # below this, holes are forgotten
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
-        """The part of first..last that is new, now recorded; empty = a repeat.
+        """Return the new part of first..last and record it; empty = a duplicate.
 
-        Raises StaleSequence for a resend so old that whether it is known cannot be said any more.
+        Raises StaleSequence for a resend so old that its state is forgotten.
         """
         if low > self.low:
             self.settle(low)
@@ -49,7 +51,7 @@ class OriginStream:
         return fresh
 
     def _check_known(self, first: int, last: int) -> None:
-        """StaleSequence when some of it may have come and been forgotten."""
+        """Check that the state of the range is known. Raises: StaleSequence."""
         if first < self._forgotten and not self.above.covers(first, last):
             raise StaleSequence(
                 f"numbers {first}..{last} are older than what is remembered of this stream "
@@ -57,8 +59,10 @@ class OriginStream:
             )
 
     def settle(self, low: int) -> None:
-        """Take all below for known: it was answered, so its publisher never sends it again, and no hole there
-        matters. Another node may, where the publisher was before."""
+        """Treat all numbers below as known: they were answered, so the publisher never resends them.
+
+        Holes below do not matter: other nodes may have had those numbers.
+        """
         self.above.drop_below(low)
         self.refused.drop_below(low)
         self.low = low
@@ -68,18 +72,18 @@ class OriginStream:
             self._forgotten = self.above.drop_lowest() + 1
 
     def refuse(self, first: int, last: int) -> None:
-        """Numbers that were accepted, and yet not taken: nobody gets them, at any later time."""
+        """Refuse accepted numbers that could not be handed on, for good."""
         self.above.remove(first, last)
         self.give_up(first, last)
 
     def give_up(self, first: int, last: int) -> None:
-        """Numbers that are refused for good."""
+        """Refuse these numbers for good."""
         self.refused.add(first, last)
         if len(self.refused) > MAX_RANGES:
             self.refused.drop_lowest()
 
     def mark_second(self, runs: Iterable[tuple[int, int]]) -> None:
-        """Numbers that are accepted, and that another master has for durable subscriptions, too."""
+        """Mark accepted numbers that another master has for durable subscriptions, too."""
         second = self.second = self.second or Ranges()
         second.drop_below(self.low)
         for first, last in runs:
@@ -88,7 +92,7 @@ class OriginStream:
             second.drop_lowest()
 
     def take_second(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Those of first..last that were marked so; they are not any more."""
+        """Return the marked part of first..last, and remove the marks."""
         if self.second is None:
             return []
         taken = self.second.remove(max(first, self.low), last) if last >= self.low else []
@@ -96,8 +100,11 @@ class OriginStream:
         return taken
 
     def pack(self) -> bytes:
-        """As stored: low, the mark of what was forgotten, the numbers of ranges above and of those that
-        another master has (in the upper half), these ranges above, the refused, and what another has."""
+        """Return the stored form.
+
+        It has low, the mark of forgotten holes, the number of ranges in `above` and (upper half) in `second`,
+        then the ranges of `above`, `refused` and `second`.
+        """
         ranges = self.above.pack() + self.refused.pack()
         if self.second is None:
             return _NUMBERS.pack(self.low, self._forgotten, len(self.above)) + ranges
@@ -106,14 +113,14 @@ class OriginStream:
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The inverse of `pack`. RemoteError unless it is what `pack` can have made."""
-        if len(data) >= RANGE and len(data) % RANGE == 0:  # as it was stored before refusals were
+        """Return the stream from its stored form. Raises: RemoteError, if it is invalid."""
+        if len(data) >= RANGE and len(data) % RANGE == 0:  # stored before refusals were
             data = data[:RANGE] + (len(data) // RANGE - 1).to_bytes(8) + data[RANGE:]
         if len(data) < HEAD:
             raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
         low, forgotten, count = struct.unpack_from(">3Q", data)
         end = HEAD + RANGE * (count & (1 << HALF) - 1)
-        begin = len(data) - RANGE * (count >> HALF)  # of what another has
+        begin = len(data) - RANGE * (count >> HALF)  # start of `second`
         if not end <= begin:
             raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
         stream = cls(low, Ranges.unpack(data[HEAD:end]))

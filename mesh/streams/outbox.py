@@ -1,7 +1,7 @@
-"""The publisher's end of its streams: numbers, a window, and what to send again when a way dies.
+"""The publisher's end of its streams: numbers, a window, and envelopes to resend after a failure.
 
-An envelope stays here until the answer of its master, whoever carried it. Numbers are given once and
-never changed, so sending again, by the same way or another, can not double anything.
+An envelope stays here until its master has answered. Numbers are assigned once, so resending by any route
+cannot duplicate messages.
 """
 
 from bisect import bisect_left
@@ -15,7 +15,8 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES
 
-LARGE_SHARE = 8  # a large content takes an eighth of its bytes in the window: 32 of 1 MiB may go as a rule
+# A large content counts with an eighth of its bytes, so that usually 32 of 1 MiB fit in the window.
+LARGE_SHARE = 8
 
 
 @dataclass(slots=True)
@@ -23,34 +24,35 @@ class WaitingEnvelope:
     """An envelope without its final answer."""
 
     envelope: Envelope
-    open: int  # messages without their final answer
-    silent: int  # messages without any answer: while there are some, it takes room in the window
-    room: int  # bytes that it takes there
+    open: int  # messages without a final answer
+    # Messages without any answer. While there are some, the envelope takes room in the window.
+    silent: int
+    room: int  # bytes that it takes in the window
 
 
 class Stream:
-    """One (session, domain): the next number, and what is unanswered."""
+    """One (session, domain): the next number, and the unanswered envelopes."""
 
     def __init__(self, start: int = 1) -> None:
         self.next = start
         self.waiting: deque[WaitingEnvelope] = deque()
-        self.heard: Ranges = Ranges()  # numbers from `low` on with any answer,
-        self.final: Ranges = Ranges()  # and those with their final one
+        self.heard: Ranges = Ranges()  # numbers from `low` on with any answer
+        self.final: Ranges = Ranges()  # numbers with a final answer
 
     @property
     def low(self) -> int:
-        """Everything below is settled: answered for good, or given up by the publisher."""
+        """The lowest unsettled number: those below are answered for good, or abandoned by the publisher."""
         return self.waiting[0].envelope.first if self.waiting else self.next
 
     def between(self, first: int, last: int) -> Iterator[WaitingEnvelope]:
-        """The envelopes that hold any of the numbers first..last; found at once, however many others wait."""
+        """Yield the envelopes with any of the numbers first..last, found by bisection."""
         place = bisect_left(self.waiting, first, key=lambda waiting: waiting.envelope.last)
         while place < len(self.waiting) and self.waiting[place].envelope.first <= last:
             yield self.waiting[place]
             place += 1
 
     def trim(self) -> None:
-        """Forget what is settled."""
+        """Forget settled envelopes."""
         while self.waiting and not self.waiting[0].open:
             self.waiting.popleft()
         self.heard.drop_below(self.low)
@@ -66,31 +68,34 @@ class Outbox:
         self._bytes = 0
         self._count = 0
         self.unanswered: int = 0  # messages without any answer
-        self.warned: int = 0  # messages that were answered, but not for good
+        self.warned: int = 0  # messages with an answer that is not final
 
     @property
     def open(self) -> bool:
-        """May another envelope go? One may overdraw the bytes."""
+        """Whether another envelope may be sent.
+
+        One may exceed the bytes.
+        """
         return self._bytes < self.window[0] and self._count < self.window[1]
 
     @property
     def flight(self) -> int:
-        """Envelopes that no answer has freed yet."""
+        """The number of envelopes that take room in the window."""
         return self._count
 
     def next_number(self, domain: str) -> int:
         return self._stream(domain).next
 
     def numbered(self) -> dict[str, int]:
-        """The last number that was given, in each domain."""
+        """Return the last assigned number of each domain."""
         return {domain: stream.next - 1 for domain, stream in self._streams.items()}
 
     def low(self, domain: str) -> int:
-        """Every number below has its final answer."""
+        """Return the lowest number of the domain without a final answer."""
         return self._stream(domain).low
 
     def add(self, envelope: Envelope) -> Envelope:
-        """Number it, remember it, and return it as it must be sent."""
+        """Assign numbers to the envelope, remember it, and return it as it must be sent."""
         stream = self._stream(envelope.domain)
         first, last = stream.next, stream.next + envelope.count - 1
         numbered = replace(envelope, first=first, last=last, low=stream.low)
@@ -103,10 +108,10 @@ class Outbox:
         return numbered
 
     def answered(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
-        """Numbers first..last have an answer; returns which of them had none of this kind before.
+        """Note an answer to first..last. Return the numbers that had none of this kind before.
 
-        `final` False is FORWARD_WARNING: the window opens, but the envelope stays until the last word.
-        An answer to what was never sent, or was answered before, changes nothing.
+        With `final` False, FORWARD_WARNING, the window opens, but the envelope stays until the final answer.
+        An answer to numbers that were never sent, or answered before, changes nothing.
         """
         stream = self._stream(domain)
         if final and self._is_oldest(stream, first, last):
@@ -124,7 +129,7 @@ class Outbox:
         return fresh
 
     def _is_oldest(self, stream: Stream, first: int, last: int) -> bool:
-        """Is it all of the oldest envelope, of which nothing was heard yet? As a rule it is."""
+        """Return whether the range is the whole oldest envelope, without any answer yet: the usual case."""
         if not stream.waiting:
             return False
         oldest = stream.waiting[0]
@@ -137,25 +142,25 @@ class Outbox:
         self._bytes -= oldest.room
         self._count -= 1
         self.unanswered -= envelope.count
-        stream.trim()  # those behind it may have been answered before
+        stream.trim()  # later ones may have been answered before
         return envelope.first, envelope.last
 
     def is_answered(self, domain: str, number: int) -> bool:
-        """Has this number any answer, the last one or not?"""
+        """Return whether this number has any answer."""
         stream = self._stream(domain)
         return number < stream.low or number in stream.heard
 
     def is_final(self, domain: str, number: int) -> bool:
-        """Has this number its final answer?"""
+        """Return whether this number has its final answer."""
         stream = self._stream(domain)
         return number < stream.low or number in stream.final
 
     def marks(self) -> dict[str, int]:
-        """The next number of each domain: what lies below was sent by now."""
+        """Return the next number of each domain: lower ones have been sent by now."""
         return {domain: stream.next for domain, stream in self._streams.items()}
 
     def is_answered_below(self, marks: Mapping[str, int]) -> bool:
-        """Has everything below these marks any answer?"""
+        """Return whether all numbers below these marks have any answer."""
         streams = ((self._stream(domain), mark) for domain, mark in marks.items())
         return all(mark <= s.low or s.heard.covers(s.low, mark - 1) for s, mark in streams)
 
@@ -177,7 +182,7 @@ class Outbox:
         return fresh
 
     def resend(self) -> Iterator[Envelope]:
-        """Everything without a final answer, in order: after a reconnect, or by another way."""
+        """Yield all envelopes without a final answer, in order, to be resent."""
         for stream in self._streams.values():
             for waiting in stream.waiting:
                 if waiting.open:
@@ -191,10 +196,11 @@ class Outbox:
 
 
 def room_of(envelope: Envelope) -> int:
-    """The bytes of the window that an envelope takes.
+    """Return the bytes of the window that an envelope takes.
 
-    A camera that publishes large pictures would have a window of few messages, and have to wait for an
-    answer before the next one. What waits at a node for a queue has the bound of a whole window.
+    Otherwise a camera that publishes large pictures would have a window of few messages, and would wait for
+    answers. Messages addressed to a queue count in full, because their backlog at a node is limited by a
+    whole window.
     """
     size = len(envelope.body)
     return size // LARGE_SHARE if size > ENVELOPE_BYTES and envelope.count == 1 and not envelope.to else size

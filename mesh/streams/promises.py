@@ -1,33 +1,34 @@
-"""What may a sender promise to a receiver, when somebody else numbers what it sends?
+"""Lows that a sender may promise to a receiver when another node assigns the numbers.
 
-See `mesh.streams.legs`: a low that is too high loses, one that is too low costs a little memory there.
+See `mesh.streams.legs`: a low that is too high loses messages, one that is too low costs a little memory
+there.
 """
 
 from __future__ import annotations
 
 from mesh.streams.ranges import Ranges
 
-# Law: no number that is open now, or may yet be opened, is ever below a low that was promised.
+# Law: no number that is open now, or may yet be opened, is below a promised low.
 
 
 class Promises:
-    """The numbers that one receiver was given or is owed, and has not answered, by streams."""
+    """The numbers of each stream that one receiver was sent or is owed, and has not answered."""
 
     def __init__(self) -> None:
         self._open: dict[bytes, Ranges] = {}
 
     def __len__(self) -> int:
-        """The count of streams of which anything is open."""
+        """Return the number of streams with open numbers."""
         return len(self._open)
 
     def open(self, stream: bytes, first: int, last: int) -> None:
-        """It is owed these, or again."""
+        """Note that the receiver is owed these numbers, possibly again."""
         if stream not in self._open:
             self._open[stream] = Ranges()
         self._open[stream].add(first, last)
 
     def close(self, stream: bytes, first: int, last: int) -> None:
-        """It has answered these, whatever it said."""
+        """Note that the receiver has answered these numbers."""
         numbers = self._open.get(stream)
         if numbers is None:
             return
@@ -36,11 +37,14 @@ class Promises:
             del self._open[stream]
 
     def is_open(self, stream: bytes, number: int) -> bool:
-        """Is that one owed, and not answered?"""
+        """Return whether the number is owed and not answered."""
         return stream in self._open and self._open[stream].overlaps(number, number)
 
     def low(self, stream: bytes, publishers: int) -> int:
-        """All below is settled, and stays so. `publishers`: the low of whoever numbers the stream, as it is
-        known here: what is not answered there may yet come, after what is higher was settled."""
+        """Return the number below which everything is settled for good.
+
+        `publishers` is the low of the publisher as known here: unanswered numbers there may still arrive
+        after higher ones are settled.
+        """
         numbers = self._open.get(stream)
         return publishers if numbers is None else min(publishers, numbers.bottom())

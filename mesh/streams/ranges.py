@@ -1,4 +1,4 @@
-"""Which numbers do we have? A set of positive integers, kept as ranges."""
+"""A set of positive integers, kept as ranges."""
 
 import struct
 from bisect import bisect_left, bisect_right
@@ -9,15 +9,18 @@ from mesh.errors import RemoteError
 from mesh.wire.limits import LARGEST_NUMBER
 
 _ONE = struct.Struct(">2Q")
-_END = (LARGEST_NUMBER + 1, LARGEST_NUMBER + 1)  # behind all
-MANY = 4  # ranges, for which it is worth while to look at all at once
+_END = (LARGEST_NUMBER + 1, LARGEST_NUMBER + 1)  # behind all ranges
+MANY = 4  # ranges from which bulk operations pay off
 MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
 
-# Law: firsts[i] <= lasts[i], and lasts[i] + 1 < firsts[i + 1]. Ranges that touch are one.
+# Law: firsts[i] <= lasts[i], and lasts[i] + 1 < firsts[i + 1]. Adjacent ranges are merged.
 
 
 class Ranges:
-    """A set of positive integers as sorted, disjoint, inclusive ranges. `len()` counts ranges."""
+    """A set of positive integers as sorted, disjoint, inclusive ranges.
+
+    `len()` counts ranges.
+    """
 
     __slots__ = ("_firsts", "_lasts")
 
@@ -27,14 +30,14 @@ class Ranges:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "Ranges":
-        """These numbers."""
+        """Return the set of these numbers."""
         ranges = cls()
         for number in numbers:
             ranges.add(number, number)
         return ranges
 
     def add(self, first: int, last: int) -> None:
-        """Put in first..last; what is in already does no harm. ValueError if that is no range."""
+        """Add first..last, of which any part may be present. Raises: ValueError, for an invalid range."""
         if not 1 <= first <= last <= LARGEST_NUMBER:
             raise ValueError(f"{first}..{last} is not a range of numbers from 1 to {LARGEST_NUMBER}")
         firsts, lasts = self._firsts, self._lasts
@@ -48,10 +51,10 @@ class Ranges:
             self._insert(first, last)
 
     def add_all(self, runs: Sequence[tuple[int, int]]) -> None:
-        """Put in all of these, which rise, and of which there may be many."""
+        """Add ascending ranges, of which there may be many."""
         if len(runs) >= MANY:
             firsts, lasts = zip(*runs, strict=True)
-            # As a rule they are behind all others, and apart.
+            # Usually they are behind all others and disjoint.
             if firsts[0] > self.top() + 1 and min(map(sub, firsts[1:], lasts)) > 1:
                 self._firsts += firsts
                 self._lasts += lasts
@@ -60,7 +63,7 @@ class Ranges:
             self.add(first, last)
 
     def _insert(self, first: int, last: int) -> None:
-        # The ranges start..stop-1 overlap the new one or touch it; all become one.
+        # The ranges start..stop-1 overlap the new one or are adjacent. All become one.
         start = bisect_left(self._lasts, first - 1)
         stop = bisect_right(self._firsts, last + 1)
         if start < stop:
@@ -73,18 +76,18 @@ class Ranges:
         return self.overlaps(number, number)
 
     def covers(self, first: int, last: int) -> bool:
-        """Are all of first..last in?"""
+        """Return whether all of first..last is in the set."""
         place = bisect_left(self._lasts, last)
         return place < len(self._lasts) and self._firsts[place] <= first
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Is any of first..last in?"""
+        """Return whether any of first..last is in the set."""
         place = bisect_left(self._lasts, first)
         return place < len(self._lasts) and self._firsts[place] <= last
 
     def missing(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The ranges of first..last that are not in, in order."""
-        if not self._lasts or first > self._lasts[-1]:  # as a rule
+        """Return the ranges of first..last that are not in the set, in order."""
+        if not self._lasts or first > self._lasts[-1]:  # the usual case
             return [(first, last)] if first <= last else []
         gaps = []
         for place in range(bisect_left(self._lasts, first), len(self._lasts)):
@@ -98,8 +101,8 @@ class Ranges:
         return gaps
 
     def common(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The parts of first..last that are in, in order."""
-        if self._firsts and self._firsts[-1] <= first <= last <= self._lasts[-1]:  # as a rule
+        """Return the parts of first..last that are in the set, in order."""
+        if self._firsts and self._firsts[-1] <= first <= last <= self._lasts[-1]:  # the usual case
             return [(first, last)]
         parts = []
         for place in range(bisect_left(self._lasts, first), len(self._lasts)):
@@ -109,32 +112,35 @@ class Ranges:
         return parts
 
     def common_all(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The same for all of these ranges, which rise, and of which there may be many."""
-        if runs and (self.covers(runs[0][0], runs[-1][1]) or runs == [*self]):  # as a rule
+        """Return the parts of ascending ranges that are in the set, in order."""
+        if runs and (self.covers(runs[0][0], runs[-1][1]) or runs == [*self]):  # the usual case
             return list(runs)
         return [part for first, last in runs for part in self.common(first, last)]
 
     def contiguous_end(self, start: int) -> int:
-        """The last number of the range that holds `start`; start - 1 if none does."""
+        """Return the last number of the range that contains `start`, or start - 1 without one."""
         place = bisect_left(self._lasts, start)
         if place < len(self._lasts) and self._firsts[place] <= start:
             return self._lasts[place]
         return start - 1
 
     def top(self) -> int:
-        """The highest number; 0 when empty."""
+        """Return the highest number; 0 if empty."""
         return self._lasts[-1] if self._lasts else 0
 
     def bottom(self) -> int:
-        """The lowest number. IndexError when empty."""
+        """Return the lowest number. Raises: IndexError, if empty."""
         return self._firsts[0]
 
     def lowest(self) -> int:
-        """The end of the lowest range. IndexError when empty."""
+        """Return the end of the lowest range. Raises: IndexError, if empty."""
         return self._lasts[0]
 
     def remove(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Take out first..last; returns the parts of it that were in, in order."""
+        """Remove first..last.
+
+        Return the parts of it that were in the set, in order.
+        """
         firsts, lasts = self._firsts, self._lasts
         start, stop = bisect_left(lasts, first), bisect_right(firsts, last)
         if start >= stop:
@@ -148,7 +154,10 @@ class Ranges:
         return taken
 
     def remove_all(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The same for each of these ranges, which rise, and of which there may be many."""
+        """Remove ascending ranges.
+
+        Return the parts of them that were in the set, in order.
+        """
         if len(runs) < MANY:
             return [part for first, last in runs for part in self.remove(first, last)]
         if runs == [*self]:
@@ -175,7 +184,7 @@ class Ranges:
         return taken
 
     def _pierce(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The same, when all of them lie in what is one range."""
+        """Remove ascending ranges that all lie within the single range of this set."""
         before = [first - 1 for first, _ in runs]
         behind = [last + 1 for _, last in runs]
         behind.insert(0, self._firsts[0])
@@ -185,13 +194,13 @@ class Ranges:
         return list(runs)
 
     def copy(self) -> "Ranges":
-        """The same numbers, to be changed apart."""
+        """Return an independent copy."""
         twin = Ranges()
         twin._firsts, twin._lasts = self._firsts.copy(), self._lasts.copy()
         return twin
 
     def drop_below(self, number: int) -> None:
-        """Forget every number less than this one."""
+        """Remove every number less than this one."""
         if not self._firsts or number <= self._firsts[0]:
             return
         place = bisect_left(self._lasts, number)
@@ -200,19 +209,19 @@ class Ranges:
             self._firsts[0] = number
 
     def drop_lowest(self) -> int:
-        """Forget the lowest range, and say where it ended. IndexError when empty."""
+        """Remove the lowest range and return its end. Raises: IndexError, if empty."""
         del self._firsts[0]
         return self._lasts.pop(0)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Each (first, last), in order."""
+        """Iterate over (first, last), in order."""
         return zip(self._firsts, self._lasts, strict=True)
 
     def __len__(self) -> int:
         return len(self._firsts)
 
     def count(self) -> int:
-        """The count of the numbers that are in."""
+        """Return how many numbers are in the set."""
         return sum(self._lasts) - sum(self._firsts) + len(self._firsts)
 
     def __repr__(self) -> str:
@@ -221,9 +230,9 @@ class Ranges:
         return f"Ranges({', '.join(shown + more)})"
 
     def pack(self) -> bytes:
-        """First and last of each range, as unsigned 64-bit big-endian integers; nothing when empty."""
+        """Return first and last of each range as unsigned 64-bit big-endian integers; b"" if empty."""
         n = len(self._firsts)
-        if n <= 1:  # as a rule
+        if n <= 1:  # the usual case
             return _ONE.pack(self._firsts[0], self._lasts[0]) if n else b""
         flat = [0] * (2 * n)
         flat[::2], flat[1::2] = self._firsts, self._lasts
@@ -231,7 +240,7 @@ class Ranges:
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Ranges":
-        """The inverse of `pack`. RemoteError unless it is exactly what `pack` can have made."""
+        """Return the set that `pack` wrote. Raises: RemoteError, if the bytes are invalid."""
         count, rest = divmod(len(packed), 16)
         if rest:
             raise RemoteError(f"packed ranges of {len(packed)} bytes: cut short, or not ranges.")
@@ -245,7 +254,7 @@ class Ranges:
 
     def _check(self) -> None:
         ends = [0, *self._lasts]
-        # The first range may begin at 1, right beside the 0; all others stand apart from the one before.
+        # The first range may begin at 1, adjacent to the 0. All others are separate from the one before.
         for place, (first, last) in enumerate(self):
             if not (ends[place] + (place > 0) < first <= last <= LARGEST_NUMBER):
                 raise RemoteError(

@@ -1,4 +1,4 @@
-"""Did this subscriber have it already? Tells repeats from news, by stream and number."""
+"""Deduplication for a subscriber, by stream and number."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -6,43 +6,46 @@ from dataclasses import dataclass, field
 
 from mesh.streams.ranges import Ranges
 
-# Law 1: what an origin has brought, and brings again, is a repeat, as long as the stream is remembered.
-# Law 2: what nobody has brought is news, in whatever order several origins bring it.
-# Law 3: forgetting may let a repeat through from *another* origin; it never makes news of one origin
-#        a repeat, as long as each origin's news come in growing order. News out of order within one
-#        origin (a tail-back queue flushed late) is known for news as far down as the ranges reach.
-# Law 4: what stands in an origin's log comes in the order of that log, but for what is given again after a
-#        crash. So what comes from a place that was passed is had, or was dropped for this subscriber.
+# Law 1: a message that an origin delivers again is a duplicate, as long as the stream is remembered.
+# Law 2: a message that no origin has delivered is new, in whatever order several origins deliver.
+# Law 3: forgetting may let through a duplicate from *another* origin. It never makes a new message of one
+# origin a duplicate, as long as each origin delivers new messages in ascending order. New messages out of
+# order within one origin (a late flush of an outbound buffer) are recognized as far down as the ranges reach.
+# Law 4: messages in an origin's log arrive in log order, except for those resent after a crash. A message
+# from a passed position was therefore received, or dropped for this subscriber.
 
 
 @dataclass(slots=True)
 class _Stream:
-    """The numbers that have come of one stream. At or below `forgotten` the ranges no longer say which."""
+    """The received numbers of one stream.
+
+    At or below `forgotten` the ranges are incomplete.
+    """
 
     ranges: Ranges = field(default_factory=Ranges)
     forgotten: int = 0
-    highs: dict[Hashable, int] = field(default_factory=dict)  # origin -> highest number it has brought
+    highs: dict[Hashable, int] = field(default_factory=dict)  # origin: highest number it has delivered
 
 
 class SeenMessages:
-    """The messages that one subscription already has.
+    """The messages that one subscription has received.
 
-    A stream is one publisher session in one domain; an origin is the master that delivers it (its
-    uuid: a restarted master goes on with the same numbers). At most `ranges` ranges are kept a
-    stream, and the `streams` streams that were last heard of.
+    A stream is one publisher session in one domain. An origin is the master that delivers it (its uuid: a
+    restarted master continues the numbers). At most `ranges` ranges are kept for each of the `streams` most
+    recently used streams.
     """
 
     def __init__(self, streams: int = 10_000, ranges: int = 256) -> None:
         self._most_streams = streams
         self._most_ranges = ranges
         self._streams: OrderedDict[Hashable, _Stream] = OrderedDict()
-        # origin -> twice the highest position in its log that it has brought, and 1 more if that is passed
+        # origin: twice the highest delivered position of its log, plus 1 if that is passed
         self._places: dict[Hashable, int] = {}
 
     def fresh(self, origin: Hashable, stream: Hashable, first: int, last: int) -> list[tuple[int, int]]:
-        """The ranges of first..last that are new, which from now on are not; empty when all are repeats.
+        """Return the new ranges of first..last and record them; empty if all are duplicates.
 
-        ValueError if first..last is no range of numbers from 1.
+        Raises ValueError if first..last is no range of numbers from 1.
         """
         if not 1 <= first <= last:
             raise ValueError(f"{first}..{last} is not a range of numbers from 1")
@@ -51,7 +54,7 @@ class SeenMessages:
         if first > ranges.top():
             new = [(first, last)]
         else:
-            # Below both marks the origin's own high speaks for the ranges that were forgotten.
+            # Below both marks the origin's own highest number decides for the forgotten ranges.
             unsure = min(highs.get(origin, 0), known.forgotten) + 1
             new = ranges.missing(max(first, unsure), last)
         for new_first, new_last in new:
@@ -63,23 +66,23 @@ class SeenMessages:
         return new
 
     def has_passed(self, origin: Hashable, position: int, persistent: bool, is_direct: bool = False) -> bool:
-        """Did anything come already from behind this place in the log of that origin?
+        """Return whether a message from behind this log position of the origin has arrived before.
 
-        What is not persistent stands in no log: its position is the last one that went before it. 0: none.
-        That place is passed if `is_direct`: the origin itself has brought it. Of two ways each may bring a
-        part of an envelope, and the other one its part later.
+        A transient message is in no log: its position is the last one before it, 0 for none. That position is
+        passed if `is_direct`: the origin itself has delivered it. Of two routes, each may deliver a part of
+        an envelope, one of them later.
         """
         place, last = 2 * position + (is_direct and not persistent), self._places.get(origin, 0)
         self._places[origin] = max(place, last)
         return persistent and 0 < place < last
 
     def top(self, stream: Hashable) -> int:
-        """The highest number that anybody has brought; 0 without any."""
+        """Return the highest number delivered by any origin; 0 without any."""
         known = self._streams.get(stream)
         return known.ranges.top() if known else 0
 
     def high(self, origin: Hashable, stream: Hashable) -> int:
-        """The highest number of the stream that this origin has brought; 0 without any."""
+        """Return the highest number of the stream that this origin has delivered; 0 without any."""
         known = self._streams.get(stream)
         return known.highs.get(origin, 0) if known else 0
 

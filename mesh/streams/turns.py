@@ -1,27 +1,28 @@
-"""What was refused for now, so that what its publisher sent later waits until it comes again?"""
+"""Refused messages that will be resent, and for which later ones of the same sender must wait."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
 
-FORGOTTEN = 120.0  # s after which nobody waits any more for what does not come again
-BEHIND = 16  # numbers of one stream that are remembered
+# Seconds after which a missing resend is no longer waited for.
+FORGOTTEN = 120.0
+BEHIND = 16  # remembered numbers of one stream
 
-# Law 1: a refused number makes no later one wait for ever: one below the `low` of its sender, or one that
-#        does not come again, is forgotten.
+# Law 1: a refused number never delays later ones forever. One below the `low` of its sender, or one that is
+# not resent, is forgotten.
 # Law 2: when the first refused number is below `low`, later ones wait for the next one. The first may have
-#        been answered before it was refused: a copy of it came while the answer was on its way.
+# been answered before a copy was refused.
 
 
 class Turns:
-    """The first numbers that were refused of each stream, for the latest `most` streams."""
+    """The lowest refused numbers of each stream, for the latest `most` streams."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._refused: OrderedDict[bytes, tuple[list[int], float]] = (
             OrderedDict()
-        )  # sorted, and when the first was
+        )  # sorted numbers, time of the first
 
     def put_off(self, who: bytes, first: int, now: float) -> None:
         """Note that the message with the number `first` was refused for now."""
@@ -35,8 +36,8 @@ class Turns:
             self._refused.popitem(last=False)
 
     def is_early(self, who: bytes, first: int, last: int, low: int, now: float) -> bool:
-        """Return whether the messages `first` to `last` come before a refused one that is to come again."""
-        if who not in self._refused:  # as a rule
+        """Return whether an earlier refused message must be resent before `first` to `last`."""
+        if who not in self._refused:  # the usual case
             return False
         numbers, since = self._refused[who]
         if done := bisect_left(numbers, low):

@@ -1,8 +1,10 @@
-"""Finds, in a forked child, the connections of ZeroMQ that belong to its parent, and closes them."""
+"""Finds and closes, in a forked child, the ZeroMQ connections that belong to its parent."""
 
-# Law 1: a TCP connection is ours if it has the limit UNANSWERED, an odd number that no other program sets.
-# Law 2: a listening TCP socket is ours if it has an address that one of our sockets has bound.
-# Law 3: a Unix socket is ours if one of its ends has a path that one of our sockets has bound or dialled.
+# Law 1: a TCP connection belongs to this package if it has the limit UNANSWERED, an odd number that no other
+# program sets.
+# Law 2: a listening TCP socket belongs to this package if its address was bound by one of its sockets.
+# Law 3: a Unix socket belongs to this package if the path of one end was bound or dialed by one of its
+# sockets.
 # Law 4: a descriptor that these laws do not name stays open: it is the program's own.
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 class Endpoints:
-    """The addresses that the sockets of one owner have bound, and the paths that they have dialled."""
+    """The addresses that the sockets of one owner have bound, and the paths that they have dialed."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
         _LIVING.all.add(self)
 
     def add(self, address: str, is_bound: bool = False) -> None:
-        """Note an address. Of dialled ones only paths matter: TCP connections are known without (Law 1)."""
+        """Note an address.
+
+        Of dialed ones only paths matter: TCP connections are recognized without (Law 1).
+        """
         if is_bound or address.startswith(UNIX):
             self._names.add(address)
 
@@ -37,19 +42,19 @@ class Endpoints:
         return iter(self._names)
 
     def clear(self) -> None:
-        """Forget them: all is closed."""
+        """Forget the addresses after all sockets are closed."""
         self._names.clear()
         _LIVING.all.discard(self)
 
 
 class LivingEndpoints:
-    """Those of all owners: a child looks through its descriptors once."""
+    """The endpoints of all owners: a child searches its descriptors once."""
 
     def __init__(self) -> None:
         self.all: WeakSet[Endpoints] = WeakSet()
 
     def close_copies(self) -> None:
-        """Close this process's copies of all connections of ours."""
+        """Close this process's copies of all connections of this package."""
         close_ours(self.all)
 
 
@@ -57,17 +62,21 @@ _LIVING = LivingEndpoints()
 
 
 def close_ours(living: Collection[Endpoints]) -> None:
-    """Close this process's copies of our connections. Only Linux can list descriptors so."""
+    """Close this process's copies of the connections.
+
+    Only Linux can list descriptors this way.
+    """
     if not living or sys.platform != "linux":
         return
     names = frozenset(name for endpoints in living for name in endpoints)
     usual = socket.getdefaulttimeout()
     socket.setdefaulttimeout(
         None
-    )  # else a look at a descriptor would make it non-blocking, for all who have it
+        # Otherwise examining a descriptor would make it non-blocking in all processes.
+    )
     try:
         for text in os.listdir("/proc/self/fd"):
-            with suppress(OSError):  # it is no socket, or was only open for the listing
+            with suppress(OSError):  # no socket, or only open for the listing
                 if os.readlink(f"/proc/self/fd/{text}").startswith("socket:"):
                     _close_if_ours(int(text), names)
     finally:
@@ -85,7 +94,7 @@ def _close_if_ours(number: int, names: Collection[str]) -> None:
 
 
 def is_ours(it: socket.socket, names: Collection[str]) -> bool:
-    """Return whether a socket belongs to ours, which have bound or dialled these names."""
+    """Return whether the socket belongs to those that have bound or dialed these names."""
     if it.family == socket.AF_UNIX:
         return UNIX + _text(it.getsockname()) in names or UNIX + _peer(it) in names
     if it.family not in FAMILIES or it.type != socket.SOCK_STREAM:
@@ -97,13 +106,16 @@ def is_ours(it: socket.socket, names: Collection[str]) -> bool:
 
 
 def _peer(it: socket.socket) -> str:
-    with suppress(OSError):  # nobody is at the other end
+    with suppress(OSError):  # no peer
         return _text(it.getpeername())
     return ""
 
 
 def _text(name: str | bytes) -> str:
-    """The path of a Unix socket; an abstract one is none of ours."""
+    """Return the path of a Unix socket.
+
+    Abstract ones never belong to this package.
+    """
     return name if isinstance(name, str) else os.fsdecode(name)
 
 

@@ -1,4 +1,4 @@
-"""How do nodes publish what all may hear? One PUB, and one SUB for all others' PUBs."""
+"""Sockets of gossip: one PUB, and one SUB for the PUBs of all other nodes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ from mesh.transport.watch import TrafficWatch
 
 TOPIC = b"__sys__cluster.node.state"
 KIB = 1024
-# (socket type) -> (largest frame that it takes in bytes, messages that wait to leave)
+# socket type: largest frame in bytes, maximum of queued messages
 LIMITS = {zmq.PUB: (4 * KIB, 16), zmq.SUB: (512 * KIB, 16)}
-REDIAL, REDIAL_MAX = 200, 2000  # ms between tries to reach a PUB that does not answer
+REDIAL, REDIAL_MAX = 200, 2000  # ms between attempts to reach a PUB
 
 
 class GossipSockets:
-    """The sockets of gossip. `heard` gets each message as its frames; `idle` ends a batch of them."""
+    """The sockets of gossip.
+
+    `heard` gets the frames of each message; `idle` is called after a batch.
+    """
 
     def __init__(
         self,
@@ -57,10 +60,13 @@ class GossipSockets:
         self._file: Path | None = None
         self._sub: Socket | None = None
         self._listening: set[str] = set()
-        self._taken: list[list[bytes]] = []  # messages that were read and not told of yet
+        self._taken: list[list[bytes]] = []  # messages that were read and not passed on yet
 
     def bind(self, address: str) -> str:
-        """The address where it is heard. BindRefused without keys; zmq.ZMQError when it cannot be had."""
+        """Bind the PUB and return its address.
+
+        BindRefused without keys, zmq.ZMQError if binding fails.
+        """
         is_file = address.startswith("ipc://")
         socket = self._new(zmq.PUB, address)
         if self._keys is not None and not is_file:
@@ -99,14 +105,14 @@ class GossipSockets:
             try:
                 self._subscriber().connect(address)
             except (zmq.ZMQError, OSError):
-                return  # what somebody said of itself is no address, or the system has no room for it
+                return  # a peer sent an invalid address, or no resources
             self._listening.add(address)
 
     def unlisten(self, address: str) -> None:
         if address in self._listening and self._sub is not None:
             self._listening.remove(address)
-            # Asked whether a message waits, ZeroMQ takes the first frame of one. If its publisher went then,
-            # the rest would go, too, and at the next read ZeroMQ would end the process (!_more in fq.cpp).
+            # When asked whether a message waits, ZeroMQ takes its first frame. If its publisher disconnected
+            # then, the rest would be lost, and the next read would abort the process (!_more in fq.cpp).
             if readable(self._sub):
                 self._taken.append(received(self._sub))
                 self._loop.call_soon(self._readable)
@@ -140,7 +146,7 @@ class GossipSockets:
     def _subscriber(self) -> Socket:
         if self._sub is None:
             self._sub = self._new(zmq.SUB, "")
-            self._sub.setsockopt(zmq.IPV6, 1)  # one socket for both families: nobody compares these addresses
+            self._sub.setsockopt(zmq.IPV6, 1)  # one socket for both families
             self._sub.setsockopt(zmq.SUBSCRIBE, TOPIC)
             if self._keys is not None:
                 unlock(self._sub, self._keys, self._keys.gossip.public)
@@ -154,10 +160,10 @@ class GossipSockets:
         messages, self._taken = [*self._taken, *drain(self._sub)], []
         for frames in messages:
             self._heard(frames)
-        if self._sub is not None and readable(self._sub):  # nobody announces what is there already
+        if self._sub is not None and readable(self._sub):  # events are not repeated for waiting messages
             self._loop.call_soon(self._readable)
         self._idle()
 
 
 def _unheard(*_: object) -> None:
-    """Pass over who could not come in to listen, and who listens no more: neither is news."""
+    """Ignore subscribers that connect, fail or disconnect."""

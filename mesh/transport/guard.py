@@ -1,4 +1,4 @@
-"""Which connections hold too much, say nothing, or are too many? Decided from figures that others read."""
+"""Limits on connections: which ones hold too much, stay silent, or are too many."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from mesh.transport.unfinished import PUB, STRANGER, Guest, Unfinished
 from mesh.transport.unread import Unread
 from mesh.wire.limits import MAX_CONTENT
 
-# Law: who has not said HELLO may hold little and be there for a moment, and makes room for newcomers.
+# Law: a connection without a HELLO may hold little and stay briefly, and makes room for newcomers.
 
 HELLO_WITHIN = 10.0  # s
-FAREWELL = 1.0  # s for the last words to one that is not wanted any more
+FAREWELL = 1.0  # s for the last message to a closed connection
 NOTHING_READ: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """Bytes of a message's content, and connections: in all, that have not said HELLO, and of one address
-    (but this machine's own) or key."""
+    """Limits of bytes per message and of connections.
+
+    Connections are limited in all, without a HELLO, per address (except for this machine) and per key.
+    """
 
     max_content: int = MAX_CONTENT
     connections: int = 4096
@@ -33,7 +35,10 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A connection that is to be ended. `why` "" is nobody's business."""
+    """A connection to be closed.
+
+    An empty `why` is not reported.
+    """
 
     number: int
     peer: Any
@@ -42,21 +47,27 @@ class Ending:
 
 
 class Guard:
-    """Guests by descriptor. `now` is in seconds, and so are all times."""
+    """The inbound connections by descriptor.
+
+    `now` and all other times are in seconds.
+    """
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._guests: dict[int, Guest] = {}
-        self._strangers: dict[int, Guest] = {}  # the first has been here longest
+        self._strangers: dict[int, Guest] = {}  # oldest first
         self._addresses: Counter[str] = Counter()
         self._keys: Counter[str] = Counter()
         self._unfinished = Unfinished(allowance.max_content)
         self._unread = Unread()
 
-    # --- coming and going -----------------------------------------------------------------------------
+    # --- arrival and departure ------------------------------------------------------------------------
 
     def came(self, number: int, peer: Any, address: str, now: float, role: str = STRANGER) -> list[Ending]:
-        """A connection came in; who has to go for it, or itself."""
+        """Add an inbound connection.
+
+        Return the connections to close for it, possibly itself.
+        """
         self.gone(number)
         guest = self._guests[number] = Guest(peer, address, now, role)
         if role == STRANGER:
@@ -73,7 +84,10 @@ class Guard:
         return []
 
     def proven(self, number: int, role: str, user: str) -> list[Ending]:
-        """Note that a connection has said a good HELLO."""
+        """Note that a connection has sent a valid HELLO.
+
+        Return the connections to close.
+        """
         guest = self._guests.get(number)
         if guest is None or guest.is_over or guest.role != STRANGER:
             return []
@@ -85,12 +99,18 @@ class Guard:
         return []
 
     def unwanted(self, number: int, now: float) -> None:
-        """We have hung up: it may hear why, and then it goes."""
+        """Note that this node has hung up.
+
+        The connection may receive the reason, and is then closed.
+        """
         if number in self._guests:
             self._guests[number].ends = min(self._guests[number].ends, now + FAREWELL)
 
     def gone(self, number: int) -> str:
-        """Forget a connection that is no more; returns the address that it had."""
+        """Forget a closed connection.
+
+        Return its address.
+        """
         guest = self._guests.pop(number, None)
         if guest is None:
             return ""
@@ -102,13 +122,13 @@ class Guard:
         return guest.address
 
     def ending(self, number: int) -> None:
-        """Mark a connection that is being ended: nobody has to look at it any more."""
+        """Mark a connection that is being closed, which needs no further checks."""
         if number in self._guests:
             self._guests[number].is_over = True
             self._strangers.pop(number, None)
             self._forget_bytes(number)
 
-    # --- looking --------------------------------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------------------
 
     def look(
         self,
@@ -118,12 +138,12 @@ class Guard:
         read: Mapping[int, int] = NOTHING_READ,
         emptied: Collection[int] = (),
     ) -> tuple[list[Ending], set[int]]:
-        """The connections that are to go, and those whose bytes in memory grow.
+        """Return the connections to close, and those whose bytes in memory grow.
 
-        `received`: bytes by descriptor, None where the system does not tell; `read`: bytes of whole messages,
-        both since the connection came. `heard`: whose messages were heard since the last look. `emptied`:
-        whose socket had nothing to be read at some time since then. With the same figures it may be asked
-        again, once more was heard.
+        `received` are bytes by descriptor, None if the system does not report them. `read` are bytes of whole
+        messages. Both count since the connection began. `heard` are descriptors whose messages were read
+        since the last check. `emptied` are those whose socket was empty at some time since then. With the
+        same figures the check may be repeated after more messages were read.
         """
         growing, endings = set[int](), list[Ending]()
         for number, count in received.items():
@@ -157,7 +177,7 @@ class Guard:
         self._unread.forget(number)
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
-        """Why it has to go; None: it may stay."""
+        """Return the reason to close the connection, or None."""
         if excess := self._unfinished.excess(guest, now) or self._unread.excess(guest):
             return excess
         if guest.role == STRANGER and not is_heard and now - guest.came > HELLO_WITHIN:
@@ -181,5 +201,5 @@ def _less(count: Counter[str], of: str) -> None:
 def _is_loopback(address: str) -> bool:
     try:
         return ip_address(address).is_loopback
-    except ValueError:  # it was gone before it could be asked
+    except ValueError:  # closed before its address was read
         return False

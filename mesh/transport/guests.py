@@ -1,14 +1,15 @@
-"""How many connections may come in? Where descriptors run out, ZeroMQ would try in circles to accept more."""
+"""Limit of inbound connections: without free descriptors, ZeroMQ would loop in accept."""
 
 import os
 import resource
 
-SPARE = 16  # descriptors, at least, that stay for files, and for connections that we dial
-SHARE = 16  # one of so many
+# Minimum of descriptors for files, and for outbound connections.
+SPARE = 16
+SHARE = 16  # divisor: 1/SHARE of the descriptors are reserved
 
 
 def most_guests() -> int:
-    """Connections for which there is room, besides what is open now."""
+    """Return how many further connections fit into the limit of descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, soft - _open() - max(SPARE, soft // SHARE))
 
@@ -16,5 +17,5 @@ def most_guests() -> int:
 def _open() -> int:
     try:
         return len(os.listdir("/proc/self/fd"))
-    except OSError:  # not on this system
+    except OSError:  # not available on this system
         return SPARE

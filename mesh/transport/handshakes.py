@@ -1,4 +1,4 @@
-"""Who could not come in, and who did not let us in? Told from ZeroMQ's own events."""
+"""Failed handshakes, inbound and outbound, from ZeroMQ's events."""
 
 from __future__ import annotations
 
@@ -27,13 +27,17 @@ GAVE_UP = "it gave up during the handshake: it has no keys, or others"
 OTHER_PROTOCOL = "it does not speak our protocol"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
 SOON = 0.05  # s
-MOMENT = 1.0  # s: whose attempt that was ZeroMQ does not say, so of two the one that has an address is told
+# Seconds: ZeroMQ does not identify attempts, so of two reports the one with an address is used.
+MOMENT = 1.0
 
 
 class Doorman:
-    """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `accepted` and `gone`
-    get the descriptor of each connection that came and that ended, and `left` is called once for many that
-    ended. `watch` looks after all who come in."""
+    """Watches a bound socket.
+
+    `stranger` gets a line for each failed handshake, `accepted` and `gone` get the descriptor of each
+    connection that begins or ends, and `left` is called once for many that ended. `watch` checks all inbound
+    connections.
+    """
 
     def __init__(
         self,
@@ -53,20 +57,23 @@ class Doorman:
         self._stranger = stranger
         self._left = left
         self._watched = watched
-        self._new: set[int] = set()  # descriptors whose handshake cannot have been a success yet
-        self._failed: list[str] = []  # why, until the descriptor follows; "" = not to be told
-        self._addressed = float("-inf")  # when a line had an address
+        self._new: set[int] = set()  # descriptors without a successful handshake yet
+        self._failed: list[str] = []  # reasons until the descriptor follows; "": not reported
+        self._addressed = float("-inf")  # time of the last line with an address
         self._unaddressed: set[str] = set()  # reasons that wait for such a line
         self._planned = False
         watch.begin()
         self._monitor = Monitor(loop, context, watched, WATCHED, self._note)
 
     def close(self) -> None:
-        """To be called before the watched socket is closed."""
+        """Close the monitor.
+
+        Call before closing the watched socket.
+        """
         self._monitor.close()
 
     def catch_up(self) -> None:
-        """Tell of all that has happened until now."""
+        """Process all events up to now."""
         self._monitor.catch_up()
 
     def _note(self, event: int, value: int) -> None:
@@ -75,7 +82,7 @@ class Doorman:
             self._new.add(value)
             self._accepted(value)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-            self._new.clear()  # ZeroMQ does not say whose: of several, no other one is accused either
+            self._new.clear()  # not identified, so no other is blamed
         elif event & FAILED:
             self._failed.append(_reason(event, value))
         elif event == zmq.EVENT_DISCONNECTED:
@@ -88,9 +95,9 @@ class Doorman:
     def _ended(self, guest: int) -> None:
         address = self._watch.gone(guest, self._endpoint)
         self._gone(guest)
-        # Of old protocols, and of none, ZeroMQ tells no failure but only the end.
+        # For old or foreign protocols ZeroMQ reports no failure, only the end.
         reasons = self._failed or [OTHER_PROTOCOL] * (guest in self._new)
-        # ZeroMQ's one thread tells of a failure and of its end without anything in between.
+        # ZeroMQ's single thread reports a failure and its end without events in between.
         self._failed = []
         self._new.discard(guest)
         for why in filter(None, reasons):
@@ -114,7 +121,7 @@ class Doorman:
 
     def _tell_unaddressed(self, why: str) -> None:
         self._unaddressed.discard(why)
-        # The same attempt may have been told shortly before it, or since.
+        # The same attempt may have been reported shortly before or after.
         if not self._monitor.is_closed and self._loop.time() - self._addressed > 2 * MOMENT:
             self._stranger(f"a stranger was not let in: {why}")
 
@@ -122,13 +129,12 @@ class Doorman:
 def _reason(event: int, value: int) -> str:
     if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
         return WHY.get(value, OTHER_PROTOCOL)
-    # Who resets a connection only wanted to know whether somebody listens. And whom our ZAP handler does not
-    # let in, of those it tells itself.
+    # A reset connection was only a port check, and refusals of the ZAP handler are reported there.
     return GAVE_UP if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value == errno.EPIPE else ""
 
 
 def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:
-    """Why a connection that we dialled came to nothing, if it ended during the handshake of ZeroMQ."""
+    """Return the reason if an outbound connection ended during ZeroMQ's handshake."""
     for frames in events:
         event, value = event_of(frames)
         if event & FAILED:
@@ -145,7 +151,7 @@ def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | 
         return Refused(text, hint=JOIN, code=NO_KEYS)
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
         return Refused(f"{address} does not let our key in.", hint=JOIN, code=WRONG_KEYS)
-    if is_keyed and value == errno.EPIPE:  # not a timeout: it closed, before the handshake was done
+    if is_keyed and value == errno.EPIPE:  # not a timeout: closed during the handshake
         why = "its mesh has other keys than ours, or none, or it was just ending"
         text = f"{address} ended the handshake: {why}."
         return Refused(text, hint=JOIN, code=WRONG_KEYS)

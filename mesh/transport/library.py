@@ -1,15 +1,16 @@
-"""Is this ZeroMQ one that may be trusted with strangers?"""
+"""Check of the ZeroMQ library for known vulnerabilities and encryption."""
 
 import zmq
 
 from mesh.errors import LocalError
 
-LOWEST = (4, 3, 5)  # older ones can be crashed, or made to write where they should not, by who is not in yet
+# Older ones can be crashed, or made to write out of bounds, by unauthenticated peers.
+LOWEST = (4, 3, 5)
 HINT = "pip install --upgrade --force-reinstall --only-binary pyzmq 'pyzmq>=27'"
 
 
 def check_library(version: tuple[int, ...], has_curve: bool) -> None:
-    """LocalError (LIBZMQ) for one that is too old, or cannot encrypt."""
+    """Check a version of the library. Raises: LocalError (LIBZMQ), if it is too old or cannot encrypt."""
     told = ".".join(map(str, version))
     if version < LOWEST:
         needed = ".".join(map(str, LOWEST))
@@ -22,5 +23,5 @@ def check_library(version: tuple[int, ...], has_curve: bool) -> None:
 
 
 def check_ours() -> None:
-    """That of this process."""
+    """Check the library of this process."""
     check_library(zmq.zmq_version_info(), zmq.has("curve"))

@@ -1,7 +1,7 @@
-"""How long does a ZeroMQ context live? Until `end`, or until nobody has its owner; then nobody waits.
+"""Lifetime of a ZeroMQ context: until `end`, or until its owner is garbage, without waiting.
 
-Left alone, pyzmq terminates a forgotten context where Python happens to collect it. That waits until its last
-socket is closed, and those are garbage as well, behind it in the same line: the process stood for ever.
+Otherwise pyzmq terminates a forgotten context when Python collects it. That waits until its last socket is
+closed, which is garbage behind it in the same queue: the process would hang.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import zmq
 
 from mesh.transport.options import Socket
 
-_KEPT: list[OwnedContext] = []  # never to be collected, since that would wait
-SPARE = 16  # closed sockets, at least, that may be remembered before they are looked for
+_KEPT: list[OwnedContext] = []  # never collected, since that would wait
+SPARE = 16  # minimum of closed sockets before a cleanup
 
 
 class OwnedContext(zmq.Context[Socket]):
-    """A context that holds its sockets, so that somebody can still close them when all else is forgotten."""
+    """A context that holds its sockets, so that they can be closed when all else is forgotten."""
 
-    # Named here, or pyzmq would take it for an option of ZeroMQ's.
+    # Declared here, or pyzmq would take it for an option of ZeroMQ.
     held: set[Socket] = set()  # noqa: RUF012
     most: int = SPARE
 
@@ -31,7 +31,7 @@ class OwnedContext(zmq.Context[Socket]):
         self.held = set()
 
     def socket(self, *args: Any, **options: Any) -> Socket:
-        """A new socket of it; ZMQError when there are too many."""
+        """Return a new socket. Raises: ZMQError, if there are too many."""
         made: Socket = super().socket(*args, **options)
         self.held.add(made)
         if len(self.held) > self.most:
@@ -41,33 +41,36 @@ class OwnedContext(zmq.Context[Socket]):
 
 
 class Lifetime:
-    """A context for as long as its `owner` lives, and no longer."""
+    """A context that lives as long as its `owner`."""
 
     def __init__(self, owner: object) -> None:
         self.context = OwnedContext()
         self._forgotten = weakref.finalize(owner, let_go, self.context, os.getpid())
-        # With the process all of it ends anyway, and until then a thread may be using it.
+        # The end of the process frees everything, and a thread may use it until then.
         self._forgotten.atexit = False
 
     def end(self) -> None:
-        """All of its sockets are closed: wait until the last words are out, no longer than they linger."""
+        """Wait until the last messages are sent, within their linger time.
+
+        All sockets must be closed.
+        """
         self.context.term()
-        self._forgotten.detach()  # not before: Ctrl-C may come while we wait
+        self._forgotten.detach()  # last: Ctrl-C may come during the wait
 
 
 def let_go(context: OwnedContext, process: int) -> None:
-    """Close all and wait for nothing: this runs wherever Python collects garbage, in any thread."""
-    if os.getpid() != process:  # forked off: ZeroMQ's threads belong to the other process
+    """Close all sockets without waiting: garbage collection may run in any thread."""
+    if os.getpid() != process:  # forked: the threads are in the other process
         _KEPT.append(context)
         return
     left = [socket for socket in context.held if not socket.closed]
     for socket in left:
         if socket.type != zmq.PAIR:
-            socket.disable_monitor()  # first: an event for a closed monitor stops ZeroMQ's thread for ever
+            socket.disable_monitor()  # an event for a closed monitor stops ZeroMQ's thread
     for socket in left:
         socket.close(linger=0)
     try:
-        # Not threading.Thread: it takes locks, which this thread may hold already.
+        # Not threading.Thread: it takes locks that this thread may hold.
         _thread.start_new_thread(context.term, ())
     except RuntimeError:
         _KEPT.append(context)  # the interpreter is ending

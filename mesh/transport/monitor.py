@@ -10,11 +10,12 @@ import zmq
 
 from mesh.transport.options import TURN, Socket, ZmqContext, descriptor, readable, received
 
-ALL = 100_000  # events: more can come at once only while others come as fast as they are read
+# Events: more can only be pending while others arrive as fast as they are read.
+ALL = 100_000
 
 
 class Monitor:
-    """A watch over a bound socket: `note(event, value)` gets those of the `events` that are wanted."""
+    """A monitor of a bound socket: `note(event, value)` gets the requested `events`."""
 
     def __init__(
         self,
@@ -28,7 +29,7 @@ class Monitor:
         place = f"inproc://monitor-{id(watched):x}"
         watched.monitor(place, events)
         self._events = context.socket(zmq.PAIR)
-        # No bound: ZeroMQ's own thread would wait for us, and with it every connection.
+        # No limit: otherwise ZeroMQ's own thread would wait for this reader, and with it each connection.
         self._events.setsockopt(zmq.RCVHWM, 0)
         self._events.connect(place)
         loop.add_reader(descriptor(self._events), self._readable)
@@ -36,7 +37,10 @@ class Monitor:
         self.is_closed = False
 
     def close(self) -> None:
-        """To be called before the watched socket is closed."""
+        """Close the monitor.
+
+        Call before closing the watched socket.
+        """
         self.is_closed = True
         self._loop.remove_reader(descriptor(self._events))
         self._watched.disable_monitor()
@@ -46,11 +50,11 @@ class Monitor:
         if self.is_closed:
             return
         self._read(TURN)
-        if not self.is_closed and readable(self._events):  # nobody announces what is there already
+        if not self.is_closed and readable(self._events):  # events are not repeated for waiting messages
             self._loop.call_soon(self._readable)
 
     def catch_up(self) -> None:
-        """Tell of all that has happened until now."""
+        """Process all events up to now."""
         self._read(ALL)
 
     def _read(self, most: int) -> None:
@@ -61,6 +65,6 @@ class Monitor:
 
 
 def event_of(frames: list[bytes]) -> tuple[int, int]:
-    """(event, value) of a monitor's message."""
+    """Return (event, value) of a monitor's message."""
     event, value = struct.unpack("=HI", frames[0][:6])
     return event, value

@@ -1,11 +1,11 @@
-"""The options that all sockets have in common, and how a socket is read and written."""
+"""Common options of all sockets, and functions to read and write them."""
 
-# Law 1: No socket has a bound on the messages that wait to be read. At such a bound ZeroMQ stops reading. If
-#        the connection then breaks, and a PING of ZMTP is due or waits behind the bound, ZeroMQ aborts the
-#        process (`Assertion failed: !_io_error`; libzmq issues 3937, 4364, 4767). Any peer can send a PING.
-#        The guard (`unread.py`) bounds by bytes what an inbound connection may leave unread.
-# Law 2: No socket sends heartbeats of ZMTP. Nodes and clients ping each other with commands of their own.
-#        TCP keepalive finds a half-open connection on which nothing is sent, such as that of a SUB.
+# Law 1: no socket limits the messages that wait to be read. At such a limit ZeroMQ stops reading. If the
+# connection then breaks while a PING of ZMTP is due or waits behind the limit, ZeroMQ aborts the process
+# (`Assertion failed: !_io_error`; libzmq issues 3937, 4364, 4767). Any peer can send a PING. The guard
+# (`unread.py`) limits the bytes that an inbound connection may leave unread.
+# Law 2: no socket sends heartbeats of ZMTP. Nodes and clients ping each other with their own commands. TCP
+# keepalive detects half-open connections without traffic, such as that of a SUB.
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ Socket = zmq.Socket[bytes]
 ZmqContext = zmq.Context[zmq.Socket[bytes]]
 
 NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.POLLIN)  # enums are slow
-TURN = 128  # messages taken from a socket before others get their turn,
-LONG = 0.05  # s, if each does not take long: one with a costly key may take a tenth of a second
+TURN = 128  # messages read from a socket before others
+# Seconds of such a turn: a message with a costly key may take a tenth of a second.
+LONG = 0.05
 HIGH_WATER = (
-    4096  # messages that wait to be sent; the windows of the streams above are what really bounds a pipe
+    # Messages that wait to be sent. The real limits are the windows of the streams.
+    4096
 )
 UNBOUNDED = 0  # messages that wait to be read: see Law 1
-CONNECTING = 2000  # ms for TCP's first answer: Linux asks after 0, 1, 3 and 7 s, so a new dial asks sooner
-IDLE, BETWEEN, PROBES = 5, 2, 3  # of TCP keepalive: s of silence, s between probes, unanswered probes
-# ms that what was sent may stay without an acknowledgement of TCP. Keepalive does not begin before that,
-# which would be a quarter of an hour; and a node waits for long for a client that has work.
-UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES) + 7  # odd: `forked.py` knows our connections by it
-LINGER = 300  # ms for what was sent just before a connection is closed
+# Milliseconds for TCP's first answer: Linux retries after 0, 1, 3 and 7 s, so a new dial is faster.
+CONNECTING = 2000
+IDLE, BETWEEN, PROBES = 5, 2, 3  # TCP keepalive: s idle, s between probes, probes
+# Milliseconds that data may stay without a TCP acknowledgement. Keepalive begins only after that, by default
+# in a quarter of an hour, and a node waits long for a client that has work.
+UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES) + 7  # odd: `forked.py` recognizes connections by it
+LINGER = 300  # ms for messages sent just before closing
 
 
 def new_socket(context: ZmqContext, kind: int, address: str) -> Socket:
-    """A socket for this address, with the options all of ours have."""
+    """Return a new socket for this address with the common options."""
     socket = context.socket(kind)
-    # Only then: it would rewrite IPv4 addresses. `*` is every address of both families.
+    # Only if needed: it would rewrite IPv4 addresses. `*` is every address of both families.
     socket.setsockopt(zmq.IPV6, int("[" in address or "//*:" in address))
     for option, value in (
         (zmq.LINGER, 0),
@@ -59,8 +62,8 @@ def new_socket(context: ZmqContext, kind: int, address: str) -> Socket:
 
 
 def guard(socket: Socket, pair: Pair, domain: bytes) -> None:
-    """From now on it is bound with CURVE only, and with nobody whom our ZAP handler has not let in."""
-    # Without "enforce" ZeroMQ would let everybody in when the handler is not there.
+    """Require CURVE and admission by the ZAP handler on a socket to be bound."""
+    # Without "enforce" ZeroMQ would admit all connections while the handler is missing.
     socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
     socket.setsockopt(zmq.ZAP_DOMAIN, domain)
     socket.setsockopt(zmq.CURVE_SERVER, 1)
@@ -68,14 +71,14 @@ def guard(socket: Socket, pair: Pair, domain: bytes) -> None:
 
 
 def unlock(socket: Socket, keys: Keys, server: str) -> None:
-    """From now on it dials with our keys, and only whoever has the other half of that server key."""
+    """Set the keys of a socket that dials, and the server key that the other end must have."""
     socket.setsockopt_string(zmq.CURVE_SERVERKEY, server)
     socket.setsockopt_string(zmq.CURVE_PUBLICKEY, keys.mine.public)
     socket.setsockopt_string(zmq.CURVE_SECRETKEY, keys.mine.secret)
 
 
 def turn() -> Iterator[None]:
-    """Once for each message that may be taken before others get their turn."""
+    """Yield once for each message that may be read before other sockets."""
     until = monotonic() + LONG
     for _ in range(TURN):
         yield
@@ -84,7 +87,7 @@ def turn() -> Iterator[None]:
 
 
 def drain(socket: Socket, most: int = TURN) -> list[list[bytes]]:
-    """The messages that wait, at most so many."""
+    """Return the waiting messages, at most `most`."""
     messages: list[list[bytes]] = []
     while len(messages) < most and readable(socket):
         messages.append(received(socket))
@@ -92,9 +95,9 @@ def drain(socket: Socket, most: int = TURN) -> list[list[bytes]]:
 
 
 def received(socket: Socket) -> list[bytes]:
-    """The message that waits, or what is left of it. zmq.Again when there is none.
+    """Return the waiting message, or the rest of it. Raises: zmq.Again, if there is none.
 
-    Two thirds of the time of recv_multipart: a frame knows whether more follow, its socket must be asked.
+    This takes two thirds of the time of recv_multipart: a frame knows whether more follow.
     """
     frame = socket.recv(NOBLOCK, copy=False)
     frames = [frame.bytes]
@@ -105,8 +108,10 @@ def received(socket: Socket) -> list[bytes]:
 
 
 def first_words(socket: Socket) -> tuple[str, int, list[bytes]]:
-    """The first words of a message: who speaks, as our ZAP handler named them ("" without one), on which
-    descriptor, and what is left of the message."""
+    """Return the user, the descriptor and the rest of a new connection's first message.
+
+    The user is the name given by the ZAP handler, or "".
+    """
     frame = socket.recv(NOBLOCK, copy=False)
     try:
         user = str(frame.get("User-Id"))
@@ -117,17 +122,17 @@ def first_words(socket: Socket) -> tuple[str, int, list[bytes]]:
 
 
 def send_frames(socket: Socket, frames: list[bytes]) -> None:
-    """One message; zmq.ZMQError EAGAIN or EHOSTUNREACH when it cannot go, and then nothing of it went."""
+    """Send a message, or nothing of it. Raises: zmq.ZMQError EAGAIN or EHOSTUNREACH."""
     for frame in frames[:-1]:
         socket.send(frame, MORE)
     socket.send(frames[-1], NOBLOCK)
 
 
 def descriptor(socket: Socket) -> int:
-    """The descriptor that an event loop watches."""
+    """Return the descriptor for the event loop."""
     return int(socket.getsockopt(zmq.FD))
 
 
 def readable(socket: Socket) -> bool:
-    """Does a message wait?"""
+    """Return whether a message waits."""
     return bool(int(socket.getsockopt(zmq.EVENTS)) & POLLIN)

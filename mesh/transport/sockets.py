@@ -1,4 +1,4 @@
-"""Which connections are there, and what comes on them? All of a process's sockets, on one loop."""
+"""All sockets of a process, on one event loop, and their connections."""
 
 from __future__ import annotations
 
@@ -42,14 +42,17 @@ from mesh.transport.unfinished import CLIENT, NODE
 from mesh.transport.watch import TrafficWatch
 from mesh.transport.zap import ZapHandler
 
-Key = Hashable  # of a connection: (router, routing id) came in; an int was dialled
+Key = Hashable  # of a connection: (router, routing id), or int if dialed
 GONE = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | FAILED
 NEVER = 86_400_000  # ms; a connection that has ended is closed at once
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A bound ROUTER; `doorman` watches who has left, and over TCP who fails to come in."""
+    """A bound ROUTER.
+
+    `doorman` watches for ended connections, and over TCP for failed handshakes.
+    """
 
     socket: Socket
     endpoint: str
@@ -59,13 +62,12 @@ class Listener:
 
 
 class Sockets:
-    """Owns all sockets: `came`, `received`, `gone` tell of a connection, `idle` ends a batch.
+    """Owns all sockets. `came`, `received` and `gone` report on connections, `idle` ends a batch.
 
-    With `keys` every TCP socket speaks CURVE, and `came` has the public key of who dialled. `heard` gets
-    what others gossip, `stranger` a line about each who could not come in, or did not let us in; a
-    `failed` in its place gets the latter as an error with the key of the connection that we dialled.
-    `left` is called when some of those who dialled us over TCP are gone; of all that had said something
-    `gone` tells. `allowance` is what they may hold, and how many there may be.
+    With `keys` each TCP socket uses CURVE, and `came` gets the public key of the dialing peer. `heard` gets
+    gossip messages. `stranger` gets a line about each failed handshake; with `failed`, those of outbound
+    connections go there as an error with the key. `left` is called when inbound TCP connections have ended;
+    `gone` reports those that had sent something. `allowance` limits inbound connections.
     """
 
     def __init__(  # noqa: PLR0913
@@ -98,15 +100,15 @@ class Sockets:
         self._dialled: dict[Key, tuple[Socket, Socket]] = {}
         self._arrivals = Arrivals()
         self._lost: list[Key] = []
-        self._again: set[Socket] = set()  # sockets that will be looked at in the next turn
+        self._again: set[Socket] = set()  # sockets to read again in the next turn
         self._closed = False
 
-    # --- coming in ------------------------------------------------------------------------------------
+    # --- inbound --------------------------------------------------------------------------------------
 
     def bind(self, address: str, trusted: bool) -> str:
-        """Listen; returns the address with its real port. BindRefused when it cannot be had.
+        """Listen, and return the address with its real port. Raises: BindRefused.
 
-        A trusted address is a file that only this user can open, and has no keys.
+        A trusted address is a file that only this user can open, without keys.
         """
         if self._keys is not None and not trusted:
             self._require_zap()
@@ -133,7 +135,7 @@ class Sockets:
         return endpoint
 
     def _doorman(self, socket: Socket, number: int, trusted: bool, is_keyed: bool) -> Doorman | Monitor:
-        """The watch over who comes in by listener `number`, and who ends."""
+        """Return the watcher for connections of listener `number`."""
 
         def accepted(descriptor: int) -> None:
             self._over(self._arrivals.accepted((number, descriptor)))
@@ -152,7 +154,10 @@ class Sockets:
         return Doorman(self._loop, self._context, socket, stranger, self._left, accepted, ended, self._watch)
 
     def bind_pub(self, address: str) -> str:
-        """The address where others will hear what `publish` says; like `bind`. Over TCP only with keys."""
+        """Bind the PUB for `publish`, and return its address.
+
+        Over TCP only with keys. Raises: BindRefused.
+        """
         if self._keys is not None:
             self._require_zap()
         try:
@@ -161,28 +166,31 @@ class Sockets:
             raise refusal(address, error, self._keys is not None) from error
 
     def proven(self, key: Key, user: str, is_node: bool) -> None:
-        """Note that whoever dialled this connection, with this key, belongs here: it said a good HELLO."""
+        """Note that this connection, with this key, has sent a valid HELLO."""
         if self._zap is not None and user:
             self._zap.gate.proven(user)
         if isinstance(key, tuple) and self._arrivals.lives(key):
             self._watch.proven(self._arrivals.places[key][1], NODE if is_node else CLIENT, user)
 
     def _require_zap(self) -> None:
-        # Not `assert`, which may be switched off.
+        # Not `assert`, which may be disabled.
         if self._zap is None or self._zap.closed:
             raise BindRefused("nobody is there to check who comes in.", code="BIND_WITHOUT_KEYS")
 
-    # --- going out ------------------------------------------------------------------------------------
+    # --- outbound -------------------------------------------------------------------------------------
 
     def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
-        """Open a connection of its own: when it ends, it is gone, and `gone` is called."""
+        """Open a connection with its own socket.
+
+        When it ends, `gone` is called.
+        """
         try:
             check_descriptors(CONTEXT)
             self._open(key, address, keys)
         except LocalError as error:
             self._loop.call_soon(self._say_failed, key, Refused(error.what, hint=error.hint, code=error.code))
             self._lose(key)
-        except (zmq.ZMQError, OSError):  # no such address, or the system has no room for it
+        except (zmq.ZMQError, OSError):  # invalid address, or no resources
             self._lose(key)
 
     def _say_failed(self, key: Key, error: Refused) -> None:
@@ -195,8 +203,8 @@ class Sockets:
         keys = keys or self._keys
         if keys is not None and address.startswith("tcp:"):
             unlock(socket, keys, keys.server.public)
-        # A new connection says HELLO anew, so this one must never reconnect. Not -1: with that ZeroMQ throws
-        # away at the disconnect what has arrived and was not read yet.
+        # A new connection starts with HELLO, so this one must never reconnect. With -1 ZeroMQ would discard
+        # unread messages at a disconnect.
         socket.setsockopt(zmq.RECONNECT_IVL, NEVER)
         try:
             monitor = socket.get_monitor_socket(GONE)
@@ -206,12 +214,15 @@ class Sockets:
         self._dialled[key] = (socket, monitor)
         self._loop.add_reader(descriptor(socket), self._dealer_readable, key)
         self._loop.add_reader(descriptor(monitor), self._monitor_readable, key)
-        if readable(monitor):  # asked once, or its descriptor never tells of the first event
+        if readable(monitor):  # reading the events arms the descriptor
             self._loop.call_soon(self._monitor_readable, key)
         socket.connect(address)
 
     def send(self, key: Key, frames: list[bytes]) -> None:
-        """Put a message on a connection. One that cannot take it is gone: it will resume on a new one."""
+        """Send a message.
+
+        A connection that cannot accept it is lost, and resumes on a new one.
+        """
         if isinstance(key, tuple):
             number, routing_id = key
             socket = self._routers[number].socket
@@ -229,38 +240,47 @@ class Sockets:
             self._lose(key)
 
     def look(self, key: Key) -> None:
-        """Take what has arrived on a dialled connection, now: for a caller that does not give up the loop."""
+        """Read a dialed connection now, for a caller that blocks the event loop."""
         self._dealer_readable(key)
 
     # --- gossip ---------------------------------------------------------------------------------------
 
     def publish(self, frames: list[bytes]) -> None:
-        """To all who listen; who is too slow misses it."""
+        """Publish to all subscribers.
+
+        Slow ones miss the message.
+        """
         self._gossip.publish(frames)
 
     def listen(self, address: str) -> None:
-        """Hear what is published there; twice does no harm, nor does an address where nobody is."""
+        """Subscribe to the PUB at this address.
+
+        Repetition and unused addresses are harmless.
+        """
         self._gossip.listen(address)
 
     def unlisten(self, address: str) -> None:
         self._gossip.unlisten(address)
 
-    # --- ending ---------------------------------------------------------------------------------------
+    # --- end ------------------------------------------------------------------------------------------
 
     def hang_up(self, key: Key) -> None:
-        """Close, or forget, a connection."""
+        """Close a dialed connection, or forget an inbound one."""
         if isinstance(key, tuple) and (place := self._arrivals.forget(key)) is not None:
             self._watch.unwanted(place[1])
         if key in self._dialled:
             socket, monitor = self._dialled.pop(key)
             self._loop.remove_reader(descriptor(socket))
             self._loop.remove_reader(descriptor(monitor))
-            socket.disable_monitor()  # first: an event for a closed monitor stops ZeroMQ's thread for ever
+            socket.disable_monitor()  # an event for a closed monitor stops ZeroMQ's thread
             monitor.close()
             socket.close(linger=LINGER)
 
     def close(self) -> None:
-        """Close everything; what was just sent gets a moment to leave."""
+        """Close all sockets.
+
+        Messages just sent get a moment to leave.
+        """
         self._closed = True
         for key in list(self._dialled):
             self.hang_up(key)
@@ -277,7 +297,7 @@ class Sockets:
         self._lifetime.end()
         self._endpoints.clear()
 
-    # --- hearing --------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------
 
     def _router_readable(self, number: int) -> None:
         if self._closed:
@@ -286,7 +306,7 @@ class Sockets:
         socket = listener.socket
         self._again.discard(socket)
         for _ in turn():
-            if not readable(socket):  # asked so, it will tell when there is more
+            if not readable(socket):  # arms the descriptor for further messages
                 self._watch.emptied.add(listener.endpoint)
                 break
             key = (number, socket.recv(NOBLOCK))
@@ -296,13 +316,14 @@ class Sockets:
         self._idle()
 
     def _frames(self, listener: Listener, key: Inbound) -> list[bytes]:
-        """The rest of a message; whose connection it is was told before."""
+        """Return the rest of a message, after its connection is known."""
         place = self._arrivals.places.get(key)
         if place is not None:
             frames = received(listener.socket)
             self._note_read(listener, place[1], frames)
             return frames
-        # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
+        # The first message identifies the peer: ZeroMQ gives no other connection the same routing id
+        # meanwhile.
         user, number, frames = first_words(listener.socket)
         self._note_read(listener, number, frames)
         self._over(self._arrivals.spoke(key, (key[0], number), listener.doorman.catch_up))
@@ -318,7 +339,7 @@ class Sockets:
             self._lose(key)
 
     def _take(self) -> None:
-        """Hear what waits, as far as one message of each connection goes: ZeroMQ gives them in turns."""
+        """Read waiting messages, at least one of each connection: ZeroMQ reads them in turn."""
         for number, listener in self._routers.items():
             for _ in range(2 + len(self._arrivals.places) // TURN):
                 if self._closed or not readable(listener.socket):
@@ -344,7 +365,7 @@ class Sockets:
         if not events:
             return
         while key in self._dialled and readable(self._dialled[key][0]):
-            self._dealer_readable(key)  # its last words first
+            self._dealer_readable(key)  # its last messages first
         if key in self._dialled:
             is_keyed = self._dialled[key][0].getsockopt(zmq.MECHANISM) == zmq.CURVE
             if (error := failure(events, is_keyed)) is not None:
@@ -352,13 +373,13 @@ class Sockets:
         self._lose(key)
 
     def _look_again(self, socket: Socket, look: Callable[[], None]) -> None:
-        # The descriptor tells only of changes: what is there already after a send or recv, nobody announces.
+        # The descriptor reports only changes, not messages that wait after a send or recv.
         if socket not in self._again and readable(socket):
             self._again.add(socket)
             self._loop.call_soon(look)
 
     def _lose(self, key: Key) -> None:
-        """Tell of it in the next turn: the core must not be called from within its own effects."""
+        """Report the loss in the next turn: the core must not be called from within its own effects."""
         if not self._lost:
             self._loop.call_soon(self._tell_lost)
         self._lost.append(key)
@@ -366,7 +387,7 @@ class Sockets:
     def _tell_lost(self) -> None:
         lost, self._lost = self._lost, []
         if any(isinstance(key, tuple) for key in lost):
-            self._take()  # their last words first: a BYE may lie there
+            self._take()  # last messages first: a BYE may wait
         for key in dict.fromkeys(lost):
             self.hang_up(key)
             if not self._closed:
@@ -375,7 +396,10 @@ class Sockets:
 
 
 def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
-    """Why an address cannot be had, and what else may be typed. With keys a node takes two ports."""
+    """Return the error for an address that cannot be bound.
+
+    With keys a node takes two ports.
+    """
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Write it as tcp://127.0.0.1:PORT; port 0 takes a free one."
     elif has_keys:

@@ -1,6 +1,6 @@
-"""How much lies in memory of messages that are whole, and that nobody has read yet? Decided from figures.
+"""Memory of whole messages that were not read yet, computed from byte counts.
 
-No socket bounds the messages that wait to be read (Law 1 of `options.py`), so the guard bounds their bytes.
+No socket limits the messages that wait to be read (Law 1 of `options.py`), so the guard limits their bytes.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Iterator
 from mesh.transport.unfinished import CLIENT, NODE, PUB, STRANGER, TOGETHER, UNPROVEN, Guest, size
 from mesh.wire.limits import MIB
 
-# Law 1: A connection has at most what it received, less what was read of it, in memory.
-# Law 2: When its socket was seen empty, all whole messages that it had received at the last look were read.
-#        So the difference of Law 1 is set anew then, and no error in it grows.
-# Law 3: An honest peer never reaches a limit: its windows are smaller.
+# Law 1: a connection has at most its received minus its read bytes in memory.
+# Law 2: when its socket was seen empty, all whole messages received before the last check were read. The
+# difference of Law 1 is then reset, so errors in it do not grow.
+# Law 3: an honest peer never reaches a limit, because its windows are smaller.
 
 LIMITS = {STRANGER: UNPROVEN, CLIENT: 128 * MIB, NODE: 256 * MIB}  # bytes of one connection
-IN_ALL = 1024 * MIB  # bytes of all connections that have said HELLO
-FRAME_HEAD, CURVE_HEAD = 9, 33  # bytes that ZMTP, and CURVE, add to a frame at most
+IN_ALL = 1024 * MIB  # bytes of all connections after HELLO
+FRAME_HEAD, CURVE_HEAD = 9, 33  # maximum of bytes added to a frame by ZMTP and CURVE
 
 
 class Unread:
-    """The unread bytes of guests, by descriptor."""
+    """The unread bytes of connections, by descriptor."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Guest] = {}  # guests of which something was unread at the last look
+        self._waiting: dict[int, Guest] = {}  # with unread bytes at the last check
 
     def grows(self, number: int, guest: Guest, received: int, read: int, is_empty: bool) -> bool:
-        """Take note of what is unread, and return whether that is more than it was.
+        """Update the unread bytes of a connection. Return whether they have grown.
 
-        `received` and `read`: bytes since the connection came. `is_empty`: its socket was so at some time
-        since the last look.
+        `received` and `read` are bytes since the connection began. `is_empty`: its socket was empty at some
+        time since the last check.
         """
         if is_empty:
             guest.slack = guest.seen - read
@@ -43,18 +43,18 @@ class Unread:
         return guest.unread > max(before, UNPROVEN)
 
     def forget(self, number: int) -> None:
-        """Forget a guest that is gone, or goes."""
+        """Forget a connection that has ended or is being closed."""
         self._waiting.pop(number, None)
 
     def excess(self, guest: Guest) -> str:
-        """The excess that a guest has, in words; "" if it has none."""
+        """Return the excess of a connection as text, or ""."""
         limit = LIMITS.get(guest.role)
         if limit is None or guest.unread <= limit:
             return ""
         return f"more than {size(limit)} that this node has not read yet, {guest.role}"
 
     def crowding(self) -> Iterator[tuple[int, str]]:
-        """Of strangers, and of the others, those with most and why, until the rest have room."""
+        """Yield the largest connections of strangers, and of the others, until the rest fits."""
         for is_stranger, limit in ((True, TOGETHER), (False, IN_ALL)):
             group = [
                 (guest.unread, number)

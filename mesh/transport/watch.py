@@ -1,4 +1,4 @@
-"""The eyes and hands of the guard: what the kernel knows of connections that came in, and their end."""
+"""Applies the limits: reads the kernel's figures of inbound connections, and closes some."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from mesh.transport.guests import most_guests
 from mesh.transport.unfinished import STRANGER
 from mesh.transport.unread import CURVE_HEAD, FRAME_HEAD
 
-TCP_INFO, RECEIVED = 11, 128  # of Linux: the option, and where in it `tcpi_bytes_received` stands
-SOON, LATER = 0.01, 0.25  # s between looks: while something grows, and else
+TCP_INFO, RECEIVED = 11, 128  # Linux: option, and offset of `tcpi_bytes_received`
+SOON, LATER = 0.01, 0.25  # s between checks: while bytes grow, and otherwise
 RESET = struct.pack("ii", 1, 0)
-SHARE = 100  # at most one of so many parts of the time is spent in asking the kernel
+SHARE = 100  # divisor of the time for asking the kernel
 
 
 class BorrowedSocket(socket.socket):
-    """A connection of ZeroMQ's, which closes it, and nobody here."""
+    """A socket of ZeroMQ, which is never closed here."""
 
     def __del__(self) -> None:
         self.detach()
 
 
 class TrafficWatch:
-    """The watch on what came in. `take` hears all whole messages that wait. `tell` gets a line for each
+    """Watches inbound connections. `take` reads all whole messages. `tell` gets a line for each closed one.
 
-    `heard` has the descriptors whose messages were heard since the last look, `read` the bytes that were read
-    of each connection since it came, and `emptied` the endpoints where nothing waited to be read since then.
+    `heard` has the descriptors whose messages were read since the last check, `read` the bytes read of each
+    connection since it began, and `emptied` the endpoints that had nothing to read since the last check.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class TrafficWatch:
         room = min(allowance.connections, most_guests())
         self._guard = Guard(replace(allowance, connections=room))
         self._lines: dict[int, BorrowedSocket] = {}
-        self._endpoints: dict[int, str] = {}  # where each of them was accepted
+        self._endpoints: dict[int, str] = {}  # where each was accepted
         self._growing: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._earliest = self._next_full = 0.0
-        # Wakes us when bytes come; where there is none, looks are as often as LATER.
+        # Wakes the loop when bytes arrive. Without it, checks are made every LATER seconds.
         self._arrivals: select.epoll | None = None
         self._is_listening = False
 
@@ -70,22 +70,22 @@ class TrafficWatch:
             self._listen(False)
             self._arrivals.close()
 
-    # --- coming and going -----------------------------------------------------------------------------
+    # --- arrival and departure ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Take the descriptor that it needs, while there is one: a crowd that comes at once leaves none."""
+        """Reserve its descriptor while there is one: a burst of connections may leave none."""
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
 
     def came(self, number: int, endpoint: str, role: str = STRANGER) -> None:
-        """A connection was accepted there."""
+        """Add an accepted connection."""
         self.gone(number)
         try:
-            line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor for one
+            line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor
         except OSError:  # it has ended since
             return
         try:
-            # The number may belong to something else by now.
+            # The number may have been reused by now.
             is_ours = str(line.getsockname()[1]) == endpoint.rpartition(":")[2]
             peer = line.getpeername()
         except (OSError, IndexError):
@@ -100,22 +100,27 @@ class TrafficWatch:
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def note_read(self, number: int, frames: list[bytes], is_keyed: bool) -> None:
-        """Note a message that was read. Its bytes on the line are never more than what is counted here."""
+        """Note a message that was read.
+
+        The count is at least its bytes on the wire.
+        """
         self.heard.add(number)
         head = FRAME_HEAD + CURVE_HEAD if is_keyed else FRAME_HEAD
         self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
 
     def proven(self, number: int, role: str, user: str) -> None:
-        """Note that a connection has said a good HELLO."""
+        """Note that a connection has sent a valid HELLO."""
         self._end(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
-        """We have hung up."""
+        """Note that this node has hung up."""
         self._guard.unwanted(number, self._loop.time())
 
     def gone(self, number: int, endpoint: str = "") -> str:
-        """Forget a connection that is no more; returns its address, "" if nobody had seen it come. Of another
-        endpoint than that it is not forgotten: a descriptor that one gave back another may have by now."""
+        """Forget an ended connection. Return its address, or "" if it was never seen.
+
+        A connection of another endpoint is not forgotten: the descriptor may have been reused.
+        """
         if endpoint and self._endpoints.get(number, endpoint) != endpoint:
             return ""
         line = self._lines.pop(number, None)
@@ -126,7 +131,7 @@ class TrafficWatch:
         self.read.pop(number, None)
         return self._guard.gone(number)
 
-    # --- looking --------------------------------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------------------
 
     def _plan(self, due: float) -> None:
         if self._timer is not None:
@@ -141,11 +146,11 @@ class TrafficWatch:
         now = self._loop.time()
         is_full = now >= self._next_full
         numbers = list(self._lines) if is_full else [*(self._growing | self._arrived())]
-        before = time.thread_time()  # not by the clock: to wait for the processor is no work
+        before = time.thread_time()  # CPU time: waiting for the processor is no work
         received = {number: self._received(number) for number in numbers}
         pause = SHARE * (time.thread_time() - before)
         endings, growing = self._guard.look(received, self.heard, now, self.read, self._emptied(numbers))
-        if endings:  # when the loop was late, whole messages of theirs may wait
+        if endings:  # after a delay of the loop, whole messages may wait
             self._take()
             endings, _ = self._guard.look(received, self.heard, now, self.read, self._emptied(numbers))
         self.emptied.clear()
@@ -165,10 +170,10 @@ class TrafficWatch:
         return {number for number in numbers if self._endpoints.get(number) in self.emptied}
 
     def _received(self, number: int) -> int | None:
-        """Bytes that ZeroMQ has taken of a connection; None when the system does not tell.
+        """Return the bytes that ZeroMQ has read of a connection, or None if the system does not report them.
 
-        What lies in the kernel's own buffer is not memory of ours. It is asked for second, so that what comes
-        in between makes the figure too small, and never too large.
+        Bytes in the kernel's buffer are not counted. They are queried second, so that bytes that arrive in
+        between make the result too small and never too large.
         """
         if sys.platform != "linux":
             return None
@@ -176,13 +181,13 @@ class TrafficWatch:
             info = self._lines[number].getsockopt(socket.IPPROTO_TCP, TCP_INFO, RECEIVED + 8)
             waiting = fcntl.ioctl(number, termios.FIONREAD, bytes(4))
             return int(struct.unpack_from("=Q", info, RECEIVED)[0]) - int(struct.unpack("=i", waiting)[0])
-        except (OSError, struct.error):  # gone, or a kernel of long ago
+        except (OSError, struct.error):  # gone, or a very old kernel
             return None
 
-    # --- waking ---------------------------------------------------------------------------------------
+    # --- wakeup ---------------------------------------------------------------------------------------
 
     def _listen(self, wanted: bool) -> None:
-        """Shall bytes that come in wake us?"""
+        """Set whether incoming bytes wake the loop."""
         if self._arrivals is not None and wanted != self._is_listening:
             self._is_listening = wanted
             if wanted:
@@ -196,17 +201,17 @@ class TrafficWatch:
                 self._arrivals.register(number, select.EPOLLIN | select.EPOLLET)
 
     def _wake(self) -> None:
-        # Not at once: as a rule what has begun to come is a whole message, which is waited for.
+        # Not at once: usually a whole message is arriving.
         self._listen(False)
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def _arrived(self) -> set[int]:
-        """The descriptors on which bytes have come since the last call, and have not been read yet."""
+        """Return the descriptors with bytes that arrived since the last call and are not read yet."""
         if self._arrivals is None:
             return set()
         return {number for number, _ in self._arrivals.poll(0) if number in self._lines}
 
-    # --- ending ---------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def _end(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
@@ -214,9 +219,10 @@ class TrafficWatch:
             self._growing.discard(ending.number)
             line = self._lines.get(ending.number)
             with suppress(OSError):
-                # The number may belong to something else by now.
+                # The number may have been reused by now.
                 if line is not None and line.getpeername() == ending.peer:
-                    if ending.why:  # a reset: else who cannot send, because we do not read, learns it late
+                    # A reset: otherwise a peer that cannot send, because nothing is read, would notice late.
+                    if ending.why:
                         line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                     line.shutdown(socket.SHUT_RDWR)  # ZeroMQ then closes it
             if ending.why:

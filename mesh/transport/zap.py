@@ -1,4 +1,4 @@
-"""How does ZeroMQ ask whether somebody may come in? Answered at once, on the loop, whatever is asked."""
+"""ZAP handler: answers ZeroMQ's admission requests at once, on the event loop."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import zmq
 from mesh.security.zap import ZapGate
 from mesh.transport.options import ZmqContext, descriptor, drain, new_socket, readable, send_frames
 
-PLACE = "inproc://zeromq.zap.01"  # where every ZeroMQ socket of the same context looks for it
-OVERHEAD = 2  # frames before a request: of our socket, and of the asking one
+PLACE = "inproc://zeromq.zap.01"  # required by ZeroMQ, in the same context
+OVERHEAD = 2  # frames before a request: of both sockets
 
 
 class ZapHandler:
-    """The answers to ZAP. `denied` hears of each who was not let in. Once closed, ZeroMQ lets nobody in."""
+    """Answers ZAP requests.
+
+    `denied` gets a line for each refusal. Once closed, ZeroMQ admits no connection.
+    """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, context: ZmqContext, denied: Callable[[str], None]
@@ -40,7 +43,7 @@ class ZapHandler:
             return
         for frames in drain(self._socket):
             self._answer(frames[:OVERHEAD], frames[OVERHEAD:])
-        if readable(self._socket):  # nobody announces what is there already
+        if readable(self._socket):  # events are not repeated for waiting messages
             self._loop.call_soon(self._readable)
 
     def _answer(self, asker: list[bytes], request: list[bytes]) -> None:

@@ -1,1 +1,1 @@
-"""The report that a person looks at: figures, charts and one page."""
+"""The report for people: figures, charts and one page."""

@@ -1,4 +1,4 @@
-"""How do rows of the views become what a report tells? Series over time, and what is known of each node."""
+"""Assembles rows of the views into the facts of a report: series over time, and facts about each node."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from spark.report.facts import (
 )
 from spark.report.sampling import mean, median, most
 
-Span = tuple[str, datetime, datetime]  # a node, from when until when
+Span = tuple[str, datetime, datetime]  # node, start, end
 AboutNode = TypeVar("AboutNode", Load, Coverage, Flapping)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,15 +55,15 @@ def assemble(
 
 
 def waiting(row: Load) -> float | None:
-    """Messages in queues, for subscribers, and for masters that are away."""
+    """Return the messages in queues, for subscribers, and for unreachable masters."""
     known = [messages for messages in (row.pending, row.tailback, row.queued) if messages is not None]
     return sum(known) if known else None
 
 
 def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
-    """The buckets, with an empty one at each end of a time of which nobody knows anything.
+    """Return the buckets, with an empty one at each end of a period without data.
 
-    So a gap is seen as one, and a history with long gaps stays short.
+    A gap is thus visible, and a history with long gaps stays short.
     """
     times: list[datetime] = []
     for start in sorted(set(starts)):
@@ -76,7 +76,7 @@ def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
 
 
 def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]:
-    """MEASURES by node over the times."""
+    """Return the MEASURES by node over the times."""
     found: dict[tuple[str, datetime], Load] = {(row.node, row.bucket_at): row for row in load}
     names = sorted({row.node for row in load})
 
@@ -87,7 +87,7 @@ def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]
 
 
 def by_address(fares: Sequence[Fare], times: Sequence[datetime], width: timedelta) -> dict[str, Series]:
-    """FARES by address over the times, each of which has the figure of the bucket, so wide, that it is in."""
+    """Return the FARES by address over the times, each with the figure of its bucket of this width."""
     found = {(row.address, row.bucket_at): row for row in fares}
     buckets = [when - (when - EPOCH) % width for when in times]
     names = sorted({row.address for row in fares})
@@ -113,7 +113,7 @@ def nodes(
     flapping: Sequence[Flapping],
     balance: Sequence[Quality],
 ) -> tuple[Node, ...]:
-    """One for each name, the busiest first."""
+    """Return one Node for each name, the busiest first."""
     loads, covered, restless = _by_node(load), _by_node(coverage), _by_node(flapping)
     shares = fair_shares(balance)
     found = [
@@ -168,7 +168,7 @@ def _begins(row: Load) -> datetime:
 
 
 def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
-    """Shares of all that was balanced: what each candidate got, and should have got by its capacity."""
+    """Return the shares of all balanced messages: each candidate's actual one, and that by capacity."""
     totals: dict[tuple[str, str], int] = {}
     for row in balance:
         totals[row.whose] = totals.get(row.whose, 0) + row.chosen

@@ -1,4 +1,4 @@
-"""How do the views become plain values? Each by its own Spark job, and bounded."""
+"""Collects the views as plain values, each by its own Spark job, within limits."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,20 +35,21 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-SETTLED, AHEAD = datetime(2020, 1, 1, tzinfo=UTC), timedelta(hours=1)  # a clock beyond these was not set
+SETTLED, AHEAD = datetime(2020, 1, 1, tzinfo=UTC), timedelta(hours=1)  # a clock beyond these was wrong
 BUCKETS, TOPICS = 120, 20
-TOGETHER = 2  # views: while one is planned, which takes one processor, the other has the rest
+# Views at a time: while one is planned, on one processor, the other uses the rest.
+TOGETHER = 2
 FEW, SOME, MANY = 200, 5000, 100_000  # rows
 
-Tell = Callable[[str, int, int], None]  # what comes next, how many steps are done, of how many
+Tell = Callable[[str, int, int], None]  # next step, steps done, steps in all
 Noun = TypeVar("Noun", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view, of the history and the lives in it, that becomes a field of Facts: its first `most` rows.
+    """A view of the history and its lives, of which the first `most` rows become a field of Facts.
 
-    `order`: columns; with a "-" in front the greatest comes first.
+    `order` names columns, with "-" in front for descending order.
     """
 
     words: str
@@ -91,7 +92,10 @@ VIEWS = {
 
 
 def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
-    """The facts of a history, as spark.reading tells it; `now` is when this report is made."""
+    """Return the facts of a history, as read by spark.reading.
+
+    `now` is the time of this report.
+    """
     done = count()
 
     def step(words: str) -> None:
@@ -142,7 +146,7 @@ def _ordered(by: str) -> Column:
 
 
 def _whole(history: DataFrame, now: datetime) -> dict[str, Any]:
-    """Of all rows together: clusters, from when until when, how many of each kind."""
+    """Return totals over all rows: clusters, the period, and rows of each kind."""
     likely = F.when(F.col("ts").between(F.lit(SETTLED), F.lit(now + AHEAD)), F.unix_micros("ts"))
     rows = (
         history.groupBy("kind", "cluster")
@@ -165,10 +169,13 @@ def _is_likely(when: datetime, now: datetime) -> bool:
 
 
 def rows_of(frame: DataFrame, noun: type[Noun]) -> tuple[Noun, ...]:
-    """One noun for each row; its fields name the columns."""
+    """Return a dataclass instance for each row.
+
+    Its fields name the columns.
+    """
     moments = {name for name, hint in get_type_hints(noun).items() if "datetime" in str(hint)}
     names = [field.name for field in fields(noun)]
-    # As a timestamp it would come in the zone of this machine, and not say so.
+    # A timestamp would be converted to the local zone, without saying so.
     columns = [F.unix_micros(name).alias(name) if name in moments else F.col(name) for name in names]
     return tuple(
         noun(**{name: _plain(row[name], name in moments) for name in names})
@@ -185,7 +192,7 @@ def _plain(value: Any, is_moment: bool) -> Any:
 
 
 def moment(micros: int | None) -> datetime | None:
-    """Microseconds since 1970; None also for what no calendar has."""
+    """Return the time from microseconds since 1970, or None if it is outside the calendar."""
     try:
         return None if micros is None else EPOCH + timedelta(microseconds=micros)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""`report`: what has happened, as a page, on the terminal, or as JSON."""
+"""The command `report`, which prints a report or writes it as a page or as JSON."""
 
 import json
 import sys
@@ -26,10 +26,10 @@ from spark.session import session
 T = TypeVar("T")
 Span = tuple[datetime | None, datetime | None]
 
-IN_PLACE = ("IN_USE", "LOCK_LOST")  # codes of an ingest while another job writes to the history
+IN_PLACE = ("IN_USE", "LOCK_LOST")  # ingest errors while another job writes
 CHANGED = "CHANGED"
-TRIES = 3  # of a report whose files another job replaces
-WIDE = 100  # columns of what is no terminal
+TRIES = 3  # attempts if another job replaces files
+WIDE = 100  # columns without a terminal
 
 
 @click.command("report")
@@ -59,9 +59,9 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Show what has happened in the mesh: on the terminal, as a page with --html, as JSON with --json.
+    """Show a report on the mesh: on the terminal, as a page with --html, or as JSON with --json.
 
-    With --from, what the nodes wrote down there is gathered into the history first.
+    With --from, new snapshots of the nodes are read into the history first.
     """
     if html is not None:
         _check(html)
@@ -78,14 +78,14 @@ def command(
     if json_to is not None:
         writing.write(json_to, json.dumps(document(facts), allow_nan=False) + "\n", "--json-to")
     if html is not None:
-        from spark.report.page import page  # and Plotly with it, which nothing else needs
+        from spark.report.page import page  # loads Plotly, needed only here
 
         writing.write(html, page(facts), "--html")
         click.echo(f"\nThe page: {html.absolute()}", err=as_json)
 
 
 def _check(html: Path) -> None:
-    """Fail now, before the long job, where it would in the end. SparkJobError NO_PLOTLY, CANNOT_WRITE."""
+    """Fail before the long job if the page cannot be written. Raises: SparkJobError."""
     if find_spec("plotly") is None:
         what = "The page's charts need Plotly, which is not installed in the Python that runs this."
         raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_PLOTLY")
@@ -106,7 +106,10 @@ def _facts(sources: Sequence[str], to: str, span: Span, master: str | None, conf
 
 
 def _gather(spark: SparkSession, sources: Sequence[str], to: str) -> None:
-    """Ingest what is new. While another job writes to the history, say so and leave it to that one."""
+    """Ingest new segments.
+
+    If another job is writing to the history, report that and continue.
+    """
     try:
         ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
     except SparkJobError as error:
@@ -121,7 +124,7 @@ def _collected(spark: SparkSession, to: str, span: Span, tell: Tell) -> Facts:
 
 
 def again_if_changed(make: Callable[[], T]) -> T:
-    """Return what `make` returns. While it reads, another job may make few files of many: then once more."""
+    """Return what `make` returns, after retries if a compaction replaced files meanwhile."""
     for _ in range(TRIES - 1):
         try:
             return make()

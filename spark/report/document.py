@@ -1,4 +1,4 @@
-"""What do programs get of a report? All facts, as one JSON document."""
+"""The report as one JSON document, for programs."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,7 +11,10 @@ VERSION = 1
 
 
 def document(facts: Facts) -> dict[str, Any]:
-    """The fields of Facts, with names and units, `findings` and `verdict`; times are ISO 8601 in UTC."""
+    """Return the fields of Facts with units, `findings` and `verdict`.
+
+    Times are ISO 8601 in UTC.
+    """
     found = {"findings": [asdict(it) for it in findings(facts)], "verdict": verdict(facts)}
     told: dict[str, Any] = _plain({"version": VERSION} | asdict(facts) | found)
     return told

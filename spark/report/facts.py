@@ -1,8 +1,8 @@
-"""What does a report tell? Plain values, bounded, without Spark.
+"""Facts of a report: plain values of limited size, without Spark.
 
-A noun's fields are columns of the view that it comes from, with the same names and units; spark/views says
-what each means. Times are aware and in UTC; None is what nobody knows. Texts of the mesh are in one line and
-not endless, and escaped by nobody yet.
+The fields of a class are columns of its view, with the same names and units, which spark/views describes.
+Times are aware and in UTC. None means unknown. Texts of the mesh are single lines of limited length, and not
+escaped yet.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ FARES = ("requests_per_s", "failures_per_s", "p50_ms", "p99_ms")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One node over the whole time, from several views. Means, unless the name says otherwise.
+    """One node over the whole period, from several views. Values are means unless the name says otherwise.
 
-    `lag_s` is the median of the buckets' worst; `waiting` the most messages that waited at once; shares are
-    of everything that was balanced.
+    `lag_s` is the median of the buckets' maxima. `waiting` is the maximum of messages that waited at the same
+    time. Shares are of all balanced messages.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Node:
     fair_share: float | None
     deaths: int
     restarts: int
-    machine: str | None = None  # the last one that it ran on
+    machine: str | None = None  # the latest one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """A row of balance.counters: what one boot of an observer gave to a candidate, exactly.
+    """A row of balance.counters: exact counts of one boot of an observer for a candidate.
 
     `clean`: that boot stopped cleanly, so the figures are final.
     """
@@ -82,7 +82,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """A row of balance.quality: what an observer gave to a candidate, against what it had room for."""
+    """A row of balance.quality: the share of a candidate at an observer, compared with its capacity."""
 
     observer: str
     observer_uuid: str
@@ -98,7 +98,7 @@ class Quality:
 
     @property
     def whose(self) -> tuple[str, str]:
-        """The node that chose: several may have had that name, one after the other."""
+        """The choosing node, as name and uuid: several nodes may have had the name in turn."""
         return self.observer, self.observer_uuid
 
 
@@ -116,7 +116,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flapping:
-    """A row of membership.flapping: how restless a node was."""
+    """A row of membership.flapping: state changes of a node."""
 
     node: str
     suspicions: int
@@ -129,7 +129,7 @@ class Flapping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """A row of detection.times: how soon the others knew."""
+    """A row of detection.times: how soon observers noticed a death."""
 
     how: str
     node: str
@@ -174,12 +174,12 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Its name alone, if clients take from it."""
+        """The name alone, for a queue with consumers."""
         return self.queue.removeprefix("queue/")
 
     @property
     def is_stranded(self) -> bool:
-        """Does something wait in it, and nobody takes it?"""
+        """Whether messages wait in a queue without consumers."""
         return self.depth > 0 and self.consumers == 0
 
 
@@ -199,7 +199,7 @@ class Parts:
 
     @property
     def name(self) -> str:
-        """Its name alone."""
+        """The name alone."""
         return self.queue.removeprefix("queue/")
 
 
@@ -217,7 +217,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A row of services.fared: requests to an address, served by one node; "" where nobody did."""
+    """A row of services.fared: requests to an address, served by one node, or "" without one."""
 
     address: str
     node: str
@@ -236,13 +236,13 @@ class Service:
 
     @property
     def failures(self) -> int:
-        """Requests without a good reply."""
+        """The number of requests without a good reply."""
         return self.failed + self.lost + self.refused + self.expired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fare:
-    """A row of services.over_time: how requests to an address fared in a bucket of time."""
+    """A row of services.over_time: results of requests to an address in a bucket of time."""
 
     bucket_at: datetime
     address: str
@@ -270,13 +270,13 @@ class Forecast:
 
     @property
     def in_use(self) -> float:
-        """Share of its capacity; 0 where that is unknown."""
+        """The share of its capacity in use; 0 if unknown."""
         return (self.rate_per_s or 0) / self.capacity_per_s if self.capacity_per_s else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """A row of clocks.skews: how far a node's clock is ahead of the mesh's common time."""
+    """A row of clocks.skews: the lead of a node's clock over the mesh's common time."""
 
     node: str
     skew_s: float
@@ -285,7 +285,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """A row of coverage.rows: what there is of a node, and what is missing."""
+    """A row of coverage.rows: the recorded and the missing data of a node."""
 
     node: str
     boots: int
@@ -313,11 +313,11 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All of it, by the views' own order or the worst first.
+    """All facts, in the order of the views, or the worst first.
 
-    `series` holds MEASURES by node over `times`, the starts of buckets of `width_s` seconds; `fares` holds
-    FARES by address, of the few that are asked the most. `kinds` counts the rows of the history by kind; a
-    state counts once, whoever heard it.
+    `series` has MEASURES by node over `times`, the starts of buckets of `width_s` seconds. `fares` has FARES
+    by address, of the most requested ones. `kinds` counts the rows of the history by kind. A state counts
+    once, however many nodes received it.
     """
 
     clusters: tuple[str, ...]
@@ -347,5 +347,5 @@ class Facts:
 
     @property
     def last_lives(self) -> dict[str, Life]:
-        """The newest of each node: by its end, since a clock may have been wrong when it began."""
+        """The newest life of each node, by its end, because a clock may have been wrong at the start."""
         return {life.node: life for life in sorted(self.lives, key=lambda life: life.last_at)}

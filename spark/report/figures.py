@@ -1,4 +1,4 @@
-"""How are figures, times and foreign texts written, so that a person can read them?"""
+"""Formatting of figures, times and foreign texts."""
 
 from datetime import UTC, datetime
 
@@ -8,12 +8,12 @@ LONGEST = 120  # characters of a text from the mesh
 
 
 def number(value: float | None) -> str:
-    """ "1,234,567"; a dash where nobody knows."""
+    """Return a text such as "1,234,567", or a dash if unknown."""
     return "-" if value is None else f"{value:,.0f}"
 
 
 def decimal(value: float | None) -> str:
-    """Three digits that count: "0.042", "3.14", "31.4", "314", "31,416"."""
+    """Return a text with three significant digits: "0.042", "3.14", "31.4", "314", "31,416"."""
     if value is None:
         return "-"
     places = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2 if abs(value) >= 0.995 else 3
@@ -22,12 +22,12 @@ def decimal(value: float | None) -> str:
 
 
 def signed(value: float | None) -> str:
-    """ "+266", "-3", "0"."""
+    """Return a text with a sign, such as "+266", "-3" or "0"."""
     return "-" if value is None else "0" if round(value) == 0 else f"{value:+,.0f}"
 
 
 def percent(value: float | None, whole: float = 100) -> str:
-    """A value from 0 to `whole` as "12 %"; below ten with a decimal: "3.4 %"."""
+    """Return a value from 0 to `whole` as "12 %", below ten with a decimal: "3.4 %"."""
     if value is None:
         return "-"
     share = 100 * value / whole
@@ -35,7 +35,7 @@ def percent(value: float | None, whole: float = 100) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """ "0.4 ms", "12 ms", "3.4 s", "2 min 5 s", "5 h 12 min", "3 d 4 h"; with its sign."""
+    """Return a text such as "0.4 ms", "12 ms", "3.4 s", "2 min 5 s" or "5 h 12 min", with its sign."""
     if seconds is None:
         return "-"
     if seconds < 0:
@@ -54,7 +54,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes, in thousands: "12 B", "1.2 KB", "34 MB"."""
+    """Return bytes in decimal units: "12 B", "1.2 KB", "34 MB"."""
     if count is None:
         return "-"
     for scale, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
@@ -64,33 +64,36 @@ def size(count: float | None) -> str:
 
 
 def counted(value: int, noun: str, nouns: str = "") -> str:
-    """ "1 node", "300 nodes", "2 queries"."""
+    """Return a count with its noun: "1 node", "300 nodes", "2 queries"."""
     return f"{value:,} " + (noun if value == 1 else nouns or f"{noun}s")
 
 
 def moment(when: datetime | None) -> str:
-    """ "2026-11-21 10:05" in UTC, which the page says once."""
+    """Return a time such as "2026-11-21 10:05" in UTC.
+
+    The page names the zone once.
+    """
     return "-" if when is None else when.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def spoken(when: datetime | None) -> str:
-    """The same within a sentence, and never on two lines: "21 Nov 2026, 10:05"."""
+    """Return a time for use in a sentence, without line breaks: "21 Nov 2026, 10:05"."""
     return "-" if when is None else when.astimezone(UTC).strftime("%-d\xa0%b\xa0%Y,\xa0%H:%M")
 
 
 def second(when: datetime | None) -> str:
-    """The same with seconds."""
+    """Return a time with seconds."""
     return "-" if when is None else when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def harmless(text: str) -> str:
-    """A text from the mesh, within one line, without what would turn its reading direction, cut short."""
+    """Return a text from the mesh on one line, safe to display and shortened."""
     text = visible(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def short(text: str, most: int = 22) -> str:
-    """For where there is little room: without its middle, since names differ at their ends."""
+    """Return a text without its middle, since names differ at their ends."""
     if len(text) <= most:
         return text
     head = (most - 1) * 2 // 3
@@ -98,6 +101,6 @@ def short(text: str, most: int = 22) -> str:
 
 
 def listed(words: list[str], most: int = 3) -> str:
-    """ "a", "a and b", "a, b, c and 4 more"."""
+    """Return a list in words: "a", "a and b", "a, b, c and 4 more"."""
     shown = words[:most] + ([f"{len(words) - most:,} more"] if len(words) > most else [])
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

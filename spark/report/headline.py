@@ -1,4 +1,4 @@
-"""What is a report about, and which few figures come first?"""
+"""Title of a report, and the figures at its top."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from spark.report.facts import Facts, Series, Values
 from spark.report.figures import counted, decimal, duration, moment, number, percent
 from spark.report.sampling import mean, median, most
 
-ENDS = {  # the last life of a node
+ENDS = {  # by end of the last life
     "there": "alive at the end",
     "stopped": "stopped cleanly",
     "left": "left",
@@ -18,7 +18,10 @@ ENDS = {  # the last life of a node
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure in plain words; `is_text`: it is a word, such as a node's name."""
+    """A figure in plain words.
+
+    `is_text`: the value is a word, such as a node's name.
+    """
 
     label: str
     value: str
@@ -27,12 +30,12 @@ class Figure:
 
 
 def name(facts: Facts) -> str:
-    """The subject of the report."""
+    """Return the subject of the report."""
     return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh of which nothing is known"
 
 
 def span(facts: Facts) -> str:
-    """From when until when, and how long that is."""
+    """Return the period of the report and its length, as text."""
     if facts.since is None or facts.until is None:
         return "no time at all"
     long = duration((facts.until - facts.since).total_seconds())
@@ -40,7 +43,7 @@ def span(facts: Facts) -> str:
 
 
 def headline(facts: Facts) -> list[Figure]:
-    """In this order, always as many."""
+    """Return the figures in fixed order, always the same number."""
     return [_nodes(facts), _deaths(facts), _noticed(facts), _missing(facts), _busiest(facts), _carried(facts)]
 
 
@@ -90,7 +93,10 @@ def _carried(facts: Facts) -> Figure:
 
 
 def _together(rows: Series) -> Values:
-    """The sum of all nodes at each time: means of nodes that were there at other times do not add up."""
+    """Return the sum over all nodes at each time.
+
+    Means of nodes with different periods cannot be added.
+    """
     columns = (
         [value for value in column if value is not None] for column in zip(*rows.values(), strict=True)
     )

@@ -1,6 +1,6 @@
-"""Which nodes share a machine, and how is that said, so that one machine is one finding?
+"""Groups nodes by machine, so that one machine is one finding.
 
-A node of which nobody knows the machine stands alone.
+A node of an unknown machine is a group of its own.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ Group = list[str]  # names of nodes
 
 
 def by_machine(facts: Facts, names: Iterable[str]) -> list[Group]:
-    """These nodes, those of one machine together: each group where its first one stands."""
+    """Return the nodes grouped by machine, in the order of the first node of each group."""
     machines = {node.name: node.machine for node in facts.nodes}
     groups: dict[tuple[str, bool], Group] = {}
     for name in dict.fromkeys(names):
@@ -22,18 +22,18 @@ def by_machine(facts: Facts, names: Iterable[str]) -> list[Group]:
 
 
 def beside(group: Group) -> str:
-    """ "heron (beside it wren and ibis)": a machine, by the first of its nodes."""
+    """Return a machine in words, by the first of its nodes: "heron (beside it wren and ibis)"."""
     first, *others = group
     return f"{first} (beside it {listed(others)})" if others else first
 
 
 def labels(facts: Facts, names: Iterable[str]) -> list[str]:
-    """Each machine of these nodes in words, in their order."""
+    """Return each machine of these nodes in words, in their order."""
     return [beside(group) for group in by_machine(facts, names)]
 
 
 def among(facts: Facts) -> str:
-    """How many nodes there are, and on how many machines, if that is known and less."""
+    """Return the number of nodes, and that of machines if known and smaller."""
     nodes = counted(len(facts.nodes), "node")
     known = {node.machine for node in facts.nodes}
     return f"{nodes} on {counted(len(known), 'machine')}" if None not in known and facts.nodes else nodes

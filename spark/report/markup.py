@@ -1,6 +1,6 @@
-"""How does text become HTML in which nothing that somebody wrote is carried out?
+"""HTML without injection: all foreign text is escaped.
 
-Rule: what is no `Html` is text, and is escaped. Only `tag` and `raw` make `Html`.
+Rule: anything but `Html` is text, and is escaped. Only `tag` and `raw` create `Html`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,12 +15,12 @@ class Html(str):
 
 
 def raw(text: str) -> Html:
-    """Our own HTML, never anybody else's."""
+    """Return HTML of this program, never foreign text."""
     return Html(text)
 
 
 def html(content: Any) -> Html:
-    """The HTML of a text, or of several pieces in a row; of None nothing."""
+    """Return the HTML of a text or of several pieces; nothing for None."""
     if content is None:
         return Html()
     if isinstance(content, Html):
@@ -37,7 +37,10 @@ EMPTY = ("meta", "input")
 
 
 def tag(name: str, /, *content: Any, **attributes: Any) -> Html:
-    """An element. `class_` is class, `aria_label` is aria-label; None and False are left out."""
+    """Return an element.
+
+    `class_` becomes class, `aria_label` aria-label. None and False are left out.
+    """
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in EMPTY:
         return Html(f"<{name}{written}>")
@@ -54,10 +57,10 @@ def _attribute(key: str, value: Any) -> str:
 def table(
     caption: Any, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, *, label: str
 ) -> Html:
-    """A real table. The first `words` columns hold text, the others figures; the first names the row.
+    """Return a table. The first `words` columns have text, the others figures. The first names the row.
 
-    `label` is the caption for those who come to it with the keyboard, to move it sideways. Each cell knows
-    its column, for a telephone, where a row is a card.
+    `label` is the accessible name for scrolling by keyboard. Each cell has its column's title, for narrow
+    screens, where a row is a card.
     """
     sides = ["word" if column < words else None for column in range(len(header))]
     titles = [tag("th", title, scope="col", class_=side) for title, side in zip(header, sides, strict=True)]
@@ -79,5 +82,5 @@ def _row(row: Sequence[Any], header: Sequence[str], sides: Sequence[str | None])
 
 
 def _side(cell: Any, side: str | None) -> str | None:
-    """A short text stays on its line where there is room."""
+    """Return the class of a cell: a short text stays on one line if there is room."""
     return f"{side} short" if side and len(str(cell)) <= SHORT else side

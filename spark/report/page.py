@@ -1,4 +1,4 @@
-"""How does one page tell everything? A single file, that loads nothing from anywhere."""
+"""The report as a single HTML file that loads nothing."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SECTIONS = (load, balance, membership, detection, links, queues, topics, service
 
 
 def page(facts: Facts) -> str:
-    """The HTML of the report."""
+    """Return the HTML of the report."""
     sections = [section(facts) for section in SECTIONS]
     title = name(facts)
     style, script = _own("page.css"), _own("page.js")
@@ -62,7 +62,7 @@ def _own(file: str) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """Nothing is fetched, and nothing runs but our own scripts, even if somebody's text became HTML."""
+    """Return a policy that permits only this page's scripts and no requests, even if text became HTML."""
     hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:"
 
@@ -107,7 +107,10 @@ def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
 
 
 def _section(section: Section) -> Html:
-    """A section; one that shows nothing is folded."""
+    """Return the HTML of a section.
+
+    One without data is folded.
+    """
     title = tag("h2", section.title, id=f"{section.name}-title")
     told = tag("p", section.how, class_="how"), section.body
     has_news = "<figure" in section.body or "<table" in section.body

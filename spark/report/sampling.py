@@ -1,10 +1,10 @@
-"""Of many figures, which few stand for them?"""
+"""Statistics of lists with unknown values."""
 
 from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """The value that `share` of them do not exceed, between two neighbours if need be; None of none."""
+    """Return the quantile, interpolated between neighbors; None for an empty list."""
     if not values:
         return None
     ordered = sorted(values)
@@ -15,16 +15,16 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def median(values: Sequence[float | None]) -> float | None:
-    """The median of those that are known."""
+    """Return the median of the known values."""
     return quantile([value for value in values if value is not None], 0.5)
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """The same of the mean."""
+    """Return the mean of the known values, or None."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def most(values: Sequence[float | None]) -> float | None:
-    """The same of the highest."""
+    """Return the maximum of the known values, or None."""
     return max((value for value in values if value is not None), default=None)

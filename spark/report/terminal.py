@@ -1,4 +1,4 @@
-"""What does a report say on a terminal? One screen: the figures, the nodes, what stands out."""
+"""The report on a terminal, on one screen: figures, nodes and findings."""
 
 from collections.abc import Callable
 from textwrap import wrap
@@ -13,7 +13,7 @@ from spark.report.findings import findings, verdict
 from spark.report.findings.finding import BAD, GOOD, NOTE, RANKS, WARN, Finding
 from spark.report.headline import headline, name, span
 
-NODES, ROOM = 10, 16  # nodes, and lines for what stands out: together with the rest no more than 40
+NODES, ROOM = 10, 16  # nodes, lines of findings: 40 in all
 GAP = 2  # between columns
 STYLES = {BAD: "bold red", WARN: "yellow", NOTE: "dim", GOOD: "green"}
 LONGEST_RANK = max(map(len, RANKS.values()))
@@ -38,11 +38,11 @@ DROPPED = (
     "ACCEPTED/S",
     "CAPACITY",
     "SHARE",
-)  # where there is no room for all
+)  # if there is no room for all
 
 
 def summary(facts: Facts, width: int) -> RenderableType:
-    """At most 40 lines of a terminal that is `width` columns wide."""
+    """Return at most 40 lines for a terminal that is `width` columns wide."""
     lines = counted(sum(facts.kinds.values()), "line")
     title = Text(f"{name(facts)} · {span(facts)} · {lines}", style="bold", no_wrap=True, overflow="ellipsis")
     if not facts.nodes:
@@ -55,7 +55,7 @@ def summary(facts: Facts, width: int) -> RenderableType:
 def _headline(facts: Facts) -> Table:
     table, figures = _table(), headline(facts)
     values = [short(figure.value, 24) for figure in figures]
-    # Where it is narrow, the notes give way.
+    # On a narrow terminal the notes are shortened first.
     table.add_column(no_wrap=True, min_width=max(len(figure.label) for figure in figures))
     table.add_column(justify="right", no_wrap=True, min_width=max(map(len, values)), style="bold")
     table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
@@ -79,7 +79,7 @@ def _nodes(facts: Facts, width: int) -> RenderableType:
 
 
 def _columns(facts: Facts, width: int) -> dict[str, Callable[[Node], str]]:
-    """The columns that fit."""
+    """Return the columns that fit."""
     shown = dict(COLUMNS)
     wide = {
         title: GAP + max(len(title), *(len(cell(node)) for node in facts.nodes[:NODES]))

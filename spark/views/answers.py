@@ -1,4 +1,4 @@
-"""How fast did each node answer?"""
+"""View of the response times of nodes."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -6,21 +6,24 @@ from pyspark.sql import functions as F
 from spark.views import counting
 from spark.views.rows import of_kind, ratio
 
-UNANSWERED = 2.0  # s that a question counts for that was never answered
-OLDEST = 500  # half-lives: what is older counts as if it were just that old, and not as nothing at all
+UNANSWERED = 2.0  # s that an unanswered read counts
+# Half-lives: older values have this age, so that they do not vanish.
+OLDEST = 500
 
 
 def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.0) -> DataFrame:
-    """One row a node: node, answers, unanswered (questions), latency_ms (mean; an unanswered question
-    counts 2 s; what was counted one half-life earlier counts half as much). Over all observers but the node
-    itself, which asks itself over no network. Of several nodes that had one name only the last one's lines
-    count."""
+    """Return one row per node.
+
+    Columns: node, answers, unanswered (questions), latency_ms (mean; an unanswered question counts 2 s; what
+    was counted one half-life earlier counts half as much). Over all observers but the node itself, which asks
+    itself over no network. Of several nodes that had one name only the last one's lines count.
+    """
     boot = Window.partitionBy(*counting.BOOT, "node").orderBy("line")
     lines = of_kind(history, "balance").where(F.col("observer") != F.col("node"))
     begun = lines.join(F.broadcast(counting.boots(history)), list(counting.BOOT), "left")
     whole = begun.withColumns({name: F.coalesce(name, F.lit(0)) for name in ("asked", "answered", "seconds")})
-    # What was asked since the line before may still be under way. Of a boot that began before the history
-    # nothing is known of what its first line counts.
+    # Reads since the previous line may be in transit. Of a boot that began before the history, the first line
+    # cannot be interpreted.
     before = F.lag("asked").over(boot)
     at_first = F.when(F.col("started"), 0).otherwise(F.col("asked") - F.col("answered"))
     open_ = F.coalesce(F.greatest(F.lit(0), before - F.col("answered")), at_first)
@@ -47,7 +50,7 @@ def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.
 
 
 def _of_known(lines: DataFrame, known: DataFrame) -> DataFrame:
-    """Lines that are not about another node that had the name earlier."""
+    """Return the lines except for those about other nodes that had the name earlier."""
     last = known.select("node", F.col("uuid").alias("_uuid"))
     joined = lines.join(F.broadcast(last), "node", "left")
     is_other = (F.col("uuid") != "") & (F.col("uuid") != F.col("_uuid"))

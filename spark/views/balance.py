@@ -1,4 +1,4 @@
-"""How was work shared out, and was it just?"""
+"""Views of the distribution of work."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,29 +7,34 @@ from spark.views import counting
 from spark.views.capacity import idle
 from spark.views.rows import newest, of_kind, ratio
 
-MINUTE = 60  # s: in it an observer writes a line, or some, of each candidate that is there
-HARDLY = 0.001  # choices, that a minute counts for in which none is seen
+# Seconds in which an observer writes at least one line about each candidate.
+MINUTE = 60
+HARDLY = 0.001  # weight of a minute without choices
 COUNTERS = ("sent", "chosen", "asked", "answered", "seconds")
 
 
 def counters(history: DataFrame) -> DataFrame:
-    """One row an observer, its boot and a candidate, counted since that boot began: observer,
-    observer_uuid, observer_boot, node, sent, chosen (messages), asked, answered (questions), seconds (that
-    the answers took, all together), clean (the boot ended with a clean stop, so that this is all there
-    was)."""
+    """Return one row per observer, boot and candidate, counted since the boot began.
+
+    Columns: observer, observer_uuid, observer_boot, node, sent, chosen (messages), asked, answered
+    (questions), seconds (that the answers took, all together), clean (the boot ended with a clean stop, so
+    that this is all there was).
+    """
     return counting.totals(history, "balance", ("node",), COUNTERS).select(
         "observer", *counting.BOOT, "node", *COUNTERS, F.col("stopped").alias("clean")
     )
 
 
 def quality(history: DataFrame) -> DataFrame:
-    """One row an observer and candidate, counted within the history: observer, observer_uuid, node, sent,
-    chosen, sent_share, chosen_share (of what this observer gave to all), answered, latency_ms (mean of the
-    answers), capacity (idle cores, as `capacity.idle` says), capacity_share (of the candidates that were
-    there: the mean over the minutes, each by the choices in it; a candidate that never said anything counts
-    as the typical one), sent_ratio, chosen_ratio (share / capacity_share: 1 is just), sent_variation,
-    chosen_variation (standard deviation of these ratios / their mean: 0 is just; the same in all rows of an
-    observer)."""
+    """Return one row per observer and candidate, counted within the history.
+
+    Columns: observer, observer_uuid, node, sent, chosen, sent_share, chosen_share (of what this observer gave
+    to all), answered, latency_ms (mean of the answers), capacity (idle cores, as `capacity.idle` says),
+    capacity_share (of the candidates that were there: the mean over the minutes, each by the choices in it; a
+    candidate that never said anything counts as the typical one), sent_ratio, chosen_ratio (share /
+    capacity_share: 1 is just), sent_variation, chosen_variation (standard deviation of these ratios / their
+    mean: 0 is just; the same in all rows of an observer).
+    """
     sums = counting.totals(history, "balance", ("node",), COUNTERS).groupBy(
         "observer", "observer_uuid", "node"
     )
@@ -59,11 +64,10 @@ def quality(history: DataFrame) -> DataFrame:
 
 
 def _with_due(history: DataFrame, candidates: DataFrame) -> DataFrame:
-    """The candidates of each observer, with a column `_due`: how many choices each should have got by its
-    `_room`.
+    """Return the candidates of each observer with `_due`: the choices due to each by its `_room`.
 
-    Nobody can choose who is away. An observer writes no lines of a candidate that is gone, so that in each
-    minute the choices are due to those of whom there are lines.
+    An unreachable candidate cannot be chosen. An observer writes no lines about one that is gone, so the
+    choices of each minute are due to the candidates with lines.
     """
     minute = F.floor(F.unix_seconds("ts") / MINUTE).alias("_minute")
     lines = of_kind(history, "balance").groupBy("observer", *counting.BOOT, minute, "node")
@@ -76,7 +80,7 @@ def _with_due(history: DataFrame, candidates: DataFrame) -> DataFrame:
 
 
 def _variation(of: str) -> Column:
-    """The coefficient of variation among an observer's candidates; null where there is only one."""
+    """Return the coefficient of variation among an observer's candidates; null if there is only one."""
     all_of = Window.partitionBy("observer", "observer_uuid")
     mean = F.avg(of).over(all_of)
     return F.when((F.count(of).over(all_of) > 1) & (mean > 0), F.stddev_pop(of).over(all_of) / mean)

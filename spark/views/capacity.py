@@ -1,4 +1,4 @@
-"""How much of each machine is there for the mesh?"""
+"""View of the machine capacity that is available to the mesh."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -7,16 +7,18 @@ from spark.views.forecast import EXPLAINED
 from spark.views.regression import Line, fit
 from spark.views.rows import named, of_kind
 
-FULL = 0.01  # even a machine that is wholly busy gets something done
+FULL = 0.01  # minimum for a fully busy machine
 
 
 def idle(history: DataFrame) -> DataFrame:
-    """One row a node: node, uuid, states, last_at, load_share (mean), foreign_share (load that is not the
-    mesh's), idle_cores (what is left of its cores without the mesh's own load).
+    """Return one row per node.
+
+    Columns: node, uuid, states, last_at, load_share (mean), foreign_share (load that is not the mesh's),
+    idle_cores (what is left of its cores without the mesh's own load).
 
     With the mean load alone, whoever is given more messages would seem to have less room for them. So it is
-    the load that a line through (messages a second, load) shows at no messages; where messages do not
-    explain the load, all of it counts as foreign.
+    the load that a line through (messages a second, load) shows at no messages; where messages do not explain
+    the load, all of it counts as foreign.
     """
     rate = F.coalesce("published", F.lit(0.0)) + F.coalesce("delivered", F.lit(0.0))
     line, mean = Line("_line"), F.col("load_share")

@@ -1,28 +1,30 @@
-"""Whose clock is wrong, and by how much?"""
+"""View of wrong clocks, and correction of times."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark.views.rows import TOLERANCE, later, named, of_kind
 
-CLOSE_ENOUGH = 1000  # accuracy of percentiles: the rank is right to 1 in so many
+CLOSE_ENOUGH = 1000  # inverse of the relative error of percentiles
 
 
 def skews(history: DataFrame) -> DataFrame:
-    """One row a node that others have links with: uuid, node, skew_s (how far its clock is ahead of the
-    mesh's common time, which is the median of all clocks; for most of the history), observers (others that
-    measured it)."""
+    """Return one row per node that others have links with.
+
+    Columns: uuid, node, skew_s (how far its clock is ahead of the mesh's common time, which is the median of
+    all clocks; for most of the history), observers (others that measured it).
+    """
     links = named(of_kind(history, "link")).where(F.col("skew").isNotNull())
-    # The commonest of a pair, to a second: before a machine has asked for the time it may believe that it is
-    # 1970, and no mean is of use.
+    # The most frequent value of a pair, to a second: a mean is useless if a machine had the year 1970 at
+    # first.
     alike = links.groupBy("uuid", "observer_uuid", F.round("skew")).agg(
         F.avg("skew").alias("skew"), F.count("*").alias("lines"), F.max("node").alias("node")
     )
     pairs = alike.groupBy("uuid", "observer_uuid").agg(
         F.max_by("skew", F.struct("lines", "skew")).alias("skew"), F.max("node").alias("node")
     )
-    # Itself it would find to be right. With that, this is its clock less the median of all clocks; without,
-    # of three nodes the two whose clocks are right would seem wrong by half of what the third one's is.
+    # A node finds its own clock right. With that value, this is its clock minus the median of all clocks.
+    # Without it, of three nodes the two with right clocks would seem wrong by half the error of the third.
     seen = F.sort_array(F.concat(F.collect_list("skew"), F.array(F.lit(0.0))))
     return (
         pairs.groupBy("uuid")
@@ -32,9 +34,11 @@ def skews(history: DataFrame) -> DataFrame:
 
 
 def aligned(history: DataFrame, known_skews: DataFrame | None = None) -> DataFrame:
-    """The history, with `ts` in the mesh's common time for nodes that are more than 2 s off: states by
-    their owner's clock, other lines by their observer's. `known_skews`: what `skews` found, if that is at
-    hand."""
+    """Return the history with `ts` in the mesh's common time for nodes that are more than 2 s off.
+
+    States are corrected by their owner's clock, other lines by their observer's. `known_skews` is the result
+    of `skews`, if it is at hand.
+    """
     known = skews(history) if known_skews is None else known_skews
     wrong = known.where(F.abs("skew_s") > TOLERANCE).select(
         F.col("uuid").alias("_clock"), F.col("skew_s").alias("_skew")
@@ -46,7 +50,7 @@ def aligned(history: DataFrame, known_skews: DataFrame | None = None) -> DataFra
 
 
 def _median(ordered: str) -> Column:
-    """Of an array that is in order."""
+    """Return the median of a sorted array."""
     values, size = F.col(ordered), F.size(ordered)
     lower = F.get(values, F.floor((size - 1) / 2).cast("int"))
     return (lower + F.get(values, F.floor(size / 2).cast("int"))) / 2

@@ -1,4 +1,4 @@
-"""How much did observers count? Counters grow from 0 in each boot of an observer."""
+"""Counters of observers, which start at 0 in each boot."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,10 @@ BOOT = ("observer_uuid", "observer_boot")
 
 
 def boots(history: DataFrame) -> DataFrame:
-    """One row a boot of an observer whose start or clean end is in the history: observer_uuid,
-    observer_boot, started, stopped (whether)."""
+    """Return one row per boot of an observer whose start or clean end is in the history.
+
+    Columns: observer_uuid, observer_boot, started, stopped (whether).
+    """
     events = of_kind(history, "event").where(F.col("event").isin("started", "stopped"))
     return events.groupBy(*BOOT).agg(
         F.max(F.col("event") == "started").alias("started"),
@@ -21,10 +23,13 @@ def boots(history: DataFrame) -> DataFrame:
 
 
 def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequence[str]) -> DataFrame:
-    """One row an observer, its boot and what was counted: observer, BOOT, `about`; what `counters` reached,
-    and in `<counter>_before` what each had reached at the first line in the history, or 0 if the boot's
-    start is in it; first_at, last_at (lines, by a clock that was set), started, stopped."""
-    # A counter only grows, so that its last value is its greatest one, which Spark finds without sorting.
+    """Return one row per observer, boot and counted object.
+
+    Columns: observer, BOOT, `about`; what `counters` reached, and in `<counter>_before` what each had reached
+    at the first line in the history, or 0 if the boot's start is in it; first_at, last_at (lines, by a clock
+    that was set), started, stopped.
+    """
+    # A counter only grows, so its last value is its maximum, which needs no sorting.
     counted: list[Column] = []
     for name in counters:
         counted += [F.max(name).alias(name), F.min(name).alias(f"{name}_before")]
@@ -43,5 +48,5 @@ def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequen
 
 
 def within(name: str) -> Column:
-    """The part of a counter of `totals` that was counted within the history, over all rows of a group."""
+    """Return the part of a counter that was counted within the history, over all rows of a group."""
     return F.sum(F.col(name) - F.col(f"{name}_before")).alias(name)

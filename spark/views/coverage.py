@@ -1,20 +1,23 @@
-"""How much of what happened is in the history, and what could not be read?"""
+"""Views of missing and unreadable data."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark.views.rows import SETTLED, TOLERANCE, named, of_kind, seconds, settled
 
-GAP = 30  # s: no state for so long is worth a word
+GAP = 30  # s without a state that are reported
 WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment
 
 
 def rows(history: DataFrame) -> DataFrame:
-    """One row a node: node, uuid, boots, states, states_lost (numbers that are missing between the first
-    and the last of a boot: nobody's line of them came here), first_at, last_at (states), gap_s (longest
-    time without a state, from 30 s, by a clock that was set; null if there was none), gap_at (when that
-    began), lines (of other kinds, that it wrote), future (rows later than now), past (rows before 2020;
-    both by the clock of who wrote them)."""
+    """Return one row per node.
+
+    Columns: node, uuid, boots, states, states_lost (numbers that are missing between the first and the last
+    of a boot: nobody's line of them came here), first_at, last_at (states), gap_s (longest time without a
+    state, from 30 s, by a clock that was set; null if there was none), gap_at (when that began), lines (of
+    other kinds, that it wrote), future (rows later than now), past (rows before 2020; both by the clock of
+    who wrote them).
+    """
     told = _states(history).join(_lines(history), ["node", "uuid"], "full")
     counts = {name: F.coalesce(name, F.lit(0)) for name in ("boots", "states", "states_lost", "lines")}
     odd = {
@@ -28,8 +31,11 @@ def rows(history: DataFrame) -> DataFrame:
 
 
 def quarantined(history: DataFrame) -> DataFrame:
-    """One row a reason and node: reason, node (that wrote the segment; null for files that are no node's),
-    rows, segments, example (the text of one of the lines)."""
+    """Return one row per reason and node.
+
+    Columns: reason, node (that wrote the segment; null for files that are no node's), rows, segments, example
+    (the text of one of the lines).
+    """
     writer = F.regexp_extract("segment", WRITER, 1)
     return (
         of_kind(history, "quarantine")
@@ -45,9 +51,9 @@ def quarantined(history: DataFrame) -> DataFrame:
 
 
 def _states(history: DataFrame) -> DataFrame:
-    """The states that nodes told of themselves, by node and boot."""
+    """Return the states of nodes, by node and boot."""
     missing = F.max("_newest") - F.min("_oldest") + 1 - F.sum("_versions")
-    # From 1970 to the moment in which a clock was set is no silence.
+    # The time from 1970 to the moment when a clock was set is no gap.
     before = settled(F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first")))
     pause = seconds("_first") - seconds(before)
     boots = _spans(history).withColumn("_before", before).withColumn("_pause", F.when(pause >= GAP, pause))
@@ -79,7 +85,10 @@ def _states(history: DataFrame) -> DataFrame:
 
 
 def _spans(history: DataFrame) -> DataFrame:
-    """A gap of GAP or more lies between two spans of that length, and these are much fewer than states."""
+    """Return the spans of states.
+
+    A gap of GAP or more lies between two spans, which are fewer than states.
+    """
     span = F.floor(F.unix_seconds("ts") / GAP).alias("_span")
     return (
         named(of_kind(history, "state"))
@@ -98,7 +107,7 @@ def _spans(history: DataFrame) -> DataFrame:
 
 
 def _lines(history: DataFrame) -> DataFrame:
-    """The lines that nodes wrote besides, by observer."""
+    """Return the other lines of nodes, by observer."""
     others = history.where(~F.col("kind").isin("state", "quarantine")).where(F.col("observer_uuid") != "")
     return others.groupBy(F.col("observer").alias("node"), F.col("observer_uuid").alias("uuid")).agg(
         F.count("*").alias("lines"),

@@ -1,4 +1,4 @@
-"""How long did it take until a death was noticed?"""
+"""View of the time until deaths were noticed."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,18 +6,20 @@ from pyspark.sql import functions as F
 from spark.views.membership import timeline
 from spark.views.rows import TOLERANCE, episodes, named, of_kind, seconds
 
-TOGETHER = 60.0  # s: observers who notice so close together notice the same death
+TOGETHER = 60.0  # s within which observers notice the same death
 
 
 def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
-    """One row a death or goodbye: how ("dead": somebody found out, "left": it said so), node, uuid, boot,
-    last_at (its last state), first_observer, first_at, final_at (when the first and the last observer
-    noticed), first_s, final_s (from last_at until then), age_s (since the first observer had heard of it,
-    by that one's own clock), observers, lived_on (states came later, so that it was none; last_at, first_s
-    and final_s are null then).
+    """Return one row per death or goodbye.
 
-    A node says its state every 2 s, so that it lived up to 2 s longer than its last state tells. `lives`:
-    what `membership.timeline` found, if that is at hand.
+    Columns: how ("dead": an observer noticed it, "left": the node announced it), node, uuid, boot, last_at
+    (its last state), first_observer, first_at, final_at (when the first and the last observer noticed),
+    first_s, final_s (from last_at until then), age_s (since the first observer's last contact, by its own
+    clock), observers, lived_on (states came later, so it was none; last_at, first_s and final_s are null
+    then).
+
+    A node publishes its state every 2 s, so it lived up to 2 s longer than its last state. `lives` is the
+    result of `membership.timeline`, if it is at hand.
     """
     ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
     noticed = (
@@ -44,5 +46,5 @@ def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
 
 
 def _since(last: Column, noticed: str) -> Column:
-    """Clocks that differ a little must not make it less than nothing."""
+    """Return the time since then, at least 0, because clocks differ slightly."""
     return F.when(last.isNotNull(), F.greatest(F.lit(0.0), seconds(noticed) - seconds(last)))

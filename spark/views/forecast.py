@@ -1,4 +1,4 @@
-"""How much could each node take, and when will it be full?"""
+"""View of the capacity of nodes, and when they will be full."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,18 +6,21 @@ from pyspark.sql import functions as F
 from spark.views.regression import Line, fit
 from spark.views.rows import named, of_kind, seconds, settled
 
-POINT = 10  # s: states so close together are one point; single ones tell more of chance than of the load
+# Seconds of one point: means vary less than single states.
+POINT = 10
 ENOUGH = 30  # points
-EXPLAINED = 0.5  # r2: below, something else than messages makes the load
-FAR = 10  # times as long as the history: nobody can see further
+EXPLAINED = 0.5  # r2 below which load does not depend on messages
+FAR = 10  # limit of a forecast, times the length of the history
 
 
 def capacity(history: DataFrame) -> DataFrame:
-    """One row a node: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages),
-    load_share (mean), r2; capacity_per_s (messages at which its load would be 1, if it goes on growing as
-    it does), capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at,
-    full_first_at, full_last_at (when the trend of its load reaches 1, and 95 %), null where that is never,
-    or too far off to tell."""
+    """Return one row per node.
+
+    Columns: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages), load_share
+    (mean), r2; capacity_per_s (messages at which its load would be 1, by linear extrapolation),
+    capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at, full_first_at,
+    full_last_at (when the trend of its load reaches 1, and 95 %), null if that is never or too far off.
+    """
     points, at = _points(history), seconds(settled("_at"))
     fitted = points.groupBy("node", "uuid").agg(
         F.count("*").alias("points"),
@@ -44,7 +47,7 @@ def capacity(history: DataFrame) -> DataFrame:
 
 
 def _points(history: DataFrame) -> DataFrame:
-    """Means of load and rate, for each node and each 10 s."""
+    """Return the means of load and rate, for each node and each 10 s."""
     moment = F.unix_seconds("ts")
     states = named(of_kind(history, "state")).where(F.col("load").isNotNull())
     rate = F.coalesce("published", F.lit(0.0)) + F.coalesce("delivered", F.lit(0.0))
@@ -53,7 +56,7 @@ def _points(history: DataFrame) -> DataFrame:
 
 
 def _reason(work: Line) -> Column:
-    """Why the history cannot tell what a node could take; null where it can."""
+    """Return the reason why the capacity is unknown, or null."""
     return (
         F.when(work.n < ENOUGH, F.format_string(f"only %d of {ENOUGH} points of {POINT} s", work.n))
         .when(work.spread == 0, F.lit("its messages were always as many"))
@@ -67,7 +70,7 @@ def _reason(work: Line) -> Column:
 
 
 def _full() -> dict[str, Column]:
-    """When the trend reaches 1: if load does rise, and that moment is still to come and not too far off."""
+    """Return when the trend reaches 1, if the load rises and the time is in the near future."""
     trend = Line("_trend")
     full, last = trend.crossing(1.0), F.col("_last")
     horizon = last + FAR * (last - F.col("_first"))

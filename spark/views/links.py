@@ -1,4 +1,4 @@
-"""How well are nodes connected with each other?"""
+"""View of links between nodes."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -7,13 +7,15 @@ from spark.views.clocks import CLOSE_ENOUGH
 from spark.views.rows import of_kind, ratio
 
 LOGGED_IN = "logged in"
-LOST = ": logged out"  # ends the text of the event that says so
+LOST = ": logged out"  # end of the text of such an event
 
 
 def matrix(history: DataFrame) -> DataFrame:
-    """One row an observer and node: observer, node, state (last), rtt_median_ms, rtt_p95_ms,
-    logged_in_share (of the lines, which come every 10 s), lines, lost (times that the link was lost),
-    last_at (line)."""
+    """Return one row per observer and node.
+
+    Columns: observer, node, state (last), rtt_median_ms, rtt_p95_ms, logged_in_share (of the lines, which are
+    written every 10 s), lines, lost (times that the link was lost), last_at (line).
+    """
     is_link, text = F.col("kind") == "link", F.col("text")
     lost = (F.col("event") == "link") & text.endswith(LOST)
     rows = of_kind(history, "link", "event").where(F.col("node").isNotNull() & (is_link | lost))

@@ -1,4 +1,4 @@
-"""How busy was each node, and when?"""
+"""Views of the load of nodes over time."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -11,12 +11,14 @@ WIDTHS = (
     3 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY,
 )  # fmt: skip
 """Widths of a bucket of time that people can read, in s."""
-DENSE = 1.5  # buckets of the first width for one of the second: with fewer, many would be empty
+# Ratio of widths up to which the smaller one is used: with fewer states many buckets would be empty.
+DENSE = 1.5
 
 
 def width(history: DataFrame, buckets: int = 120) -> int | None:
-    """The least of WIDTHS (s) with which all states lie in no more than so many buckets; None without any
-    state. The very least only if they come so often.
+    """Return the least of WIDTHS (s) with which all states fit in `buckets`, or None without states.
+
+    The smallest width is used only if states are frequent enough.
 
     Empty buckets do not count: a clock that once said 1970 would else make one bucket of all that is of
     interest. This runs a small job.
@@ -39,10 +41,12 @@ def width(history: DataFrame, buckets: int = 120) -> int | None:
 
 
 def over_time(history: DataFrame, width_s: int | None = None, buckets: int = 120) -> DataFrame:
-    """One row a bucket of `width_s` seconds (without it: of `width(history, buckets)`) and node: bucket_at
-    (its start), width_s, node, states, cpu_percent, load_share (means), lag_s (worst), ram_percent (used),
-    published_per_s, delivered_per_s (means), pending, tailback, queued (messages, most), machine (the last
-    one that it ran on)."""
+    """Return one row per bucket of `width_s` seconds and node.
+
+    The default width is `width(history, buckets)`. Columns: bucket_at (its start), width_s, node, states,
+    cpu_percent, load_share (means), lag_s (worst), ram_percent (used), published_per_s, delivered_per_s
+    (means), pending, tailback, queued (messages, most), machine (the last one that it ran on).
+    """
     wide = width_s or width(history, buckets) or WIDTHS[0]
     moment = F.unix_seconds("ts")
     states = named(of_kind(history, "state")).withColumn("_start", moment - F.pmod(moment, F.lit(wide)))

@@ -1,24 +1,26 @@
-"""Who was there, from when to when, and who came and went too often?"""
+"""Views of the membership of nodes over time."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark.views.rows import TOLERANCE, episodes, named, of_kind, ratio, seconds, settled
 
-OF_ITSELF = ("started", "stopped")  # what an observer writes of itself
+OF_ITSELF = ("started", "stopped")  # events of the observer itself
 OF_OTHERS = ("joined", "restarted", "alive", "suspect", "dead", "left")
-SILENT = 60.0  # s: whoever said nothing for so long at the end of the history is no longer there
-TOGETHER = 10.0  # s: what observers notice so close together is one thing
+# Seconds without a sign of life at the end of the history after which a node is gone.
+SILENT = 60.0
+TOGETHER = 10.0  # s within which observers notice the same event
 
 
 def timeline(history: DataFrame) -> DataFrame:
-    """One row a node and boot: node, uuid, boot, first_at, last_at (signs of life, by clocks
-    that were set if there are any), state_at (last state), up_s (its uptime then), seen_s (of that, in the
-    history), states, ended, ended_at.
+    """Return one row per node and boot.
 
-    `ended` is "stopped" (cleanly, as it says itself), "left" (it said goodbye), "dead" (others found so,
-    and no state came later), "replaced" (by its next boot, without a word), "silent" (60 s before the end
-    of the history, and nobody saw why) or "there" (still; ended_at is null).
+    Columns: node, uuid, boot, first_at, last_at (signs of life, by clocks that were set if there are any),
+    state_at (last state), up_s (its uptime then), seen_s (of that, in the history), states, ended, ended_at.
+
+    `ended` is "stopped" (cleanly, by its own event), "left" (it said goodbye), "dead" (others declared it
+    dead, and no state came later), "replaced" (by its next boot, without a goodbye), "silent" (60 s before
+    the end of the history, without a reason) or "there" (still; ended_at is null).
     """
     event, is_state = F.col("event"), F.col("kind") == "state"
     alive = is_state | event.isin("started", "stopped", "joined", "restarted", "alive")
@@ -61,9 +63,12 @@ def timeline(history: DataFrame) -> DataFrame:
 
 
 def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
-    """One row a node: node, uuid, suspicions, refutations, deaths (each once, however many noticed),
-    restarts, seen_hours (h of its life that are in the history), changes_per_hour (all of these; null if it
-    was not seen)."""
+    """Return one row per node.
+
+    Columns: node, uuid, suspicions, refutations, deaths (each once, for any number of observers), restarts,
+    seen_hours (h of its life that are in the history), changes_per_hour (all of these; null if it was not
+    seen).
+    """
     kinds = {"suspect": "suspicions", "alive": "refutations", "dead": "deaths"}
     noticed = named(of_kind(history, "event")).where(F.col("event").isin(*kinds))
     counts = (
@@ -98,7 +103,10 @@ def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
 
 
 def _rows(history: DataFrame) -> DataFrame:
-    """States and what was noticed of nodes; what an observer says of itself is about itself."""
+    """Return states and events of nodes.
+
+    An observer's events are about itself.
+    """
     said = of_kind(history, "state", "event").where(
         (F.col("kind") == "state") | F.col("event").isin(*OF_ITSELF, *OF_OTHERS)
     )
@@ -114,7 +122,7 @@ def _rows(history: DataFrame) -> DataFrame:
 
 
 def _ended() -> Column:
-    """Whatever was found of a node's end is void if it went on to say something."""
+    """Return whether a node's end is real: without later signs of life."""
     everywhere = Window.partitionBy(F.lit(0))
     past = F.when(F.col("last_at") <= F.now(), F.col("last_at"))
     end = F.coalesce(F.max(past).over(everywhere), F.max("last_at").over(everywhere))

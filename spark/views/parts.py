@@ -1,4 +1,4 @@
-"""Did work wait at one node while somebody had room for it at another, and what was moved to him?"""
+"""View of queues at several nodes: stranded and moved messages."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -6,17 +6,19 @@ from pyspark.sql import functions as F
 from spark.views import counting
 from spark.views.rows import of_kind, ratio, seconds, settled
 
-WIDTH = 10  # s: each node writes of each queue once in that time
+WIDTH = 10  # s in which each node writes about each queue
 COUNTERS = ("moved_in", "moved_out")
 
 
 def of_queues(history: DataFrame, n: int = 1000) -> DataFrame:
-    """The n queues of which the most was moved, or that had parts at several nodes, one row each: queue,
-    parts (nodes that had something in it, or somebody who takes), put (messages, as the rates say), moved
+    """Return one row for each of the n queues with the most moves, or with parts at several nodes.
+
+    Columns: queue, parts (nodes with messages or consumers of it), put (messages, as the rates say), moved
     (messages, as the nodes say that got them), moved_share (of what was put), stranded_share (of the time in
     which something was ready: messages waited where nobody takes, and somebody took elsewhere), stranded_max
     (messages), starved_share (likewise: messages waited at one node while consumers at another had room for
-    more than waits there), starved_max (messages that could have been taken there)."""
+    more than waits there), starved_max (messages that could have been taken there).
+    """
     lines = of_kind(history, "queue").where(F.col("queue").startswith("queue/"))
     found = (
         _counted(history)
@@ -43,15 +45,17 @@ def _counted(history: DataFrame) -> DataFrame:
 
 
 def _put(lines: DataFrame) -> DataFrame:
-    """Each node's mean rate, over the time for which it wrote of that queue."""
+    """Return the messages put into each queue, by each node's mean rate."""
     long = seconds(F.max(settled())) - seconds(F.min(settled()))
     of_node = lines.groupBy("queue", *counting.BOOT).agg((F.avg("arrives") * long).alias("put"))
     return of_node.groupBy("queue").agg(F.round(F.sum("put")).cast("long").alias("put"))
 
 
 def _waited(lines: DataFrame) -> DataFrame:
-    """All parts of a queue side by side, every WIDTH seconds. A release that does not say what is ready has
-    no part in it."""
+    """Return all parts of a queue side by side, every WIDTH seconds.
+
+    Releases that do not report ready messages are left out.
+    """
     moment = F.unix_seconds("ts")
     of_part = (
         lines.where(F.col("ready").isNotNull())

@@ -1,4 +1,4 @@
-"""Where do messages pile up?"""
+"""View of the growth of queues."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -7,14 +7,17 @@ from spark.views.regression import Line, fit
 from spark.views.rows import of_kind, seconds, settled
 
 ENOUGH = 3  # lines
-MATTERS = 0.1  # of the greatest depth: a line that rises by less, and that is at least one message, is level
+# Share of the maximum depth: a smaller rise, of at least one message, counts as level.
+MATTERS = 0.1
 
 
 def growth(history: DataFrame) -> DataFrame:
-    """One row an observer and queue: observer, queue, depth (messages), bytes, oldest_s, consumers (at the
-    last line), arrives_per_s, leaves_per_s (messages, the mean of all lines), depth_max, growth_per_hour
-    (messages: the slope of a line through all depths), verdict, lines, last_at. Consumers and both rates are
-    null but of `queue/…`, and where an older release wrote the lines.
+    """Return one row per observer and queue.
+
+    Columns: observer, queue, depth (messages), bytes, oldest_s, consumers (at the last line), arrives_per_s,
+    leaves_per_s (messages, the mean of all lines), depth_max, growth_per_hour (messages: the slope of a line
+    through all depths), verdict, lines, last_at. Consumers and both rates are null but of `queue/…`, and
+    where an older release wrote the lines.
 
     `verdict` is "growing" or "draining" if that line is surely no level one (95 %) and rises or falls by a
     message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines. A queue that

@@ -1,15 +1,15 @@
-"""Where does a straight line through points reach a level, and how sure is that?"""
+"""Linear regression, and the interval in which a line reaches a level."""
 
 from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_Z = 1.959964  # 97.5 % of a normal distribution lie below
+_Z = 1.959964  # 97.5 % quantile of a normal distribution
 
 
 def fit(name: str, y: Column, x: Column) -> list[Column]:
-    """Aggregates of y over x, of those rows that have both: what `Line` reads."""
+    """Return aggregates of y over x, for rows with both, which `Line` reads."""
     return [
         F.regr_count(y, x).alias(f"{name}_n"),
         F.regr_slope(y, x).alias(f"{name}_slope"),
@@ -22,8 +22,10 @@ def fit(name: str, y: Column, x: Column) -> list[Column]:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """x where a line reaches a level, and the 95 % interval; low and high are null where the slope could be
-    none."""
+    """The x where a line reaches a level, with the 95 % interval.
+
+    low and high are null if the slope may be 0.
+    """
 
     x: Column
     low: Column
@@ -32,7 +34,10 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of least squares, from the columns that `fit` of that name made. Null where there is none."""
+    """A least-squares line from the columns of `fit` with that name.
+
+    Null without one.
+    """
 
     name: str
 
@@ -51,21 +56,23 @@ class Line:
 
     @property
     def r2(self) -> Column:
-        """The share of y's spread that x explains; null where y has none."""
+        """The share of y's variance that x explains; null if y has none."""
         return F.when(self._of("syy") > 0, F.least(F.lit(1.0), self._explained / self._of("syy")))
 
     @property
     def significant(self) -> Column:
-        """Whether the slope is other than 0, with 95 % confidence."""
+        """Whether the slope differs from 0 with 95 % confidence."""
         return F.coalesce((self.n > 2) & (self._explained > 0) & (self._doubt < 1), F.lit(False))
 
     def at(self, x: Column) -> Column:
-        """y of the line there."""
+        """Return y of the line at x."""
         return self._of("y") + self.slope * (x - self._of("x"))
 
     def crossing(self, level: float) -> Crossing:
-        """The place where a rising line reaches `level`: Fieller's interval, all levels at which the line's
-        confidence band holds `level`. It is wider to the side of what is further off, as it should be."""
+        """Return where a rising line reaches `level`, with Fieller's interval.
+
+        The interval has all x whose confidence band contains `level`. It is wider on the side with less data.
+        """
         ahead = F.try_divide(F.lit(level) - self._of("y"), self.slope)
         sureness = 1 - self._doubt
         root = F.sqrt(sureness / self.n + F.try_divide(ahead * ahead, self.spread))
@@ -88,18 +95,17 @@ class Line:
 
     @property
     def _variance(self) -> Column:
-        """Of y about the line."""
+        """The variance of y about the line."""
         return F.try_divide(F.greatest(F.lit(0.0), self._of("syy") - self._explained), self.n - 2)
 
     @property
     def _doubt(self) -> Column:
-        """1 where the slope could just be 0; less where it is surer."""
+        """The doubt about the slope: 1 if it could just be 0, less if it is more certain."""
         return F.try_divide(F.pow(_student(self.n), F.lit(2.0)) * self._variance, self._explained)
 
 
 def _student(n: Column) -> Column:
-    """Student's t for 95 % and n - 2 degrees of freedom, by its series in 1 / degrees: from 10 points to 3
-    digits."""
+    """Return Student's t for 95 % and n - 2 degrees of freedom, to 3 digits from 10 points on."""
     freedom = F.try_divide(F.lit(1.0), n - 2)
     first = (_Z**3 + _Z) / 4
     second = (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96

@@ -1,4 +1,4 @@
-"""How did requests fare, by the address that they were sent to and the node that served it?"""
+"""Views of requests by address and serving node."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,16 +7,19 @@ from spark.views import counting
 from spark.views.load import width
 from spark.views.rows import of_kind, ratio, seconds, settled
 
-LEAST = 10  # s: nodes write a line of an address no more often
+LEAST = 10  # s between two lines of an address, at least
 FAILURES = ("failed", "lost", "refused", "expired")
 COUNTERS = ("sent", "requests", "replies", *FAILURES, "seconds")
 
 
 def fared(history: DataFrame, n: int = 1000) -> DataFrame:
-    """The n pairs of an address and a node with the most requests, one row each: address, node (that served
-    it; empty where nobody did), requests, requests_per_s (over the time for which those nodes counted, whose
-    clients asked), replies, failed, lost, refused, expired (requests), sent (messages without a reply),
-    mean_ms, p50_ms (of the replies), p99_ms (of the worst line), callers (nodes whose clients asked)."""
+    """Return one row for each of the n pairs of address and node with the most requests.
+
+    Columns: address, node (that served it; empty without one), requests, requests_per_s (over the time for
+    which those nodes counted, whose clients asked), replies, failed, lost, refused, expired (requests), sent
+    (messages without a reply), mean_ms, p50_ms (of the replies), p99_ms (of the worst line), callers (nodes
+    whose clients asked).
+    """
     new = _new(history)
     sums = [F.sum(name).alias(name) for name in COUNTERS]
     of_caller = (
@@ -43,9 +46,11 @@ def fared(history: DataFrame, n: int = 1000) -> DataFrame:
 
 
 def over_time(history: DataFrame, width_s: int | None = None, n: int = 8) -> DataFrame:
-    """One row a bucket of `width_s` seconds (without it: of `load.width`; LEAST at least) and address, of
-    the n with the most requests: bucket_at (its start), address, requests_per_s, failures_per_s, p50_ms (of
-    the replies), p99_ms (of the worst line)."""
+    """Return one row per bucket and address, for the n addresses with the most requests.
+
+    The bucket is `width_s` seconds, by default that of `load.width`, at least LEAST. Columns: bucket_at (its
+    start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms (of the worst line).
+    """
     new = _new(history)
     busiest = new.groupBy("address").agg(F.sum("requests").alias("_all")).where(F.col("_all") > 0)
     busiest = busiest.orderBy(F.desc("_all"), "address").limit(n).select("address")
@@ -65,24 +70,24 @@ def over_time(history: DataFrame, width_s: int | None = None, n: int = 8) -> Dat
 
 
 def _new(history: DataFrame) -> DataFrame:
-    """The lines of services, with what each has counted since the one before."""
+    """Return the lines of services, with the counts since the previous line."""
     boots = F.broadcast(counting.boots(history))
     lines = of_kind(history, "service").join(boots, list(counting.BOOT), "left")
     before = Window.partitionBy(*counting.BOOT, "address", "node").orderBy("line")
-    # What was counted before the first line belongs to it only if the boot's start is in the history.
+    # Counts before the first line belong to it only if the boot's start is in the history.
     first = F.coalesce("started", F.lit(False))
 
     def new(name: str) -> Column:
         value = F.coalesce(name, F.lit(0))
         last = F.lag(value).over(before)
         since = F.when(last.isNull(), F.when(first, value).otherwise(0))
-        return since.when(value < last, value).otherwise(value - last)  # it was forgotten, and began again
+        return since.when(value < last, value).otherwise(value - last)  # restarted after being forgotten
 
     return lines.withColumns({name: new(name) for name in COUNTERS})
 
 
 def _spans(history: DataFrame) -> DataFrame:
-    """`_long`: s for which a boot counted, from its start if that is in the history to its last such line."""
+    """Return `_long`: s that a boot counted, from its start if in the history to its last such line."""
     is_start = (F.col("kind") == "event") & (F.col("event") == "started")
     rows = of_kind(history, "service", "event").where((F.col("kind") == "service") | is_start)
     long = seconds(F.max(settled())) - seconds(F.min(settled()))
@@ -90,6 +95,6 @@ def _spans(history: DataFrame) -> DataFrame:
 
 
 def _latencies() -> tuple[Column, Column]:
-    """Of lines with new replies: the median of the lines' medians, each by its replies, and the worst p99."""
+    """Return the median of the lines' medians, weighted by replies, and the maximum p99."""
     median = F.percentile("p50", 0.5, F.greatest(F.col("replies"), F.lit(0)))
     return (1000 * median).alias("p50_ms"), (1000 * F.max("p99")).alias("p99_ms")

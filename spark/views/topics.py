@@ -1,4 +1,4 @@
-"""Which topics are the busiest?"""
+"""View of the busiest topics."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -8,9 +8,11 @@ from spark.views.rows import ratio, seconds
 
 
 def busiest(history: DataFrame, n: int = 20) -> DataFrame:
-    """The n topics with the most messages, one row a domain and topic, the busiest first: domain, topic,
-    messages, messages_per_s (over the time for which its masters wrote lines about topics), bytes (of
-    content), masters (nodes that took them)."""
+    """Return one row per domain and topic, for the n topics with the most messages, the busiest first.
+
+    Columns: domain, topic, messages, messages_per_s (over the time for which its masters wrote lines about
+    topics), bytes (of content), masters (nodes that accepted them).
+    """
     totals = counting.totals(history, "topic", ("domain", "topic"), ("messages", "content"))
     boot = Window.partitionBy(*counting.BOOT)
     long = seconds(F.max("last_at").over(boot)) - seconds(F.min("first_at").over(boot))

@@ -1,1 +1,4 @@
-"""Drawing with Plotly: plain values in, its JSON out. Nothing outside this room knows Plotly."""
+"""Charts by Plotly: plain values in, JSON out.
+
+Only this package imports Plotly.
+"""

@@ -1,4 +1,4 @@
-"""How is drawn what names have, one against the other?"""
+"""Charts of values by name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from spark.report.charts.drawing import (
 )
 from spark.report.figures import decimal
 
-WRITTEN = 12  # columns whose cells are wide enough for a figure
+WRITTEN = 12  # columns wide enough for figures in their cells
 SYMBOLS = ("circle", "diamond-open", "square-open")
 
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A value for each name, and how far it may be off to either side."""
+    """A value for each name, with its interval."""
 
     values: Values
     low: Values = ()
@@ -34,7 +34,7 @@ class Dots:
 
 
 def dots(names: Sequence[str], rows: Mapping[str, Dots], unit: str) -> Chart:
-    """A line for each name with one dot of each sort, the first name at the top."""
+    """Return a chart with a row for each name and a dot for each kind, the first name at the top."""
     figure = Figure()
     for number, (sort, these) in enumerate(rows.items()):
         colour = COLOURS[number]
@@ -73,7 +73,7 @@ def _distances(values: Values, ends: Values) -> list[float]:
 
 
 def bars(names: Sequence[str], values: Values, unit: str) -> Chart:
-    """A bar for each name, the first at the top."""
+    """Return a chart with a bar for each name, the first at the top."""
     figure = Figure()
     figure.add_bar(
         x=rounded(values),
@@ -88,7 +88,10 @@ def bars(names: Sequence[str], values: Values, unit: str) -> Chart:
 
 
 def matrix(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Values], unit: str) -> Chart:
-    """Each row against each column, coloured by powers of ten; a cell that is not above 0 stays empty."""
+    """Return a matrix colored by powers of ten.
+
+    Cells that are not above 0 stay empty.
+    """
     logs = [[log10(value) if value and value > 0 else None for value in row] for row in cells]
     ticks = _ticks([value for row in logs for value in row if value is not None])
     bar = colour_bar(unit) | {
@@ -121,7 +124,7 @@ def matrix(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Values],
 
 
 def _ticks(logs: Sequence[float]) -> list[float]:
-    """1, 2, 5, 10, 20, … between the least and the greatest; if these are far apart, only 1, 10, …"""
+    """Return the ticks 1, 2, 5, 10, 20, … between minimum and maximum, or only powers of ten if far apart."""
     low, high = min(logs), max(logs)
     for steps in ((1, 2, 5), (1,)):
         ticks = [step * 10.0**power for power in range(-6, 10) for step in steps]

@@ -1,6 +1,6 @@
-"""What have all charts in common? Colours, fonts, axes, and names that nobody carries out.
+"""Common parts of all charts: colors, fonts, axes, and safe names.
 
-Colours are "var(--…)" of page.css: page.js puts in those of the scheme that is in force.
+Colors are "var(--…)" of page.css: page.js replaces them by those of the active scheme.
 """
 
 import gzip
@@ -28,7 +28,7 @@ FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sa
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as Plotly draws it, in JSON, `height` pixels high."""
+    """A chart as JSON for Plotly, `height` pixels high."""
 
     json: str
     height: int
@@ -44,13 +44,13 @@ class Library:
 
 @cache
 def library() -> Library:
-    """The part that draws over axes, a third of the whole; made by tools/plotly."""
+    """Return the part of Plotly for charts with axes, a third of the whole, made by tools/plotly."""
     found = files("spark.report.charts").joinpath("plotly.js.gz").read_bytes()
     return Library(b64encode(found).decode(), gzip.decompress(found).decode())
 
 
 def chart(figure: Figure, height: int, **layout: Any) -> Chart:
-    """The figure in our looks; `layout` prevails."""
+    """Return the figure in the report's style; `layout` takes precedence."""
     figure.update_layout(
         template="none",
         height=height,
@@ -77,12 +77,12 @@ def chart(figure: Figure, height: int, **layout: Any) -> Chart:
 
 
 def name(text: str) -> str:
-    """Plotly reads texts as a kind of HTML, with links."""
+    """Return the text escaped, because Plotly interprets a subset of HTML."""
     return escape(text, quote=False)
 
 
 def names_beside(names: Sequence[str]) -> dict[str, Any]:
-    """An axis of names: short ones, and of very many only some."""
+    """Return an axis of shortened names, with only some of very many."""
     shown = names[:: ceil(len(names) / NAMED) or 1]
     texts = [name(short(text)) for text in shown]
     return {
@@ -97,12 +97,12 @@ def names_beside(names: Sequence[str]) -> dict[str, Any]:
 
 
 def height_of(rows: int, rest: int) -> int:
-    """For so many rows, and `rest` pixels for what stands around them."""
+    """Return the height for `rows` rows, with `rest` pixels for the surroundings."""
     return min(ROW * rows, TALLEST) + rest
 
 
 def colour_bar(unit: str) -> dict[str, Any]:
-    """Above the chart, so that it takes no width from a narrow page."""
+    """Return a color bar above the chart, where it takes no width from a narrow page."""
     return {
         "orientation": "h",
         "thickness": 10,
@@ -118,10 +118,10 @@ def colour_bar(unit: str) -> dict[str, Any]:
 
 
 def dates(times: Sequence[datetime]) -> list[str]:
-    """In UTC, as text without a zone: a browser would put its own on them."""
+    """Return the times in UTC as text without a zone, because a browser would convert them."""
     return [f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}" for when in times]
 
 
 def rounded(values: Values) -> list[float | None]:
-    """Four digits are more than anybody sees, and half the size."""
+    """Return the values with four significant digits, which is enough and halves the size."""
     return [None if value is None else float(f"{value:.4g}") for value in values]

@@ -1,4 +1,4 @@
-"""How is drawn what changes with time?"""
+"""Charts over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from spark.report.charts.drawing import (
 )
 from spark.report.sampling import quantile
 
-# As in the tables, and only as long as need be.
+# As in the tables, and as short as possible.
 CLOCK = [
     {"dtickrange": [None, 59_000], "value": "%H:%M:%S\n%Y-%m-%d"},
     {"dtickrange": [59_000, 86_300_000], "value": "%H:%M\n%Y-%m-%d"},
     {"dtickrange": [86_300_000, None], "value": "%Y-%m-%d"},
 ]
-DASHES = ("solid", "dash", "dot", "dashdot")  # so that nobody depends on colours
+DASHES = ("solid", "dash", "dot", "dashdot")  # so that lines differ without colors
 Span = tuple[datetime, datetime]
 
 INVISIBLE = {"width": 0, "color": "var(--clear)"}
@@ -35,24 +35,24 @@ INVISIBLE = {"width": 0, "color": "var(--clear)"}
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The starts of buckets of time, and how wide each is."""
+    """The starts of the buckets of time, and their width."""
 
     times: Sequence[datetime]
     width: timedelta
 
     @property
     def edges(self) -> Sequence[datetime]:
-        """The edges of the buckets: where each begins, and where the last one ends."""
+        """The start of each bucket, and the end of the last one."""
         return [*self.times, self.times[-1] + self.width] if self.times else []
 
     @property
     def span(self) -> Span | None:
-        """From the first to the end of the last; None without any."""
+        """The time from the start of the first bucket to the end of the last; None without any."""
         return (self.edges[0], self.edges[-1]) if self.times else None
 
 
 def lines(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
-    """A line for each name, with gaps where nobody knows."""
+    """Return a chart with a line for each name, with gaps where values are unknown."""
     figure = Figure()
     for number, (text, values) in enumerate(rows.items()):
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
@@ -68,7 +68,7 @@ def lines(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
 
 
 def bands(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
-    """The median of many rows, where the middle 80 % of them lie, and the highest."""
+    """Return a chart of the median of many rows, the range of the middle 80 %, and the maximum."""
     columns = [
         [value for value in column if value is not None] for column in zip(*rows.values(), strict=True)
     ]
@@ -86,7 +86,7 @@ def bands(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
 
 
 def steps(span: Span, changes: Sequence[tuple[datetime, float]], unit: str) -> Chart:
-    """A count that holds until it changes: each change is a moment with the count from then on."""
+    """Return a chart of a count that changes at given moments, each with the new count."""
     figure = Figure()
     figure.add_scatter(
         x=dates([*(when for when, _ in changes), span[1]]),
@@ -107,7 +107,7 @@ def _over_time(figure: Figure, span: Span | None, unit: str, height: int, hover:
 
 
 def _dated(figure: Figure, span: Span | None, height: int, **layout: object) -> Chart:
-    """All charts of a page show the same time, as the tables write it."""
+    """Return the chart with the time axis that all charts of a page share."""
     figure.update_xaxes(
         type="date",
         range=dates(span) if span else None,
@@ -119,7 +119,7 @@ def _dated(figure: Figure, span: Span | None, height: int, **layout: object) -> 
 
 
 def heat(axis: Axis, rows: Mapping[str, Values], unit: str, most: float | None = None) -> Chart:
-    """Rows over time, the first at the top; from 0 to `most`, else to the highest."""
+    """Return a heat map of rows over time, the first at the top, from 0 to `most` or the maximum."""
     figure = Figure()
     figure.add_heatmap(
         x=dates(axis.edges),
@@ -140,7 +140,7 @@ def heat(axis: Axis, rows: Mapping[str, Values], unit: str, most: float | None =
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """From when until when something holds of a row, and with which mark it ends ("": none)."""
+    """A period of a row, and the mark at its end ("": none)."""
 
     row: str
     since: datetime
@@ -149,7 +149,10 @@ class Bar:
 
 
 def spells(span: Span | None, bars: Sequence[Bar], marks: Mapping[str, tuple[str, str]]) -> Chart:
-    """Rows with bars over time. `marks` gives symbol and colour for each kind of end."""
+    """Return rows with bars over time.
+
+    `marks` has the symbol and color for each kind of end.
+    """
     rows = list(dict.fromkeys(bar.row for bar in bars))
     figure = Figure()
     figure.add_bar(
@@ -180,7 +183,7 @@ def spells(span: Span | None, bars: Sequence[Bar], marks: Mapping[str, tuple[str
 
 
 def points(span: Span | None, rows: Mapping[str, Sequence[tuple[datetime, float, str]]], unit: str) -> Chart:
-    """Single happenings: for each sort (when, how much, whose)."""
+    """Return a chart of single events: for each kind (when, value, whose)."""
     figure = Figure()
     for number, (sort, happened) in enumerate(rows.items()):
         figure.add_scatter(

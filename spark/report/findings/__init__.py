@@ -1,4 +1,4 @@
-"""What stands out? Plain sentences from the facts, the worst first."""
+"""Findings: sentences about noteworthy facts, the worst first."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,7 +16,7 @@ RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """The worst first; a single good one if there is nothing to tell."""
+    """Return the findings, the worst first, or a single good one if there are none."""
     found = [finding for rule in RULES for finding in rule(facts)]
     if not found and facts.nodes:
         text = "Nobody is slow, restless or off the clock, no queue grows, and no line is missing."
@@ -25,7 +25,7 @@ def findings(facts: Facts) -> list[Finding]:
 
 
 def verdict(facts: Facts) -> str:
-    """All of it in one sentence, for who reads no more."""
+    """Return a summary in one sentence."""
     if not facts.nodes:
         return "Nothing is known of this time."
     ranks = [finding.rank for finding in findings(facts)]

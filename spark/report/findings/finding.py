@@ -1,4 +1,4 @@
-"""What is a finding, and how bad can it be?"""
+"""The class of findings, and their ranks."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,10 @@ RANKS = {BAD: "Problem", WARN: "Look at", NOTE: "Note", GOOD: "All well"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence or two. `about` is the section that has more of it."""
+    """One or two sentences.
+
+    `about` is the section with details.
+    """
 
     rank: str
     text: str
@@ -18,5 +21,5 @@ class Finding:
 
 
 def so(names: list[str]) -> str:
-    """A sentence on those of whom the same is to be said."""
+    """Return a sentence that extends a finding to more names."""
     return f" So {'does' if len(names) == 1 else 'do'} {listed(names)}." if names else ""

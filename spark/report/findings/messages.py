@@ -1,4 +1,4 @@
-"""Which queues grow or have nobody, what is shared unevenly, and which requests fail?"""
+"""Findings about queues, balance and requests."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,9 +6,9 @@ from spark.report.facts import Facts, Parts, Quality, Queue
 from spark.report.figures import counted, decimal, duration, listed, number, percent
 from spark.report.findings.finding import BAD, NOTE, WARN, Finding, so
 
-UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, of at least so many choices
-STRANDED = 0.1  # of the time in which something waited in a queue
-FAILING, ASKED = 0.05, 20  # share of at least so many requests
+UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, minimum of choices
+STRANDED = 0.1  # share of the time with waiting messages
+FAILING, ASKED = 0.05, 20  # share, minimum of requests
 
 
 def queues(facts: Facts) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def uneven(facts: Facts) -> Iterator[Finding]:
 
 
 def failing(facts: Facts) -> Iterator[Finding]:
-    """Addresses of whose requests too many have no good reply, the worst first."""
+    """Yield a finding about addresses with too many failed requests."""
     totals: dict[str, tuple[int, int]] = {}
     for row in facts.services:
         asked, without = totals.get(row.address, (0, 0))

@@ -1,4 +1,4 @@
-"""Which nodes are gone, restless, slow, busy or full?"""
+"""Findings about nodes that are gone, restless, slow, busy or full."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,8 +9,8 @@ from spark.report.machines import labels
 from spark.report.sampling import median
 
 BUSY_PERCENT, FULL_RAM_PERCENT = 85, 92
-SLOW_S, SLOWER = 0.1, 3  # a loop so late at the median, and so many times as late as the typical node's
-RESTLESS = 3  # deaths, or restarts, of one node
+SLOW_S, SLOWER = 0.1, 3  # median delay of the loop, and factor over the typical one
+RESTLESS = 3  # deaths or restarts of one node
 NEAR_CAPACITY = 0.8
 
 
@@ -63,7 +63,7 @@ def slow(facts: Facts) -> Iterator[Finding]:
 
 
 def busy(facts: Facts) -> Iterator[Finding]:
-    """Both are figures of a whole machine."""
+    """Yield findings about CPU and memory, which belong to whole machines."""
     yield from _of_machines(
         facts,
         [node for node in facts.nodes if (node.cpu_percent or 0) >= BUSY_PERCENT],

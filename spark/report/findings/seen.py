@@ -1,4 +1,4 @@
-"""Which links and clocks are bad, and what is not known?"""
+"""Findings about links and clocks, and about missing data."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,7 +9,7 @@ from spark.report.findings.finding import NOTE, WARN, Finding
 from spark.report.machines import labels
 from spark.report.sampling import median, most
 
-CLOCK_S = 2.0  # what the views take for right
+CLOCK_S = 2.0  # tolerance of the views
 WELL_LINKED, FAR_MS, FARTHER = 0.95, 20, 5
 SILENT_S = 60
 
@@ -48,7 +48,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 
 
 def wrong_clocks(facts: Facts) -> list[Clock]:
-    """Clocks that are off by more than the views let pass."""
+    """Return the clocks that are off by more than the tolerance of the views."""
     return [clock for clock in facts.clocks if abs(clock.skew_s) > CLOCK_S]
 
 

@@ -1,1 +1,1 @@
-"""What each part of the page says: facts in, HTML out."""
+"""Sections of the page: facts in, HTML out."""

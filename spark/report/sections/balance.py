@@ -1,4 +1,4 @@
-"""Was work shared out as it should?"""
+"""The section about balance."""
 
 from spark.report.charts.by_name import Dots, dots
 from spark.report.facts import Counter, Facts, Node, Quality
@@ -12,7 +12,7 @@ HOW = (
     "its share of the capacity (◇) stands, both in %. The variation is 0 where it does everywhere; above "
     "0.25 it is worth a look."
 )
-DRAWN = 30  # nodes; of more, those that are the furthest off
+DRAWN = 30  # nodes; if there are more, the most uneven
 OBSERVERS = (
     "Balanced by",
     "Furthest off",
@@ -38,7 +38,7 @@ COUNTERS = (
 
 
 def balance(facts: Facts) -> Section:
-    """Shares against capacity, and the counters as they are."""
+    """Return the section with shares against capacity, and the counters."""
     return Section("balance", "Balance", HOW, Html(_shares(facts) + _observers(facts) + _counters(facts)))
 
 
@@ -107,7 +107,7 @@ def _counters(facts: Facts) -> Html:
 
 
 def _largest(rows: list[Counter]) -> list[Counter]:
-    """Together those of one start of a node, first those that gave the most."""
+    """Return the rows grouped by boot of a node, those with the most messages first."""
     given: dict[tuple[str, int], int] = {}
     for row in rows:
         key = row.observer_uuid, row.observer_boot

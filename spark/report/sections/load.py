@@ -1,4 +1,4 @@
-"""How busy were the nodes?"""
+"""The section about load."""
 
 from spark.report.charts.over_time import bands, heat, lines
 from spark.report.facts import Facts, Node, Series
@@ -7,7 +7,7 @@ from spark.report.markup import Html
 from spark.report.sampling import mean
 from spark.report.sections.section import FEW, Section, axis, drawn, findable, in_words, milliseconds, nothing
 
-ROWS = 300  # of a heat map: a pixel or two each
+ROWS = 300  # of a heat map, one or two pixels each
 COLUMNS = (
     "Node",
     "CPU mean",
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def load(facts: Facts) -> Section:
-    """The nodes over time, and a table of them."""
+    """Return the section with the nodes over time, and their table."""
     point = (
         f"; a point here is the mean of {duration(facts.width_s)}, of the loop the worst"
         if facts.times

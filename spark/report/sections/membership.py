@@ -1,4 +1,4 @@
-"""Who was there, who was restless, and how soon was a death noticed?"""
+"""The sections about membership, and about how soon deaths were noticed."""
 
 from collections import Counter
 from datetime import datetime
@@ -32,7 +32,7 @@ DEATHS = ("Node", "How", "First observer", "When", "First after", "Last after", 
 
 
 def membership(facts: Facts) -> Section:
-    """Lives and flapping."""
+    """Return the section with lives and flapping."""
     return Section(
         "membership", "Who was there", HOW_LIVES, Html(_alive(facts) + _lives(facts) + _flapping(facts))
     )
@@ -43,7 +43,7 @@ def _alive(facts: Facts) -> Html:
     if not span:
         return Html()
     lives = ((life.node, life.first_at, _end(life, span[1])) for life in facts.lives)
-    # The end of the chart is the end of no node.
+    # The end of the chart is not the end of a node.
     changes = [(when, count) for when, count in assembling.alive(lives) if when < span[1]]
     if not changes:
         return Html()
@@ -126,7 +126,7 @@ def _flapping(facts: Facts) -> Html:
 
 
 def detection(facts: Facts) -> Section:
-    """The section on how long deaths went unnoticed."""
+    """Return the section about how long deaths went unnoticed."""
     return Section("detection", "How soon deaths were noticed", HOW_SOON, _detection(facts))
 
 

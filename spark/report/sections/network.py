@@ -1,4 +1,4 @@
-"""How are the nodes connected, what waits between them, and what do they carry?"""
+"""The sections about links, queues and topics."""
 
 from spark.report.charts.by_name import bars, matrix
 from spark.report.charts.over_time import bands, lines
@@ -34,7 +34,7 @@ GROWTH = {"growing": "grows", "draining": "drains", "steady": "steady", "unknown
 
 
 def links(facts: Facts) -> Section:
-    """Round trips from everybody to everybody."""
+    """Return the section with round trips between all nodes."""
     return Section("links", "Links", HOW_LINKS, _links(facts))
 
 
@@ -87,7 +87,7 @@ def _ms(value: float | None) -> str:
 
 
 def queues(facts: Facts) -> Section:
-    """Queues: what waits, and whether it grows."""
+    """Return the section about queues and their growth."""
     return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts) + _parts(facts)))
 
 
@@ -152,7 +152,7 @@ def _parts(facts: Facts) -> Html:
 
 
 def topics(facts: Facts) -> Section:
-    """Topics: what the masters accepted."""
+    """Return the section about topics and their messages."""
     return Section("topics", "Busiest topics", HOW_TOPICS, _topics(facts))
 
 

@@ -1,4 +1,4 @@
-"""What could the nodes take, are their clocks right, and how good is what is known of them?"""
+"""The sections about capacity, clocks and data quality."""
 
 from math import inf
 
@@ -52,7 +52,7 @@ KINDS = {
 
 
 def capacity(facts: Facts) -> Section:
-    """Forecasts, with their intervals."""
+    """Return the section with forecasts and their intervals."""
     return Section("capacity", "What the nodes could take", HOW_CAPACITY, _capacity(facts))
 
 
@@ -118,7 +118,7 @@ def _forecast(row: Forecast) -> tuple[str, ...]:
 
 
 def clocks(facts: Facts) -> Section:
-    """Clocks that are wrong."""
+    """Return the section about wrong clocks."""
     return Section("clocks", "Clocks", HOW_CLOCKS, _clocks(facts))
 
 
@@ -142,7 +142,7 @@ def _clock(clock: Clock) -> tuple[str, ...]:
 
 
 def quality(facts: Facts) -> Section:
-    """The section on how much of what happened is known."""
+    """Return the section about missing data."""
     told = [f"{number(count)} {KINDS.get(kind, kind)}" for kind, count in facts.kinds.items()]
     words = nothing(f"Made from {', '.join(told)}." if told else "There is not a single line.")
     return Section(

@@ -1,4 +1,4 @@
-"""What is a part of the page, and how do charts and tables stand in it?"""
+"""Sections of the page, and the layout of charts and tables in them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,18 @@ from spark.report.figures import counted
 from spark.report.markup import Html, raw, table, tag
 from spark.report.sampling import mean, most
 
-FEW = 8  # nodes that can be told apart as lines
-SHOWN = 10  # rows of a table whose rest is left out
-FIRST = 15  # rows of a table in which one can look for the others
+FEW = 8  # nodes that are distinguishable as lines
+SHOWN = 10  # rows of a truncated table
+FIRST = 15  # rows shown of a searchable table
 LOW = 5  # rows of a table that is never folded
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: `name` is for links to it; `how` says in one sentence how to read it, with units."""
+    """A section.
+
+    `name` is its anchor. `how` explains it in one sentence, with units.
+    """
 
     name: str
     title: str
@@ -29,13 +32,13 @@ class Section:
 
 
 def nothing(text: str) -> Html:
-    """Said in place of an empty chart."""
+    """Return a text in place of an empty chart."""
     return tag("p", text, class_="nothing")
 
 
 def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
-    """A chart under its title; `text` says the same to those who do not see it."""
-    # In a script nothing is an entity: only what would end it is written otherwise.
+    """Return a chart with its title, and `text` as its accessible description."""
+    # Scripts have no entities: only characters that would end the script are escaped.
     figure = raw(chart.json.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
     return tag(
         "figure",
@@ -53,7 +56,7 @@ def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
 
 
 def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
-    """A chart over time in words, for those who do not see it."""
+    """Return a chart over time in words, as its accessible description."""
     told = [f"{name} {write(mean(values))}, at most {write(most(values))}" for name, values in rows.items()]
     rest = f"; and {len(told) - FEW:,} more" if told[FEW:] else ""
     return f"{unit}. Means and peaks: {'; '.join(told[:FEW])}{rest}."
@@ -62,7 +65,7 @@ def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | Non
 def worst(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, shown: int = SHOWN
 ) -> Html:
-    """A table of the first rows, which says how many more there are."""
+    """Return a table of the first rows, with the number of the others."""
     left = len(rows) - shown
     more = tag("span", f" and {left:,} more", class_="more") if left > 0 else None
     whole = table([caption, more], header, rows[:shown], words, label=caption)
@@ -72,7 +75,10 @@ def worst(
 def findable(
     key: str, caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1
 ) -> Html:
-    """A table of all rows; if they are many, the first of them and a field to look for others."""
+    """Return a table of all rows.
+
+    A long one shows its first rows and a search field.
+    """
     whole = table(caption, header, rows, words, label=caption)
     if len(rows) <= FIRST:
         return _foldable(caption, whole, len(rows))
@@ -100,7 +106,7 @@ def _foldable(caption: str, whole: Html, rows: int) -> Html:
 
 
 def axis(facts: Facts) -> Axis:
-    """The time that all charts show."""
+    """Return the time axis of all charts."""
     return Axis(facts.times, timedelta(seconds=facts.width_s))
 
 

@@ -1,4 +1,4 @@
-"""How did requests to addresses fare?"""
+"""The section about services."""
 
 from spark.report.charts.over_time import lines
 from spark.report.facts import Facts, Service
@@ -42,7 +42,7 @@ NOBODY = "nobody"
 
 
 def services(facts: Facts) -> Section:
-    """Requests and replies, over time and in all."""
+    """Return the section with requests and replies, over time and in total."""
     return Section("services", "Services", HOW, _services(facts))
 
 
