@@ -1,4 +1,4 @@
-"""What can go wrong, and whose fault is it? (This file imports nothing.)
+"""The exceptions of the mesh. This file imports nothing.
 
 MeshError
  ├─ LocalError          the mesh does not allow this call, or not now
@@ -58,8 +58,7 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str) -> str:
-    """An error's text as it may be shown: of a word, such as a name or key, and of all of it no more than
-    somebody reads."""
+    """Return a text for display, with long words and the whole text shortened."""
     if len(text) > LONGEST_WORD:
         words = (_ends(word, LONGEST_WORD) for word in text.split(" "))
         text = _ends(" ".join(words), LONGEST_TEXT)

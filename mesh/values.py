@@ -25,7 +25,6 @@ class Headers:
     Names keep their spelling. Raises TypeError for anything but pairs of str.
 
     Example:
-
         headers = Headers({"unit": "C"})
         headers["Unit"]
     """

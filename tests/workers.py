@@ -196,7 +196,8 @@ def _work(session: pytest.Session, line: Connection, reports: Reports) -> None:
 
 class Beyond:
     """Stands for the first test of the next group, of which is known only what it shares with all tests: the
-    folders above all of them. What was set up for these is kept."""
+    folders above all of them. What was set up for these is kept.
+    """
 
     path = None
 

@@ -113,7 +113,6 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 
     Exit code 1: there were none.
     """
-
     with sync.connect(url) as m:
         names = [node_name(name) for name in nodes]
         told = shared.changed(m, lambda before: without_rules(before, names), force)

@@ -88,7 +88,6 @@ class Asking(Subscribing, Ruling):
             MeshTimeout: No reply in time.
 
         Example:
-
             for message in await m.get(pattern="sensors/#", type=float):
                 print(message.key, message.value)
         """
@@ -126,7 +125,6 @@ class Asking(Subscribing, Ruling):
             MeshTimeout: No reply in time.
 
         Example:
-
             await m.erase("sensors/kitchen/temp")
         """
         if xpath is not None:
@@ -173,7 +171,6 @@ class Asking(Subscribing, Ruling):
                 "next" (a node, "site/NAME", or "") and "why".
 
         Example:
-
             for step in await m.route("orders/new"):
                 print(step["node"], step["decision"], step["next"])
         """
@@ -202,7 +199,6 @@ class Asking(Subscribing, Ruling):
             The reasons, causes first. A cause has `is_cause`, and its `hint` says what to do next.
 
         Example:
-
             for reason in await m.why("topic", "orders/new"):
                 print(reason.is_cause, reason.hint)
         """
@@ -220,7 +216,6 @@ class Asking(Subscribing, Ruling):
             RemoteError: The node is of an earlier release whose reply lacks required fields.
 
         Example:
-
             names = [node.name for node in await m.nodes()]
         """
         nodes = _read(await self.call("ls"), NodesReply).nodes
@@ -247,7 +242,6 @@ class Asking(Subscribing, Ruling):
         `info`, which return types.
 
         Example:
-
             peers = await m.call("peers")
         """
         value = await self._called(verb, arguments)

@@ -23,7 +23,6 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
     All calls must come from the event loop in which the client was opened.
 
     Example:
-
         async with mesh.connect() as m:
             await m.publish("sensors/kitchen/temp", 21.5)
     """
@@ -82,7 +81,6 @@ def connect(*args: Any, **options: Any) -> Client:
         NodeNotFound, KeysRefused, Refused: On entering: no such node, unusable keys, or the node refused.
 
     Example:
-
         async with mesh.connect("heron", client="joe", timeout=10) as m:
             print(m.name)
     """

@@ -42,7 +42,6 @@ class Codec(Protocol):
     Errors of either method are raised as BadType, BadArgument or BadContent.
 
     Example:
-
         class Text:
             content_type = "text/x-repr"
             def encode(self, value): return repr(value).encode()

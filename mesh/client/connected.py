@@ -152,7 +152,6 @@ class Connected(NotCopied):
         """Return an iterator over the events of this client, from this call until it is closed.
 
         Example:
-
             async for event in m.events():
                 print(event.kind, event.text)
         """

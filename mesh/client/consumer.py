@@ -27,7 +27,6 @@ class Consumer(Generic[T]):
     time (5 s). On leaving, all unsettled messages return to the queue.
 
     Example:
-
         async with q.consume() as jobs:
             async for job in jobs:
                 async with job:

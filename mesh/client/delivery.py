@@ -145,7 +145,6 @@ class Delivery(QueuedMessage[T]):
     raised when the message is no longer this consumer's.
 
     Example:
-
         async for job in jobs:
             async with job:
                 handle(job.value)
@@ -209,7 +208,6 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     exception.
 
     Example:
-
         async with q.consume() as jobs:
             async for batch in jobs.batches():
                 async with batch:

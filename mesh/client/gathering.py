@@ -35,7 +35,6 @@ class Gathering(Generic[T]):
     A context manager: the request is sent on entering. Replies that come after leaving are dropped.
 
     Example:
-
         async with m.gather("who") as answers:
             async for answer in answers:
                 print(answer.sender, answer.text)

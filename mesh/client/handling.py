@@ -56,7 +56,6 @@ class Handling(Asking):
             BadKey, BadQuery, BadType, BadArgument: An argument or the function is unsuitable.
 
         Example:
-
             @m.on("sensors/#", type=float)
             async def show(message):
                 print(message.key, message.value)
@@ -109,7 +108,6 @@ class Handling(Asking):
         the block and is raised in its place. Arguments are as for `run`.
 
         Example:
-
             async with m, m.running():
                 await asyncio.sleep(60)
         """

@@ -34,7 +34,6 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
     """A message. Everything but `key` and `content` (bytes) is decoded when it is first read.
 
     Example:
-
         async for message in messages:
             print(message.key, message.value, message.headers.get("unit"))
     """
@@ -78,7 +77,6 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
             BadKey, BadName, BadType, BadArgument: An argument is invalid.
 
         Example:
-
             message = Message.make("sensors/kitchen/temp", 21.5)
         """
         written = codec_of(codec)
@@ -260,7 +258,6 @@ class Batch(Sequence[Message[T]]):
     """Messages that traveled together; cheaper to read than single messages.
 
     Example:
-
         async for batch in messages.batches():
             total += sum(map(len, batch.contents()))
     """

@@ -46,7 +46,6 @@ class Offering(Handling):
             BadName, BadType, BadArgument: An argument is invalid.
 
         Example:
-
             async with m.serve("orders") as orders:
                 async for request in orders:
                     await request.reply(b"done")
@@ -81,7 +80,6 @@ class Offering(Handling):
             BadName, BadType, BadArgument: An argument or the function is unsuitable.
 
         Example:
-
             @m.service("calc/add")
             async def add(a: int, b: int) -> int:
                 return a + b
@@ -116,7 +114,6 @@ class Offering(Handling):
             BadName: The address is invalid.
 
         Example:
-
             async for registration in m.registrations("orders"):
                 print(registration.node, registration.consumers)
         """

@@ -80,7 +80,6 @@ class Publishing(Ruling):
             MeshTimeout: No answer in time. The message may still be accepted; `final` returns the outcome.
 
         Example:
-
             await m.publish("sensors/kitchen/temp", 21.5, expiry=60)
         """
         message = self._prepared(
@@ -169,7 +168,6 @@ class Publishing(Ruling):
             BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`.
 
         Example:
-
             receipt = m.post("sensors/kitchen/temp", b"21.5")
             published = await receipt
         """
@@ -279,7 +277,6 @@ class Publishing(Ruling):
             MeshTimeout: Not all were answered in time.
 
         Example:
-
             await m.publish_many("log/app", [b"first", b"second"])
         """
         several(contents)
@@ -366,7 +363,6 @@ class Publishing(Ruling):
             MeshTimeout: No final answer in time.
 
         Example:
-
             published = await m.publish("orders", b"7")
             if not published.ok:
                 published = await m.final(published)

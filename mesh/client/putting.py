@@ -66,7 +66,6 @@ class Putting:
             BadArgument, MessageTooLarge, Closed, MeshTimeout: As for `publish`.
 
         Example:
-
             await m.queue("jobs").put({"order": 7}, priority=9)
         """
         message, how = self._prepared(
@@ -121,7 +120,6 @@ class Putting:
             NoQueue, QueueFull, BadArgument: As for `put`, here or from the receipt.
 
         Example:
-
             receipt = q.post(b"job 7")
         """
         message, how = self._prepared(content, **options)
@@ -172,7 +170,6 @@ class Putting:
             The number of messages.
 
         Example:
-
             await q.put_many([b"job 1", b"job 2"])
         """
         several(contents, "put")

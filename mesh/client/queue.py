@@ -41,7 +41,6 @@ class Queue(Putting):
     """A queue by name. Messages in it wait until a consumer has settled them.
 
     Example:
-
         q = m.queue("jobs")
         await q.declare(max_attempts=3)
         await q.put(b"job 1")
@@ -97,7 +96,6 @@ class Queue(Putting):
             BadArgument: A term is invalid.
 
         Example:
-
             await m.queue("jobs").declare(max_count=10_000, when_full="reject")
         """
         said = {
@@ -132,7 +130,6 @@ class Queue(Putting):
             NoQueue: The queue does not exist.
 
         Example:
-
             print((await q.info()).ready)
         """
         parts = await self._asked(AskQueueInfo(name=self._name))
@@ -180,7 +177,6 @@ class Queue(Putting):
             LocalError: With the code NOTHING_READY or NODE_AWAY.
 
         Example:
-
             moved = await q.move("stork", count=100)
         """
         left = whole("count", count, 1, LARGEST_NUMBER) if count is not None else LARGEST_NUMBER
@@ -248,7 +244,6 @@ class Queue(Putting):
             NoQueue: On entering, or when the queue is deleted.
 
         Example:
-
             async with q.consume(prefetch=10, lease=60) as jobs:
                 async for job in jobs:
                     async with job:
@@ -288,7 +283,6 @@ class Queue(Putting):
             NoQueue: The queue does not exist.
 
         Example:
-
             job = await q.get(timeout=1)
         """
         client = self._client

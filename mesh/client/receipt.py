@@ -23,7 +23,6 @@ class Receipt(Struct, frozen=True, eq=False, gc=False):
     """The receipt of a posted message. Await it for its `Published`, or the error that refused it.
 
     Example:
-
         receipt = m.post("log", b"started")
         published = await receipt
     """

@@ -38,7 +38,6 @@ class Request(TypedMessage[T]):
     `headers`, `sender` and `value` are as of any message; `to` is the address.
 
     Example:
-
         async for request in orders:
             await request.reply({"accepted": True})
     """
@@ -80,7 +79,6 @@ class Request(TypedMessage[T]):
             BadType, BadArgument, MessageTooLarge: The content is invalid; another reply is still possible.
 
         Example:
-
             await request.reply(b"done")
         """
         return self._reply(content, headers, codec)
@@ -100,7 +98,6 @@ class Request(TypedMessage[T]):
             BadArgument: The code or text is invalid.
 
         Example:
-
             await request.fail("NO_SUCH_USER", "There is no user 5.")
         """
         return self._fail(code, text)

@@ -60,7 +60,6 @@ class Requesting(Publishing):
             MeshTimeout: No reply in time.
 
         Example:
-
             reply = await m.request("calc/add", {"a": 1, "b": 2}, type=int)
             print(reply.value)
         """
@@ -126,7 +125,6 @@ class Requesting(Publishing):
             codec: As for `publish`.
 
         Example:
-
             async with m.gather("who") as answers:
                 async for answer in answers:
                     print(answer.sender, answer.error or answer.text)

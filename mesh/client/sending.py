@@ -145,7 +145,6 @@ class SendingVerbs(Publishing):
             BadName, BadArgument, PublishRefused, MessageTooLarge, MeshTimeout: As for `publish`.
 
         Example:
-
             await m.send("/node/heron/client/joe", b"hello", force_queuing=True)
         """
         self._now()

@@ -26,7 +26,6 @@ class Service(Generic[T]):
     fails, expires, or is dropped, so it may be passed to a task.
 
     Example:
-
         async with m.serve("orders") as orders:
             async for request in orders:
                 await request.reply(b"done")

@@ -120,7 +120,6 @@ class Subscribing(Connected):
             QueueExists: On entering: the durable name is used for other topics.
 
         Example:
-
             async with m.subscribe(pattern="sensors/#", type=float) as messages:
                 async for message in messages:
                     print(message.key, message.value)
@@ -174,7 +173,6 @@ class Subscribing(Connected):
             BadArgument: The argument is not a subscription.
 
         Example:
-
             await m.unsubscribe("billing")
         """
         is_unused = yes_or_no("if_unused", if_unused)
@@ -200,7 +198,6 @@ class Subscribing(Connected):
             BadQuery: The session's inbox is open already.
 
         Example:
-
             async with m.inbox() as messages:
                 async for message in messages:
                     print(message.sender, message.text)

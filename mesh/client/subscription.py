@@ -46,7 +46,6 @@ class Subscription(Generic[T]):
     on the next connection, without repeating messages that already arrived.
 
     Example:
-
         async with m.subscribe("orders") as messages:
             async for message in messages:
                 print(message.value)
@@ -161,7 +160,6 @@ class Subscription(Generic[T]):
         """Yield messages in the batches in which they arrived.
 
         Example:
-
             async for batch in messages.batches():
                 print(len(batch))
         """

@@ -22,7 +22,6 @@ class Views(Struct, frozen=True):
     A site that is not "up" has no nodes.
 
     Example:
-
         views = await m.views()
         print(len(views.local), list(views.remote))
     """

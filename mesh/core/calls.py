@@ -62,7 +62,8 @@ class Verbs(Part):
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer on the control connection what was asked there. On the data connection a question comes
-        behind what the peer has said before that it wants."""
+        behind what the peer has said before that it wants.
+        """
         verb = self._desk.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL
 

@@ -63,7 +63,8 @@ class NodeCore:
     ) -> None:
         """Take up what the store holds, and the stores of queues: `others`, by their names. `sample` measures
         the machine; without it no state is gossiped. `reach` tells how far the node's own store has come, and
-        `is_tight` whether its disk has so little room that queues may not grow."""
+        `is_tight` whether its disk has so little room that queues may not grow.
+        """
         self._at(now, wall)
         self._desk.process = process_of(self._desk.process, wall)
         others = others or {}
@@ -80,7 +81,8 @@ class NodeCore:
         self, key: ConnKey, endpoint: str, trusted: bool, user: str = "", within: bool = False
     ) -> None:
         """A connection came in that the shell has not named before; `user`: its public CURVE key. `within`:
-        from the program in whose process this node runs."""
+        from the program in whose process this node runs.
+        """
         now = self._desk.now
         self._desk.count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)

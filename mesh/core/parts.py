@@ -335,7 +335,8 @@ class Parts:
 
     def _queues(self, told: Collection[str]) -> Iterator[Waiting]:
         """The queues of this node: those of clients, for masters that are away, for other sites and for
-        sessions."""
+        sessions.
+        """
         yield from self.queues.queues.waiting(told, QUEUES)
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)

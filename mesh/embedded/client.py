@@ -183,7 +183,6 @@ def node(*args: Any, **options: Any) -> NodeClient:
         DataDirRefused, NodeInUse, BindRefused, KeysRefused, StoreError: On entering: the node cannot start.
 
     Example:
-
         async with mesh.node("sensor-7", seeds="tcp://heron:7710") as m:
             await m.publish("sensors/7", b"up")
     """

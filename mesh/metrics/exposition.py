@@ -36,8 +36,10 @@ class _Given(Collector):
 
 
 def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
-    """Return the text, in which names of others are harmless. `with_process`: with what the library knows of
-    this process, such as its memory."""
+    """Return the text of all metrics, with control characters in names escaped.
+
+    With `with_process`, add the metrics of this process that the library provides, such as its memory.
+    """
     registry = CollectorRegistry()
     if with_process:
         ProcessCollector(registry=registry)

@@ -196,8 +196,10 @@ class Feed:
     # --- giving up --------------------------------------------------------------------------------------
 
     def shed(self, frees_memory: bool = False) -> None:
-        """Cut it off: of what waits only what is persistent waits on, and all of an inbox. `frees_memory`:
-        and only if it can wait on the disk of this node."""
+        """Drop the waiting messages of a receiver that is cut off, except persistent ones and inboxes.
+
+        With `frees_memory`, persistent messages stay only if they are on the disk of this node.
+        """
         gap = 0
         for portion in self._backlog.take_all():
             if self._stays(portion) and (portion.parcel.own or not frees_memory):

@@ -82,7 +82,8 @@ C = TypeVar("C", bound=Sharing)
 
 def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
     """How many of n messages each is given: as many as it has room for, evenly by what is out; of those that
-    are alike whoever has waited the longest comes first."""
+    are alike whoever has waited the longest comes first.
+    """
     if n == 1:
         ready = [consumer for consumer in consumers if consumer.room]
         return [(min(ready, key=lambda c: (c.busy, c.turn)), 1)] if ready else []

@@ -24,7 +24,8 @@ LOST = "HANDLER_LOST"
 
 class EnvelopeWay(Struct, eq=False):
     """Where messages of one envelope went, and which of them are still open. Those that are for all who serve
-    the address went to each of several nodes."""
+    the address went to each of several nodes.
+    """
 
     stream: bytes
     to: str
@@ -57,7 +58,8 @@ class SentMemory:
 
     def sort(self, e: Envelope, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
         """Its numbers in runs: (first, last, None = fresh, or the answer that they have). What is open is in
-        no run: its answer will come."""
+        no run: its answer will come.
+        """
         self._forget_below(e.low)
         run: tuple[int, int, Answer | None] | None = None
         for n in range(e.first, e.last + 1):

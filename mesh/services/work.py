@@ -86,7 +86,8 @@ class Server(AddressConsumer[GivenMessage]):
 
 class ServedAddress:
     """One address here: who serves it, and what waits. What came from other nodes waits apart, since some
-    serve only what is sent here."""
+    serve only what is sent here.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -133,7 +134,8 @@ class ServedAddress:
 
 def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[Work]:
     """Yield what is held for a server: each work of which it has something, or of which something waits for
-    it, and with `is_first` what waits at the address for any of its servers."""
+    it, and with `is_first` what waits at the address for any of its servers.
+    """
     last = None
     for given in server.out.values():
         if given.work is not last:

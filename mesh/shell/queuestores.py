@@ -143,7 +143,6 @@ def _settle(
     stores: Mapping[str, NodeStore], now: Stores, config: Config, boot: int, accept_rollback: bool, tell: Tell
 ) -> None:
     """Move the data of queues to the stores that the present settings name."""
-
     images = {store: begin(each, boot, accept_rollback) for store, each in stores.items()}
     if finish(stores, images):
         images = {store: begin(each, boot) for store, each in stores.items()}

@@ -19,7 +19,8 @@ def wins(stamp_a: int, site_a: str, stamp_b: int, site_b: str) -> bool:
 
 def conflict_key(key: str, domain: str = "") -> str:
     """The topic under which the value that lost is kept, in no domain. A long key is cut, and told by its
-    digest; so is the domain in which it was published."""
+    digest; so is the domain in which it was published.
+    """
     whole = f"{CONFLICTS}{key}{f'@{domain}' if domain else ''}"
     if len(whole) <= LONGEST_KEY and not {"+", "#"} & {*domain}:
         return whole

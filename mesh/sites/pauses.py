@@ -18,7 +18,8 @@ SHORTEST, LONGEST = 0.25, 60.0  # s until what was put off is sent again
 
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
     """Is such a refusal of what came from another site no last word, so that nobody here keeps to it? Of a
-    letter each is the last."""
+    letter each is the last.
+    """
     return state in FOR_NOW and not to and is_foreign(sender)
 
 

@@ -21,14 +21,16 @@ MOST = 64  # gateways of one site that are remembered
 
 def note(losses: int, gateways: Iterable[tuple[bytes, int]]) -> bytes:
     """What a gateway of ours says of a site: how many connections it has lost, and the uuids and starts of
-    those with which it is linked now."""
+    those with which it is linked now.
+    """
     names = ((blake2b(uuid, digest_size=NAME).digest(), min(boot, LARGEST)) for uuid, boot in gateways)
     return losses.to_bytes(LOSSES) + b"".join(name + boot.to_bytes(BOOT) for name, boot in sorted(names))
 
 
 def broken(before: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> list[bytes]:
     """The gateways of ours, by uuid, of which it is lost what was under way: they are none any more, or say
-    that they have lost a connection."""
+    that they have lost a connection.
+    """
     return [uuid for uuid, said in before.items() if now.get(uuid, b"")[:LOSSES] != said[:LOSSES]]
 
 

@@ -25,7 +25,8 @@ class TopicKeys(Protocol):
 @dataclass(slots=True)
 class SiteTransfer:
     """One of them. `keys`: of all topics that there were when it began, to be looked at one by one.
-    `dropped`: the messages that the site was known to lack then."""
+    `dropped`: the messages that the site was known to lack then.
+    """
 
     stream: bytes
     keys: TopicKeys

@@ -35,7 +35,8 @@ class SiteNews(NamedTuple):
 
 class SiteView(NamedTuple):
     """A site as it is seen. `since`: when it became so, by the clock of whoever asks. While it is not up
-    nobody is there."""
+    nobody is there.
+    """
 
     site: str
     state: State
@@ -73,7 +74,8 @@ class SiteViews:
         self, gateway: bytes, site: str, members: Iterable[SiteMember], now: float, leaving: bool = False
     ) -> None:
         """That gateway of the site is connected, and has said who is there. `leaving`: that the site goes
-        down."""
+        down.
+        """
         seen = self._sites.get(site)
         if seen is not None:
             seen.said[gateway] = tuple(members)[:MOST], leaving

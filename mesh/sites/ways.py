@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 def ways(vias: Mapping[str, str]) -> dict[str, str]:
     """The next site on the way to each: of a neighbour that is itself. `vias`: by which site each one is
-    reached as the file has it, "" for a neighbour. What leads back, or nowhere, is left out."""
+    reached as the file has it, "" for a neighbour. What leads back, or nowhere, is left out.
+    """
     found: dict[str, str] = {}
     for site in vias:
         step, left = site, len(vias)

@@ -65,7 +65,6 @@ class Client(Later, NotCopied):
     """A session at a node for code without an event loop, created by `mesh.sync.connect`.
 
     Example:
-
         with mesh.sync.connect() as m:
             m.publish("sensors/kitchen/temp", 21.5)
     """
@@ -411,7 +410,6 @@ def connect(*args: Any, **options: Any) -> Client:
     Arguments and errors are as for `mesh.connect`.
 
     Example:
-
         with mesh.sync.connect("heron", timeout=10) as m:
             print(m.name)
     """

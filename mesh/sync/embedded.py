@@ -24,7 +24,6 @@ def node(*args: Any, **options: Any) -> NodeClient:
     Arguments and errors are as for `mesh.node`.
 
     Example:
-
         with mesh.sync.node("sensor-7") as m:
             m.publish("sensors/7", b"up")
     """

@@ -29,7 +29,6 @@ class Receipt:
     """The receipt of a posted message.
 
     Example:
-
         receipt = m.post("log", b"started")
         published = receipt.result(timeout=5)
     """

@@ -29,7 +29,6 @@ class Delivery(delivery.Delivery[T]):
     for `mesh.Delivery`.
 
     Example:
-
         for job in jobs:
             with job:
                 handle(job.value)
@@ -91,7 +90,6 @@ class Deliveries(delivery.Deliveries[T]):
     exception.
 
     Example:
-
         with q.consume() as jobs:
             for batch in jobs.batches():
                 with batch:
@@ -137,7 +135,6 @@ class Consumer(ThreadWaiting[T]):
     A context manager: inside it, messages of the queue are delivered here, as for `mesh.Consumer`.
 
     Example:
-
         with q.consume() as jobs:
             for job in jobs:
                 with job:
@@ -227,7 +224,6 @@ class Queue:
     """A queue by name. Messages in it wait until a consumer has settled them.
 
     Example:
-
         q = m.queue("jobs")
         q.declare(max_attempts=3)
         q.put(b"job 1")

@@ -27,7 +27,6 @@ class Request(request.Request[T]):
     `headers`, `sender` and `value` are as of any message; `to` is the address.
 
     Example:
-
         for request in orders:
             request.reply({"accepted": True})
     """
@@ -63,7 +62,6 @@ class Request(request.Request[T]):
             BadType, BadArgument, MessageTooLarge: The content is invalid; another reply is still possible.
 
         Example:
-
             request.reply(b"done")
         """
         assert self._thread is not None
@@ -84,7 +82,6 @@ class Request(request.Request[T]):
             BadArgument: The code or text is invalid.
 
         Example:
-
             request.fail("NO_SUCH_USER", "There is no user 5.")
         """
         assert self._thread is not None
@@ -141,7 +138,6 @@ class Service(ThreadWaiting[T]):
     A context manager: inside it, messages to the address arrive here, as for `mesh.Service`.
 
     Example:
-
         with m.serve("orders") as orders:
             for request in orders:
                 request.reply(b"done")
@@ -197,7 +193,6 @@ class Gathering(ThreadWaiting[T]):
     A context manager: the request is sent on entering. Replies that come after leaving are dropped.
 
     Example:
-
         with m.gather("who") as answers:
             for answer in answers:
                 print(answer.sender, answer.error or answer.text)

@@ -21,7 +21,6 @@ class Subscription(Generic[T]):
     A context manager: leaving it unsubscribes. Messages that arrived but were not read are then dropped.
 
     Example:
-
         with m.subscribe("orders") as messages:
             for message in messages:
                 print(message.value)
@@ -90,7 +89,6 @@ class Subscription(Generic[T]):
             MeshTimeout: No message came in time.
 
         Example:
-
             message = messages.next_message(timeout=1)
         """
         while True:

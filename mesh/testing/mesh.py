@@ -40,7 +40,6 @@ class Mesh:
         BadArgument: An argument is invalid.
 
     Example:
-
         async with mesh.testing.Mesh(2) as m, m.connect("a") as client:
             await client.publish("orders", b"7")
     """
@@ -161,7 +160,6 @@ class Mesh:
         between, but asyncio's own waits, such as `asyncio.sleep`, take as long as ever.
 
         Example:
-
             await m.pass_time(60)
         """
         self._check_open()

@@ -987,7 +987,7 @@ class Transfer(Command, frozen=True, tag=52):
 
 
 class Transferred(Command, frozen=True, tag=53):
-    """Outcome of TRANSFER, as ranges of numbers: first, last, first, last, …
+    """Outcome of TRANSFER, as ranges of numbers (first, last, first, last, …).
 
     Attributes:
         queue: Name of the queue.
@@ -1254,7 +1254,9 @@ encode: Callable[[Command], bytes] = msgspec.msgpack.Encoder(enc_hook=_bare).enc
 
 
 def decode(frame: bytes) -> AnyCommand:
-    """The command in a first frame; UnknownCommand when a later release may have one of that tag, RemoteError
-    for anything else."""
+    """Return the command in a first frame.
+
+    Raises: UnknownCommand if a later release may have a command of that tag; otherwise RemoteError.
+    """
     tag = frame[3:4] if frame[:1] == _LONG_ARRAY else frame[1:2]
     return _readers[tag](frame)

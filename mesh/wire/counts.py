@@ -10,8 +10,10 @@ MOST_TOLD = 511  # 255 deliveries that failed, and 256: it may have been given o
 
 
 def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
-    """The messages that somebody still has: of each stream ranges that grow, and no more of all together than
-    may be out. ValueError."""
+    """Validate the messages that a consumer still holds: rising ranges for each stream, within its credit.
+
+    Raises: ValueError.
+    """
     count = 0
     for _, numbers in held:
         if not numbers or len(numbers) % 2:

@@ -263,8 +263,10 @@ def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
-    """Its numbers in runs: (first, last, is no content of these longer than `most` bytes?). One that was cut
-    is one run."""
+    """Return the numbers of an envelope in runs of (first, last, whether no content exceeds `most` bytes).
+
+    A cut envelope is one run.
+    """
     if envelope.numbers:
         return [(envelope.first, envelope.last, True)]
     runs: list[tuple[int, int, bool]] = []

@@ -37,8 +37,10 @@ def assemble(
     lives: Sequence[Life],
     **others: Any,
 ) -> Facts:
-    """The facts, of rows of load.over_time, of services.over_time (in buckets of `fares_width_s`, if they
-    are others), and the fields of Facts that are rows of one view."""
+    """Return the facts from rows of `load.over_time` and `services.over_time`, and from rows of single views.
+
+    Rows of services may have buckets of their own, of `fares_width_s` seconds.
+    """
     times = axis((row.bucket_at for row in load), timedelta(seconds=width_s))
     return Facts(
         width_s=width_s,

@@ -115,7 +115,8 @@ def test_old_rumours_do_not_raise_the_dead_and_a_denial_or_a_new_boot_does() -> 
 
 def test_trial_A2_a_goodbye_that_another_tells_of_shuts_nobody_out() -> None:
     """A liar says LEFT of a node that lives. Whoever has just heard from it lets it deny that; the others
-    believe it only until it speaks, or its denial has come to them."""
+    believe it only until it speaks, or its denial has come to them.
+    """
     members = crowd()
     members.hear(node("heron"), 0.0)
     assert members.rumoured(N1, (rumour(LEFT),), 0.5) == [Inform(HERON, (rumour(LEFT),))]

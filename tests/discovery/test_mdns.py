@@ -291,7 +291,8 @@ def chained(instance: str, length: int) -> bytes:
 
 def test_row_59_records_of_any_size_and_shape_break_nothing_and_are_not_followed(secret: bytes) -> None:
     """TXT of 9 kB and of all that one packet of UDP can carry, with 1,000 keys, of any bytes, and chains of
-    pointers. Who is called so is not found; who calls properly is, before and after."""
+    pointers. Who is called so is not found; who calls properly is, before and after.
+    """
     keys = b"".join(bytes([len(each)]) + each for each in (b"k%d=v" % n for n in range(1000)))
     long = b"".join(b"\xff" + b"n" * 255 for _ in range(250))
     texts = [

@@ -1,5 +1,6 @@
 """Histories of what clients of sites send to each other, and ask of each other: LON and NYC as in site_cases.
-NYC lets LON write to Bob, and ask for calc/#."""
+NYC lets LON write to Bob, and ask for calc/#.
+"""
 
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,6 @@
 """Histories of sites that keep each promise, and some that break it: LON has a, which is its gateway, and b;
-NYC has c, which is its gateway."""
+NYC has c, which is its gateway.
+"""
 
 from dataclasses import replace
 

@@ -38,7 +38,8 @@ OTHER_USER = "Both must run as the same user, with the same state directory (MES
 class Door:
     """The handshakes. `admit` answers a proven HELLO, or None: not yet. `entered` is told of a WELCOME to our
     own HELLO, `rejected` of a REFUSE to it (and whether that is proven), and `denied` when we do not want
-    whoever welcomes us; `mirrored` that the other end has proven our own key, of which process, and where."""
+    whoever welcomes us; `mirrored` that the other end has proven our own key, of which process, and where.
+    """
 
     def __init__(
         self,

@@ -99,7 +99,8 @@ class Aims:
 
     def regroup(self, row: Callable[[Query], Hashable]) -> None:
         """Rules have changed: put all queries into other groups. Each is looked at, and whoever is to be told
-        anything is."""
+        anything is.
+        """
         before, self._groups, self._changed = self._groups, {}, {}
         for (_, by), old in before.items():
             for query in old.queries:

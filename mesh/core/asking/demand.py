@@ -145,7 +145,8 @@ class Demand(Part):
 
     def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
         """The nodes that the rules name for it. Of several masters a GET names another one each time. What a
-        node says of itself and others under the mesh's own names is for its clients: no others are asked."""
+        node says of itself and others under the mesh's own names is for its clients: no others are asked.
+        """
         if _is_own(query):
             return Sources()
         return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
@@ -203,7 +204,8 @@ class Demand(Part):
 
     def _ask_again(self, peer: Peer) -> None:
         """Whoever was a way for the process before this one may still hold something for us, or get it from a
-        master when that is there. If it were not asked any more it would drop that."""
+        master when that is there. If it were not asked any more it would drop that.
+        """
         uuid, name = peer.node.uuid, peer.node.name
         if not self._before or uuid in self._asked_again or not self._neighbours.acquaintances.was_met(uuid):
             return
@@ -214,7 +216,8 @@ class Demand(Part):
 
     def _aim_at(self, uuid: bytes) -> None:
         """Ask a peer for all that it is to be asked for by now: it may log in with the first that is heard of
-        it, or in the midst of turns, and forgets what it is not told then."""
+        it, or in the midst of turns, and forgets what it is not told then.
+        """
         for group in self._aims.left_for(uuid):
             self.interests.aim_all(list(group.queries), group.targets, (uuid,), self._desk.now)
         self._wake()  # others may be left
@@ -231,7 +234,8 @@ class Demand(Part):
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
         """Version that each of these peers (all, without) has yet to confirm, if it can be reached and was
-        not waited for in vain."""
+        not waited for in vain.
+        """
         need = {}
         for peer in self._nodes.usable():
             asked = self.interests.asked(peer.node.uuid)

@@ -63,7 +63,8 @@ def _as_number(said: int) -> int:
 
 def check_erasable(key: str, domain: str) -> None:
     """Dead letters are for whoever may read them, and so is what lost against another site; what else is the
-    mesh's own stays. PublishRefused."""
+    mesh's own stays. PublishRefused.
+    """
     check_free(domain)
     if key.startswith(SYSTEM) and not key.startswith(OF_USERS):
         raise reserved(key)
@@ -228,7 +229,8 @@ class Erasing:
 
     def _may_come(self, erasure: Erasure) -> None:
         """What is erased at another node of this site may yet be brought here, as a value from before, by
-        another site."""
+        another site.
+        """
         domain = erasure.domain or ANY
         if any_brings(self._desk.settings.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)

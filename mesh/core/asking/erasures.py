@@ -1,5 +1,6 @@
 """The events of erased topics: who erased how many. One client can erase thousands, and an event is kept only
-among the last thousand."""
+among the last thousand.
+"""
 
 from __future__ import annotations
 

@@ -252,7 +252,8 @@ class Lookup(Part):
 
     def _covered_by(self, value: Envelope, key: str) -> Peer | None:
         """The peer that sends every new value of that topic, because clients here have subscribed to it. Of
-        several one that is connected."""
+        several one that is connected.
+        """
         asked = self._demand.interests.asked
         for query in self._demand.interests.matching(key, value.domain, value.xml):
             named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]

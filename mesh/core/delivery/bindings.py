@@ -75,7 +75,8 @@ class Bindings:
 
     def again(self, envelope: Envelope, answered: Answered) -> Answered:
         """Have what was accepted before in the queues that want it, where it says that it may have been given
-        out before. Returns what to call with its answers: these wait for the disk."""
+        out before. Returns what to call with its answers: these wait for the disk.
+        """
         if self._desk.watched:
             self._desk.say(BoundAgain(envelope))
         try:
@@ -115,7 +116,8 @@ class Bindings:
 
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
         """Of what was accepted, one for each queue. `may_be_second`: it may be in another part, too, which
-        nobody knows who could tell. QueueFull."""
+        nobody knows who could tell. QueueFull.
+        """
         flags = PERSISTENT | RESENT if may_be_second else PERSISTENT
         return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope, flags)]
 

@@ -39,7 +39,8 @@ class Joining:
 
     def expects(self, feed: Feed) -> None:
         """A new subscription is to ask for the values that are there, when all nodes know of it. A master
-        that ends before it is asked may have lost by then what it gave meanwhile."""
+        that ends before it is asked may have lost by then what it gave meanwhile.
+        """
         self._newcomers.setdefault(feed, Newcomer()).lacks = True
 
     def begins(self, feed: Feed) -> None:
@@ -62,7 +63,8 @@ class Joining:
         self, feed: Feed, values: Iterable[tuple[bytes, Envelope]], now: float, lacks: bool = False
     ) -> None:
         """Give them to it, in each publisher's order, but for those that newer messages went past. `lacks`:
-        it will ask for others."""
+        it will ask for others.
+        """
         newcomer = self._newcomers[feed]
         newcomer.waits -= 1
         newcomer.lacks = lacks

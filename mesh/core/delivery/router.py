@@ -77,7 +77,8 @@ class Router(Part):
         outdone: Callable[[Last, Last], None],
     ) -> None:
         """`boot_of(master)` is that of a node, as far as it is known, else 0. `abroad()` is asked where there
-        are other sites; `outdone(came, stands)` hears that a value lost which one of these transferred."""
+        are other sites; `outdone(came, stands)` hears that a value lost which one of these transferred.
+        """
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # what peers want of this node's own log,
         self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
@@ -221,7 +222,8 @@ class Router(Part):
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> Answered:
         """What was known here as another's for durable subscriptions may come again as this node's own: who
-        gave it to the other is gone, and nobody knows whether that had it. Its answer waits for the disk."""
+        gave it to the other is gone, and nobody knows whether that had it. Its answer waits for the disk.
+        """
         if envelope.flags & SECOND:
             lane.origin.mark_second(fresh)
             return answered

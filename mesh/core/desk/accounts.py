@@ -71,7 +71,8 @@ class Accounts:
 
     def is_done(self, stream: bytes, domain: str, number: int) -> bool | None:
         """Has what a client of this node has published had its last word? None: it has not, as far as that is
-        known."""
+        known.
+        """
         lane = self._lanes.get(stream, {}).get(domain)
         return number in lane.done if lane is not None and number in lane.said else None
 

@@ -41,7 +41,8 @@ AHEAD = 60_000_000_000  # ns that a timestamp of another node may be ahead of ou
 
 def is_followed(stamp: int, wall: int) -> bool:
     """Return whether the hybrid clock follows that timestamp. What it does not follow must not become a last
-    value: none of this node would replace it until our clock gets there."""
+    value: none of this node would replace it until our clock gets there.
+    """
     return stamp < wall + AHEAD
 
 
@@ -227,7 +228,8 @@ class Desk:
 
     def heard(self, envelope: Envelope) -> None:
         """Stamp what happens after hearing it later than it; of another site's, later than when it came into
-        this one: so gateways see who may have read it before he published."""
+        this one: so gateways see who may have read it before he published.
+        """
         self.heard_stamp(envelope.sent)
         if is_foreign(envelope.sender):
             self.heard_stamp(max((hop.at for hop in inside(envelope.route)), default=0))

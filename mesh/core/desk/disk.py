@@ -18,7 +18,8 @@ Fetched = Callable[[dict[int, Envelope] | MeshError], None]
 
 class Disk:
     """Commits under way to one store, and what is being read from it. What nobody waits for rides along with
-    the next commit."""
+    the next commit.
+    """
 
     def __init__(self, desk: Desk, shelf: Shelf) -> None:
         self.later = shelf.later
@@ -89,7 +90,8 @@ class Disk:
 
     def commit_if_any(self, then: Committed) -> None:
         """Store what has gathered; `then` is called when it is on disk, and all before it, which may have
-        taken it along; or now if there is none."""
+        taken it along; or now if there is none.
+        """
         if self.shelf.has_later or self._storing or self._together:
             self.commit((), then)
         else:
@@ -109,7 +111,8 @@ class Disk:
     def fetch(self, positions: Collection[int], then: Fetched) -> None:
         """Read the envelopes at these positions, as they stand after all commits until now. `then` is called
         once: with those that stand there still, by position and in that order, or with the error of a store
-        that is at its end, as the node is soon."""
+        that is at its end, as the node is soon.
+        """
         self._token += 1
         self._fetching[self._token] = then
         wish = Fetch(self._token, tuple(positions), self.shelf.store)

@@ -45,7 +45,8 @@ class Disks(Part):
 
     def check(self, store: str, queue: str) -> None:
         """May a message for that queue, "" for none, stand in that store? Else StoreError: what became of it
-        would be written into another."""
+        would be written into another.
+        """
         right = self.shelf_of(queue).store
         if right != store:
             what = f"{store or OWN} holds a message for {queue or 'no queue'}, whose store is {right or OWN}."

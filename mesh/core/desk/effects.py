@@ -63,7 +63,8 @@ class Proven(Struct, frozen=True):
 class Commit(Struct, frozen=True):
     """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits.
 
-    `store`: which of a node's stores; "" is its own."""
+    `store`: which of a node's stores; "" is its own.
+    """
 
     token: int | None
     ops: tuple[Op, ...]
@@ -74,7 +75,8 @@ class Fetch(Struct, frozen=True):
     """Read the envelopes at these positions, behind all that was to be committed before; tell
     `fetched(token, …)`. Those that were dropped are left out.
 
-    `store`: as that of a commit."""
+    `store`: as that of a commit.
+    """
 
     token: int
     positions: tuple[int, ...]

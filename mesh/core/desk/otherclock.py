@@ -28,7 +28,8 @@ class OtherClock:
 
     def tells(self, wall: int, here: int) -> None:
         """Take the time that the other end has sent on this connection, 0 if none. `here`: our own, in ns
-        since 1970."""
+        since 1970.
+        """
         self.is_told = self.is_told or wall > 0
         self.shows(wall, here)
 

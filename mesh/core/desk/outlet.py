@@ -88,7 +88,8 @@ class Outlet:
 
     def restart(self) -> None:
         """The other end is a new process: numbers begin again (the feeds know what must come again). What it
-        was to be told of, and may not have heard, it is told again."""
+        was to be told of, and may not have heard, it is told again.
+        """
         for _, gaps, passed_on in self._told:
             for whose, gap in gaps:
                 whose.gap += gap
@@ -152,7 +153,8 @@ class Outlet:
 
     def _next_group(self) -> list[tuple[Keyed, Portion]]:
         """Portions of the same parcel for several subscriptions go out as one, but for what says how often
-        each message was given before: that is of one subscription."""
+        each message was given before: that is of one subscription.
+        """
         group = [self._queue.popleft()]
         first = group[0][1]
         parcel, most = first.parcel, 1 if self._to_peer or first.tries else GROUP
@@ -189,7 +191,8 @@ class Outlet:
 
     def _goes_on(self, parcel: Parcel) -> bool:
         """May its place be told? One that was passed would mean to a client that it was dropped for it, to a
-        peer that it had it. A peer that was told of none behind it has to know it, or never settles it."""
+        peer that it had it. A peer that was told of none behind it has to know it, or never settles it.
+        """
         place = parcel.position
         if self._to_peer and place > self.furthest.get(parcel.master, 0):
             self.furthest[parcel.master] = place
@@ -198,7 +201,8 @@ class Outlet:
 
     def _tell(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
         """The gaps to be told: what was dropped before each of these, and what others have told us of. They
-        are remembered until they have arrived."""
+        are remembered until they have arrived.
+        """
         gaps = [(feed, whose, whose.take_gap()) for feed, whose in gapped]
         passed_on, self.passed_on = self.passed_on, {}
         self._told.append((self._sender.next, [(whose, gap) for _, whose, gap in gaps], passed_on))

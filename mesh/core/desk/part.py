@@ -30,7 +30,8 @@ HandleEnvelope = Callable[
 
 class Giver(Protocol):
     """The part that gives out messages of one kind of destinations one by one, and hears of each what became
-    of it."""
+    of it.
+    """
 
     def begin(self, conn: Conn, session: Any, command: Consume) -> None:
         """A session wants some, or no more. LocalError: it cannot have any."""
@@ -60,7 +61,8 @@ def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None])
 class Reloaded:
     """A configuration that was read again: rules (None: as before), what else is taken on by its names in
     Settings, and in words what is otherwise than before: what counts `now`, and names of what counts `later`,
-    after a restart. `keep` is called when the node goes by it: it is read against that the next time."""
+    after a restart. `keep` is called when the node goes by it: it is read against that the next time.
+    """
 
     ruleset: RuleSet | None
     settings: Mapping[str, Any]
@@ -138,7 +140,8 @@ class Part:
     def restores(self) -> Mapping[str, Restores]:
         """The kinds of stored envelopes that it takes up when the node begins, in the order of their
         positions: PUBLISHED, TAILED_BACK, or a kind of addresses. Bodies that it does not keep are given up:
-        all of them may be larger than memory."""
+        all of them may be larger than memory.
+        """
         return {}
 
     def hears(self) -> Sequence[Hearing]:
@@ -181,7 +184,8 @@ class Part:
 
     def why(self, what: What) -> Iterable[Reason]:
         """The reasons that it knows why something goes where it goes, or nowhere. It looks, and changes
-        nothing; what it looks at is bounded."""
+        nothing; what it looks at is bounded.
+        """
         return ()
 
     def feeds(self) -> Iterable[Feed]:

@@ -30,7 +30,8 @@ class Piecework:
 
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
         """A part of a message; the message, if it is whole now. RemoteError when it cannot be one, or when
-        there is no room for it."""
+        there is no room for it.
+        """
         if conn.gatherer is None:
             conn.gatherer = self._gatherer(conn)
         while self.held + len(piece.data) > TOGETHER:
@@ -46,7 +47,8 @@ class Piecework:
 
     def _make_room(self, conn: Conn, size: int) -> None:
         """Cut off whoever holds most: who has brought much, and goes no further, must not be in the way of
-        others. RemoteError when that is the one itself, who would hold `size` with its next piece."""
+        others. RemoteError when that is the one itself, who would hold `size` with its next piece.
+        """
         what = f"{self.held} bytes of unfinished messages are here, at most {TOGETHER} allowed"
         most = max(self._coming, key=_held, default=conn)
         if _held(most) <= size:

@@ -46,6 +46,7 @@ class RefusedClients:
 
     def of(self, name: str, now: float) -> TurnedAway | None:
         """Return the last refusal of that client, if it is not long ago. Other programs may have its name, so
-        that one of them came in since says nothing."""
+        that one of them came in since says nothing.
+        """
         found = self._last.get(name)
         return found if found is not None and now - found.at <= LATELY else None

@@ -31,7 +31,8 @@ class DeadLetters:
 
     def bury(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
         """Messages `answer.first` to `answer.last` of an envelope. `owner`: whose key the inbox is that they
-        were for."""
+        were for.
+        """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
         self._desk.losing(who)(envelope, answer.state, min(n, envelope.count))
         with self._disk.together():  # or a crash could take some of them, as they die only once

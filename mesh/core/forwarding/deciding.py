@@ -84,7 +84,8 @@ class Deciding:
 
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
         """What they say of all of an envelope that was cut by that. There are filters: to ask that first
-        spares every envelope this call."""
+        spares every envelope this call.
+        """
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:

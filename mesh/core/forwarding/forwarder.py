@@ -63,7 +63,8 @@ class Forwarder(Part):
     """The forwarding of messages. `to_client(stream, answer)` tells a publisher. `had` notes what this node
     has taken that another may take as well, where masters stand in for each other. `to_site(source, stream,
     answer)` tells a gateway of another site; `holds_back(envelope)` keeps what goes into a full queue,
-    and `abroad()` knows the ways to other sites."""
+    and `abroad()` knows the ways to other sites.
+    """
 
     def __init__(  # noqa: PLR0913
         self,
@@ -200,7 +201,8 @@ class Forwarder(Part):
 
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
-        before, so that it may be with its master, answered or not."""
+        before, so that it may be with its master, answered or not.
+        """
         if envelope.flags & LOCAL_ONLY or (
             self.mapping.is_plain
             and not envelope.to
@@ -312,7 +314,8 @@ class Forwarder(Part):
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
         """Has this node taken messages of it while it was their master? Then it answers these, and only the
-        others go on: by their new master they would be given once more."""
+        others go on: by their new master they would be given once more.
+        """
         lane = self._router.log.known(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):
             return False
@@ -349,7 +352,8 @@ class Forwarder(Part):
 
     def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
         """What to do with the answer to what this node takes, perhaps in place of others, where there are
-        backups."""
+        backups.
+        """
         if envelope.to:
             return say
         note = f"at {self._desk.me.name}, as {', '.join(stands_for)} cannot be asked" if stands_for else ""
@@ -375,7 +379,8 @@ class Forwarder(Part):
     def _shared_stamp(self, envelope: Envelope) -> int:
         """The stamp of the node where it was published, unless that is far ahead: several masters must agree
         which value is the last, though it reaches them in a different order. That of another site is never
-        replaced: all sites must agree."""
+        replaced: all sites must agree.
+        """
         if is_followed(envelope.sent, self._desk.wall):
             self._desk.heard_stamp(envelope.sent)
             return envelope.sent
@@ -555,7 +560,8 @@ class Forwarder(Part):
 
     def _turns_back(self, decision: Decision, source: bytes) -> bool:
         """Is it in a circle that may soon be none? Whoever reads his rules last is where that is known first.
-        Who is of an earlier release, which shows in his words, would take that for the last word."""
+        Who is of an earlier release, which shows in his words, would take that for the last word.
+        """
         peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
         return peer is not None and DIRTY in peer.speaks
 
@@ -616,7 +622,8 @@ def _address(entry: Entry, to_master: bool) -> None:
 
 def _may_be_there(entry: Entry, decision: Decision) -> bool:
     """Is that no last word of what was sent? For what another site keeps, also that its node is away. To a
-    site that is named no more there is no way ever."""
+    site that is named no more there is no way ever.
+    """
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
     is_for_now = decision.code in MAY_BE_THERE and KNOWS_NO_SITE not in decision.why
     return is_for_now or is_kept_abroad

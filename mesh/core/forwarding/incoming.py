@@ -33,7 +33,8 @@ ODD_FROM_SITES = ODD & ~INITIAL  # and if it is from another site
 
 class Incoming:
     """Envelopes of other nodes. `take(envelope, source)` goes on with one, `say(source, stream, answer)`
-    tells whoever brought it, `of_older` marks what comes of a node that marks nothing."""
+    tells whoever brought it, `of_older` marks what comes of a node that marks nothing.
+    """
 
     def __init__(
         self,

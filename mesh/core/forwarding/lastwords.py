@@ -21,7 +21,8 @@ SpanAnswer = tuple[int, int, Answer | None]
 
 class LastWords:
     """Refusals by stream and domain, to clients of this node and to peers, in this boot. `given_up(envelope)`
-    are numbers of clients of this node that it had refused when it was started again."""
+    are numbers of clients of this node that it had refused when it was started again.
+    """
 
     def __init__(self, node: str, given_up: Callable[[Envelope], Ranges | None]) -> None:
         self._node = node
@@ -66,7 +67,8 @@ class LastWords:
 
     def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[SpanAnswer]:
         """first..last in order: what was refused already, with the answer, and the rest (None). Below `low`
-        its publisher knows everything."""
+        its publisher knows everything.
+        """
         said = self._said.get((stream, domain), {})
         for number in [n for n, refusal in said.items() if refusal.last < low]:
             del said[number]

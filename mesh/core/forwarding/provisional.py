@@ -35,7 +35,8 @@ FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # of which messages; No
 class Lane:
     """A lane: what one publisher says in one domain, with the highest number that went on, and that came
     back. `missed`: by subscriber, the highest that he was not given here. Of what an earlier process let go
-    on nobody knows whether it came back: so it did not."""
+    on nobody knows whether it came back: so it did not.
+    """
 
     last: int
     used: float

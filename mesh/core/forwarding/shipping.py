@@ -33,7 +33,8 @@ class Shipping(Part):
         to_site: Callable[[str], None],
     ) -> None:
         """`marked` is an entry as it leaves for a node; `to_site` sends what leaves by a hop to another
-        site."""
+        site.
+        """
         self._to_site = to_site
         self._desk = desk
         self._onward = onward

@@ -35,7 +35,8 @@ FEW_DUE = 1024  # dues; with more, and more than twice what waits, those of what
 
 class TailBack:
     """Entries of `onward` whose publisher is told to wait. `answer(source, stream, answer)` tells it, `keep`
-    remembers a refusal, should its publisher ask again."""
+    remembers a refusal, should its publisher ask again.
+    """
 
     def __init__(
         self,
@@ -51,7 +52,8 @@ class TailBack:
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
         """`is_unsettled`: may it still go another way? `retract` hears of what was given to clients here
-        before it was refused."""
+        before it was refused.
+        """
         self._desk = desk
         self._disk = disk
         self._log = log
@@ -135,7 +137,8 @@ class TailBack:
 
     def adopt(self, entry: Entry) -> None:
         """Keep an entry that was on its way only: its publisher has come to this node. From now on it is kept
-        here, in front of what follows it."""
+        here, in front of what follows it.
+        """
         entry.is_kept, entry.warned = True, False
         entry.was_sent = True  # by its first node: nobody may call it refused for want of room here
         self._stay_young(entry)
@@ -170,7 +173,8 @@ class TailBack:
 
     def _stick(self, entry: Entry) -> None:
         """Mark an entry that cannot be stored now. What its publisher sent after it must not be stored before
-        it: after a crash that would reach the master first."""
+        it: after a crash that would reach the master first.
+        """
         self._stuck[entry.key] = entry
         self._stay_young(entry)
 
@@ -207,7 +211,8 @@ class TailBack:
 
     def is_half_full(self) -> bool:
         """May others than publishers of this node have nothing more wait here? Letters for other sites do not
-        count: two sites that are full of these for each other would take none for ever."""
+        count: two sites that are full of these for each other would take none for ever.
+        """
         s, onward = self._desk.settings, self._onward
         if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
             return False
@@ -299,7 +304,8 @@ class TailBack:
 
     def _end(self, envelope: Envelope) -> int:
         """When it has waited long enough, whatever it says itself. What another site keeps never has, but
-        for letters."""
+        for letters.
+        """
         if is_foreign(envelope.sender) and not envelope.to:
             return NEVER
         return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)

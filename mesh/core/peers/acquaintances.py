@@ -56,7 +56,8 @@ class Seed:
 
 class Met(msgspec.Struct, frozen=True, array_like=True):
     """A node that was met, as it is stored. `wall`: ns since 1970, when that was. `has_queued`: there were
-    messages in its queues when it was last heard of."""
+    messages in its queues when it was last heard of.
+    """
 
     node: Introduction
     wall: int

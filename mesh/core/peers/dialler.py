@@ -68,7 +68,8 @@ class Dialler:
 
     def reached(self, peer: Peer) -> None:
         """Its control connection stands anew: so a login need not wait, and one that was asked for on the
-        connection before may be lost with that."""
+        connection before may be lost with that.
+        """
         if _only_asks(peer):
             self._login(peer)
         else:

@@ -71,7 +71,8 @@ class HeldByPeer:
         self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
         """The envelopes that wait no longer: believed now (True), or waiting for too long, or without room
-        and denied. What a publisher sent later stays behind what he sent before."""
+        and denied. What a publisher sent later stays behind what he sent before.
+        """
         crowded = {peer for peer in self._of if self.is_crowded(peer)}
         before, self._of = self._of, {}
         for peer, waiting in before.items():

@@ -109,7 +109,8 @@ class Meeting(Part):
 
     def deny(self, names: frozenset[str]) -> None:
         """Nobody may be linked with nodes of these names, nor such a node with anybody; and with all others
-        again."""
+        again.
+        """
         peers = self._neighbours.peers.values()
         before = {peer.node.uuid for peer in peers if self._desk.denies(peer.node.name)}
         self._desk.denied = names

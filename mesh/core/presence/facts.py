@@ -10,7 +10,8 @@ from mesh.core.desk.facts import Fact
 @dataclass(frozen=True, slots=True)
 class ServersChanged(Fact):
     """Somebody, or more of them, or fewer, serve what is served here, or watched at another node; or no more
-    and no fewer, but a node says something new of them."""
+    and no fewer, but a node says something new of them.
+    """
 
     kind: str
     name: str

@@ -123,13 +123,15 @@ class Presence(Part):
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
         """What other nodes say of those who serve it there, by uuid, where they say anything. The name is
-        watched from now on, until nobody has asked for it for 60 s."""
+        watched from now on, until nobody has asked for it for 60 s.
+        """
         self._watch(name)
         return self._registry.notes(name)
 
     def ask(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call it when all who can be asked have said whether they serve it; at the latest in 2 s. Once that
-        is so somebody who serves it is enough: whoever else does will say so."""
+        is so somebody who serves it is enough: whoever else does will say so.
+        """
         self._watch(name)
         watched = self._watching.names[name]
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))

@@ -115,7 +115,8 @@ class Ruling(Part):
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
         """These are those of the settings: to count in SWITCH s. Said again meanwhile, that begins anew.
-        LocalError: all stays."""
+        LocalError: all stays.
+        """
         own = RuleSet(tuple(rules), tuple(known))
         self.check(own, self.agreed)
         self.own = own
@@ -225,7 +226,8 @@ class Ruling(Part):
 
     def _mind_others(self) -> None:
         """Ask also by the rules by which something is still under way, or will be soon, and name these ways,
-        too."""
+        too.
+        """
         self._before = [(until, rules) for until, rules in self._before if until > self._desk.now]
         soon = [] if self._next is None else [self._next.rules]
         others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])

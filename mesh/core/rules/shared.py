@@ -134,7 +134,8 @@ class Shared(Part):
 
     def spread(self, kind: str, name: str, word: str, then: Callable[[], None]) -> None:
         """Have everybody take that row now who can be asked and knows such rows; `then` when all have it, or
-        do not answer."""
+        do not answer.
+        """
         ask = AskRow(row=msgspec.to_builtins(self.get(kind, name), builtin_types=(bytes,)))
         self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())
 

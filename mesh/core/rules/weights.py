@@ -47,7 +47,8 @@ SHOWN = 16  # names of nodes that do not have them yet
 
 class Weights(Part):
     """The set is a row that all share. Nodes of earlier releases have none: they are asked for the set itself
-    when their state has a higher stamp, and whoever takes it signs the row."""
+    when their state has a higher stamp, and whoever takes it signs the row.
+    """
 
     def __init__(
         self,

@@ -24,14 +24,16 @@ class RequestWays(Protocol):
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
         """The uuid of the gateway by which what a stream sends there goes, but for these; None: there is
-        none."""
+        none.
+        """
 
     def why_none(self, site: str) -> str:
         """Why nothing goes to that site, whoever is a gateway to it; "": it does."""
 
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """This node is that gateway. `source`: the uuid of the node that has brought it; b"": a client here
-        has sent it."""
+        has sent it.
+        """
 
 
 @dataclass(frozen=True, slots=True)

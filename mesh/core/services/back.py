@@ -37,7 +37,8 @@ class Back:
 
     def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
         """That became of messages of a stream; `source`: who brought them, b"" = a client here. `may_wait`:
-        for their reply."""
+        for their reply.
+        """
         held = self._held.pop((source, stream), None)
         if held is not None:
             self._say(source, stream, held[0])

@@ -155,7 +155,8 @@ class SendFates:
 
     def _heard_of(self, way: EnvelopeWay, n: int, is_done: bool) -> None:
         """Tell the strategies what became of n messages: how soon they were taken, or replied to if that is
-        wanted; or that neither will come."""
+        wanted; or that neither will come.
+        """
         for uuid in way.nodes if n and not way.is_for_all else ():
             seconds = self._desk.now - way.went if is_done else None
             self._strategies.answered(self.faring.name(uuid), n, seconds)
@@ -264,7 +265,8 @@ class SendFates:
 
     def lost(self, uuid: bytes) -> None:
         """A node is gone, or its connection: what it had may have been done, and nobody will say so. What has
-        not left for it goes to another."""
+        not left for it goes to another.
+        """
         name = self.faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
         for way in list(self._at.pop(uuid, ())):

@@ -30,7 +30,8 @@ def _home(session: str) -> tuple[str | None, str | None]:
 
 class IncomingSends(Part):
     """The door of this room for other nodes: each speaks for its own clients, and for
-    those of other sites, whose gateway it may be."""
+    those of other sites, whose gateway it may be.
+    """
 
     def __init__(
         self, desk: Desk, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]

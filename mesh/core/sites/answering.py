@@ -24,7 +24,8 @@ class Answering:
 
     def answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
         """That became of messages of the stream which has this name here. `to`: the site that they
-        were for, if it is another one."""
+        were for, if it is another one.
+        """
         outcome = Outcome(self.aliases.there(neighbour_of(source), alias), answer)
         self._answers.setdefault((source, to or self._desk.settings.site), []).append(outcome)
         self._desk.ending[self._say] = None

@@ -36,7 +36,8 @@ class SiteRights(Protocol):
 @dataclass(frozen=True, slots=True)
 class NeighbourSite:
     """A site whose gateway is connected to ours, `node`. `rights`: those of all sites. `ways`: of each, the
-    neighbour by which it is reached: that one speaks for it."""
+    neighbour by which it is reached: that one speaks for it.
+    """
 
     name: str
     node: str
@@ -89,7 +90,8 @@ def origin(envelope: Envelope) -> str:
 
 def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
     """Is it from nobody for whom that site speaks, or has it been here, or too far away? `is_sent`: to an
-    address."""
+    address.
+    """
     sites: list[str] = []
     try:
         sites = visited(envelope.route)

@@ -111,7 +111,8 @@ class Conflicting(Part):
 
     def transferred(self, came: Last, stands: Last) -> None:
         """Another site transfers what is older. It may have come before, and be known to its winner: of what
-        is as old as this process nobody can tell."""
+        is as old as this process nobody can tell.
+        """
         is_told = came.envelope.sent > self._since and came.site(self._here) != stands.site(self._here)
         if is_told:
             self._outdone(came, stands)

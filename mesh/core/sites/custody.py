@@ -87,7 +87,8 @@ class Custody:
 
     def unanswered(self, key: bytes) -> list[PartlySent]:
         """All that was sent of one, and has no last word, in its publisher's order: after a crash it may have
-        been taken in another one, and what is put off there is waited for by what comes later."""
+        been taken in another one, and what is put off there is waited for by what comes later.
+        """
         return sorted(self._given.get(key, {}).values(), key=lambda given: given.envelope.first)
 
     def low(self, envelope: Envelope, publishers: int) -> int:

@@ -81,7 +81,8 @@ class Entering(Part):
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
         """Why it is not taken, if so. Where that is for now, what its publisher sent after it waits until it
-        comes again. A letter that finds no room does, too: it may have been taken before."""
+        comes again. A letter that finds no room does, too: it may have been taken before.
+        """
         if error is not None and (envelope.to or error.code not in FOR_NOW):
             return error
         who, now = turn_of(envelope), self._desk.now

@@ -26,7 +26,8 @@ class GateChanged(Fact):
 @dataclass(frozen=True, slots=True)
 class ReachChanged(Fact):
     """A gateway of a neighbour says that it reaches a third site, or no more: then what was under way there
-    may be lost."""
+    may be lost.
+    """
 
     site: str
     is_less: bool
@@ -35,7 +36,8 @@ class ReachChanged(Fact):
 @dataclass(frozen=True, slots=True)
 class ExitsChanged(Fact):
     """Other gateways of this site are linked with that one, or by other connections. `lost`: by these, what
-    was under way may be."""
+    was under way may be.
+    """
 
     site: str
     lost: frozenset[bytes]
@@ -44,7 +46,8 @@ class ExitsChanged(Fact):
 @dataclass(frozen=True, slots=True)
 class SiteAnswered(Fact):
     """Another site has said what became of what this node, as a master, keeps for it. `by`: the uuid of the
-    gateway of ours that says so."""
+    gateway of ours that says so.
+    """
 
     site: str
     outcomes: tuple[Outcome, ...]

@@ -19,7 +19,8 @@ SILENCE = 15.0  # s without a word of theirs after which they are taken for gone
 @dataclass(slots=True, eq=False)
 class Gateway:
     """One of the other site. `said`: when it was last pinged. `behind`: what it has said of sites behind its
-    own; `told`: what it was told of those behind ours."""
+    own; `told`: what it was told of those behind ours.
+    """
 
     node: Introduction
     conn: Conn
@@ -47,7 +48,8 @@ class Gateway:
 
 class Gate:
     """All connections of this node to one site. It is dialled while there is none, at each of its addresses
-    in turn; those who dial us are let in besides."""
+    in turn; those who dial us are let in besides.
+    """
 
     def __init__(
         self, name: str, addresses: tuple[str, ...], now: float, jitter: Callable[[], float], timing: Timing

@@ -40,7 +40,8 @@ WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be 
 
 class Gateways(Part):
     """The other sites, as this node is a gateway to them. `alive`: the names of the other nodes of this site
-    that are."""
+    that are.
+    """
 
     def __init__(
         self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]], is_reached: Callable[[str], bool]

@@ -27,7 +27,8 @@ STATES = ("up", "down", "unreachable")  # of several gateways that one counts wh
 class Sites(Part):
     """The list of all other sites. Each gateway says what it sees, each master what it keeps for them; who is
     asked puts that together. `waiting(site)`: all that this node keeps; `lacks(site)`: the messages for which
-    it had no room."""
+    it had no room.
+    """
 
     def __init__(
         self,
@@ -118,7 +119,8 @@ class Sites(Part):
 
 def merged(pages: Sequence[SiteRows], ask: AskSites, missing: Sequence[str]) -> SiteRows:
     """One page of those of several nodes, the first of which was asked: as far as all have said what they
-    see."""
+    see.
+    """
     rows: dict[str, list[SiteRow]] = {}
     for one in pages:
         for row in one.sites:

@@ -25,7 +25,8 @@ def may_leave(envelope: Envelope) -> bool:
 
 def leaving(envelope: Envelope, site: str, low: int, gateway: Hop | None = None) -> Envelope:
     """As it leaves this site, of which its master promises `low`. `gateway`: its hop there, unless that is
-    the master itself."""
+    the master itself.
+    """
     hops = (*envelope.route, replace(gateway, stratum=GATEWAY)) if gateway is not None else envelope.route
     sender = envelope.sender if is_foreign(envelope.sender) else f"/site/{site}{envelope.sender}"
     return replace(
@@ -57,7 +58,8 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
 
 def turn_of(envelope: Envelope) -> bytes:
     """Whose turn it is with that: its stream in a domain, of the master who keeps it for other sites; of
-    letters those to one node."""
+    letters those to one node.
+    """
     if not envelope.to:
         return leg_of(envelope.route) + b"/" + stream_key(envelope)
     node = SessionName.parse(envelope.to).node or ""

@@ -46,7 +46,8 @@ SWEEP = 5.0  # s after its time until a request is forgotten
 @dataclass(slots=True, eq=False)
 class Trip:
     """An envelope that went to a site. `source`: the uuid of the node that has brought it; b"": it is of a
-    client here. `is_taken`: somebody there has it, and only replies are to come."""
+    client here. `is_taken`: somebody there has it, and only replies are to come.
+    """
 
     site: str
     conn: Conn

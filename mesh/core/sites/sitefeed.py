@@ -36,7 +36,8 @@ def site_key(site: str) -> bytes:
 class SiteFeed(Feed):
     """That of one site. `leaves` hears of what may go now. `transient`: bytes of what is not persistent that
     may wait in memory. `passes` hears of places in our log, from the first to the last, that are owed to it
-    no more."""
+    no more.
+    """
 
     def __init__(
         self,
@@ -91,7 +92,8 @@ class SiteFeed(Feed):
 
     def resumes(self, position: int, passed_over: PassedOver) -> None:
         """It is settled up to there. What comes until `resumed` was kept before, but for what was passed
-        over."""
+        over.
+        """
         self.position, self.passed_over, self._not_owed = position, passed_over, passed_over.places()
 
     def resumed(self) -> None:
@@ -100,7 +102,8 @@ class SiteFeed(Feed):
 
     def adopt(self, size: int, rejects: bool) -> None:
         """So many bytes may wait from now on. What waits already does so on. `rejects`: what finds no room is
-        refused to its publisher."""
+        refused to its publisher.
+        """
         self.rejects = rejects
         self.credit = replace(self.credit, bytes=min(self._window, size), backlog=size)
         self._backlog.resize(self.credit)

@@ -133,7 +133,8 @@ class Through(Part):
         self, name: str, site: str, waiter: PassingWaiter, envelope: Envelope, error: LocalError | None
     ) -> LocalError | None:
         """Why it does not go on now, if so. What its publisher sent after it waits until then; of letters
-        only behind one that goes again."""
+        only behind one that goes again.
+        """
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:

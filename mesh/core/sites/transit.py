@@ -105,7 +105,8 @@ class Transit(Part):
 
     def announced(self, site: str) -> dict[bytes, bytes]:
         """The nodes of this site that are linked with that one, or with the next on the way there, by uuid;
-        and what each says with that."""
+        and what each says with that.
+        """
         found = dict(self._presence.notes((SITE, site)))
         own = self.note(site)
         if own is not None:
@@ -123,13 +124,15 @@ class Transit(Part):
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
         """The connections by which something of this site, or of another one, goes there; by the uuids of the
-        gateways at their other ends."""
+        gateways at their other ends.
+        """
         gate = self._gate(site)
         return self._linked(gate, site, is_ours) if gate is not None else {}
 
     def _linked(self, gate: Gate, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
         """Its gateways by which that site is reached. Not every release takes what is from another site than
-        ours."""
+        ours.
+        """
         there = gate.gateways.items()
         if site != gate.name:
             return {uuid: each.conn for uuid, each in there if each.reaches(site)}
@@ -139,7 +142,8 @@ class Transit(Part):
 
     def take(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
         """Pass these on; `source`: the uuid of their master here. While there is no connection they are
-        dropped, as he is told that there is none."""
+        dropped, as he is told that there is none.
+        """
         gate = self._gate(site)
         going: dict[Conn, list[Envelope]] = {}
         for envelope in envelopes:

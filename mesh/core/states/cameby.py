@@ -12,7 +12,8 @@ from mesh.patterns import SYSTEM
 
 def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] = ()) -> bool:
     """From the node of its sender to `last`, who brings it: each by a name that one can have, and once.
-    Where the sender is of one of these `sites`, from a gateway of ours, whatever that is called."""
+    Where the sender is of one of these `sites`, from a gateway of ours, whatever that is called.
+    """
     try:
         if not nodes or nodes[-1] != last:
             return False
@@ -27,7 +28,8 @@ def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] =
 @lru_cache(maxsize=1024)  # asked of each envelope on its way; what is no name is not kept
 def _home(sender: str) -> tuple[str | None, str | None]:
     """The site, if it is another one, and the node of a session, written as nodes write those of their
-    clients. BadName for all else."""
+    clients. BadName for all else.
+    """
     name = SessionName.parse(sender)
     if name.session is None or name.client.startswith(SYSTEM):
         raise BadName(f"{sender!r} is no session that a node opens for a client.")

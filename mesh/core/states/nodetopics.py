@@ -22,7 +22,8 @@ INFO = "__sys__cluster.node.info"
 
 class NodeTopics(Part):
     """The seed's `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`: XML, for clients
-    of this node only. The first is there for nodes with rules."""
+    of this node only. The first is there for nodes with rules.
+    """
 
     def __init__(self, desk: Desk, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
         self._desk = desk

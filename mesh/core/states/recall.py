@@ -33,7 +33,8 @@ WITHIN = 1.0  # s after its start for which a node waits for that, as for its fi
 
 class Recall(Part):
     """Until it is over, no client and no message is let in, nothing is written, and this node says nothing of
-    itself."""
+    itself.
+    """
 
     def __init__(
         self,

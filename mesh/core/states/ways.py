@@ -61,7 +61,8 @@ class OwnWays(Part):
 
 def by_rules(me: str, rules: Iterable[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The other nodes that rules name: those that send on, as ways do and each of several masters, and the
-    masters that keep it, unless their own rules say otherwise."""
+    masters that keep it, unless their own rules say otherwise.
+    """
     divides = has_several(rules := tuple(rules))
     rules = tuple(rule for rule in rules if rule.node != me)
     onward = dict.fromkeys(rule.node for rule in rules if rule.stratum or divides)

@@ -40,7 +40,8 @@ class AbsentClients:
 
     def check(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
         """Take note of a letter that is to wait for `to`; `inboxes`: those that are there, by their names.
-        PublishRefused INBOX_FULL, StoreFull."""
+        PublishRefused INBOX_FULL, StoreFull.
+        """
         me, most, is_new = self._desk.me.name, self._desk.settings.inboxes_bytes, to not in inboxes
         if is_new and len(inboxes) >= ABROAD and is_foreign(envelope.sender):
             text = f"{me} has letters wait for {len(inboxes):,} names."

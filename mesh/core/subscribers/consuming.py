@@ -1,5 +1,6 @@
 """Who is given messages one by one, and says of each what became of it? He who serves an address, and he who
-takes from a queue: the command says from where, and whoever gives it out is asked."""
+takes from a queue: the command says from where, and whoever gives it out is asked.
+"""
 
 from __future__ import annotations
 

@@ -205,7 +205,8 @@ class DataLinks(Part):
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
         """Something came without contents that are not held here any more: all that is under way comes again,
-        whole, as if this were a new process."""
+        whole, as if this were a new process.
+        """
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
         self._desk.note("info", f"{peer.node.name} took us to hold what we do not: it is to send it whole")
@@ -219,7 +220,8 @@ class DataLinks(Part):
 
     def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
-        It ends where it has been, for ways may form a circle."""
+        It ends where it has been, for ways may form a circle.
+        """
         may_miss = self._from_sites(path)
         self._missed_here(messages, may_miss)
         for peer in self._neighbours.peers.values():
@@ -246,7 +248,8 @@ class DataLinks(Part):
 
     def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
         """Which queries can match what a gap on that path is about? If a gateway has reported the gap, those
-        of what may come in from its neighbour; else all."""
+        of what may come in from its neighbour; else all.
+        """
         settings = self._desk.settings
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
         if not by:
@@ -287,7 +290,8 @@ class DataLinks(Part):
     def _goes_round(self, parcel: Parcel) -> bool:
         """Did a way bring it, where others get such messages by this node? Nodes that are ways for each other
         would wait for each other for ever, if a repeat that came so waited for its first copy here. What a
-        master has brought itself may wait: it is in no circle."""
+        master has brought itself may wait: it is in no circle.
+        """
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
     def _is_held(self, parcel: Parcel) -> bool:
@@ -320,7 +324,8 @@ class DataLinks(Part):
 
     def _is_behind(self, parcel: Parcel) -> bool:
         """Has another peer brought that log further already? Then this one was the way before, and was away:
-        what it still holds for us was not dropped for anybody here."""
+        what it still holds for us was not dropped for anybody here.
+        """
         place = parcel.position or parcel.after
         furthest, by = self._furthest.get(parcel.master, (0, b""))
         if place >= furthest:
@@ -381,7 +386,8 @@ class DataLinks(Part):
 
     def _tell_that_we_are_behind(self) -> None:
         """Tell those who brought what waits here for a reader that goes on how far we are, again: what others
-        brought may come first, and they would take us for stopped."""
+        brought may come first, and they would take us for stopped.
+        """
         for source in self._router.pacing.sources():
             peer = self._neighbours.peers.get(source) if isinstance(source, bytes) else None
             if peer is not None and self._desk.now - peer.exchange.acked >= BEHIND:

@@ -58,7 +58,8 @@ class SessionClosed(Fact):
 @dataclass(frozen=True, slots=True)
 class MissedFromSite(Fact):
     """Another site had no room for so many messages that were for this one. `neighbour` reports it: they are
-    of that site, or of one that is reached by it."""
+    of that site, or of one that is reached by it.
+    """
 
     neighbour: str
     messages: int

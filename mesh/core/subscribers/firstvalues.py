@@ -47,7 +47,8 @@ class FirstValues(Part):
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
         """Give a subscription the values that are there already. Those of masters that cannot be reached
-        now come when they can be (see `review`)."""
+        now come when they can be (see `review`).
+        """
 
         def deliver(found: LookupResult) -> None:
             values = [(value.master, value.envelope) for value in found.values]

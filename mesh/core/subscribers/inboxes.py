@@ -47,7 +47,8 @@ IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on 
 
 class Inboxes(Part):
     """By absolute name. `open_of(name)` gives the sessions of a client, or the one session, that are here;
-    `bury(envelope, answer, owner)` makes dead letters."""
+    `bury(envelope, answer, owner)` makes dead letters.
+    """
 
     def __init__(self, desk: Desk, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions) -> None:
         self._desk = desk
@@ -189,7 +190,8 @@ class Inboxes(Part):
 
     def opened(self, session: Session) -> None:
         """A session asks for its inbox: what waits comes, also what waits for its client as a whole, if
-        somebody chose to be that client. LocalError when it is another key's."""
+        somebody chose to be that client. LocalError when it is another key's.
+        """
         self.owners.open(session)
         feed = session.feeds[INBOX] = self.taker(session.text)
         self._opened.add(session.text)

@@ -19,7 +19,8 @@ CHECKED = 100_000  # keys remembered as nobody's own
 
 class Ingress:
     """Asked of each domain of a connection once, and of each key; whoever asks sees to that with `free` and
-    `Session.sent`, so that what is known costs next to nothing."""
+    `Session.sent`, so that what is known costs next to nothing.
+    """
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -71,7 +72,8 @@ class Ingress:
 
     def misplaces(self, session: Session, e: Envelope) -> LocalError | None:
         """Why it cannot go where it is put: into a queue goes what stands in the domain of that, and nothing
-        else does. RemoteError when it says how it is put into none."""
+        else does. RemoteError when it says how it is put into none.
+        """
         is_put = kind_of(e.to) == QUEUE
         if e.put and not is_put:
             raise RemoteError(f"{session.name} puts something into {e.to[:80]!r}", code="MALFORMED")

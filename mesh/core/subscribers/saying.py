@@ -51,7 +51,8 @@ class Saying:
 
 def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Collection[Query]) -> None:
     """RemoteError when a peer wants too much: many things, or such that take much memory. What it says anew
-    may stand beside what it wanted before, until it has said all."""
+    may stand beside what it wanted before, until it has said all.
+    """
     feed = peer.exchange.feed
     count = len(feed.queries) + len(add) - len(remove)
     said = count - len(saying.unsaid)

@@ -11,7 +11,8 @@ from mesh.routing.shelf import Shelf
 
 class FeedSettling:
     """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought, and
-    where there are other sites, what gateways have."""
+    where there are other sites, what gateways have.
+    """
 
     def __init__(
         self,

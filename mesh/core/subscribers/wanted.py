@@ -216,7 +216,8 @@ class Wanted(Part):
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
         """Does the peer say that it has something of our log that we have not? What we write next stands
-        above what an earlier boot ever gave; so this is only told, whether it is true or not."""
+        above what an earlier boot ever gave; so this is only told, whether it is true or not.
+        """
         ours = self._router.shelf.next_position
         known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
         if known >= ours and not peer.exchange.leads:
@@ -226,7 +227,8 @@ class Wanted(Part):
 
     def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:
         """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
-        those whom we have to ask for it know it as well."""
+        those whom we have to ask for it know it as well.
+        """
         done = [False]
         peer.exchange.held_versions.append((version, done))
 
@@ -256,7 +258,8 @@ class Wanted(Part):
 
     def _ruled(self) -> None:
         """Other rules count: this node may be on the way for what it was not. Where it was, it stays so: what
-        still comes there is handed on."""
+        still comes there is handed on.
+        """
         for peer in list(self._neighbours.peers.values()):
             if peer.begun is not None:
                 for query in list(peer.begun.feed.queries):

@@ -30,7 +30,8 @@ STARTED, STOPPED = "started", "stopped"  # of this node itself
 
 class Recording(Part):
     """The record of the mesh. `queues(told)` says what waits here, and how queues of these names are, which
-    were told before. Idle unless the settings have an interval."""
+    were told before. Idle unless the settings have an interval.
+    """
 
     def __init__(
         self,

@@ -93,7 +93,8 @@ class Balancing:
         self, address: str, nodes: Mapping[str, int], n: int, message: MessageReader | None = None
     ) -> dict[str, int]:
         """The number of n messages that goes to each of these nodes, of which the consumers are given. Where
-        there is only one, no strategy is asked."""
+        there is only one, no strategy is asked.
+        """
         if len(nodes) == 1:
             [node] = nodes
             self._took(node, n)
@@ -120,7 +121,8 @@ class Balancing:
 
     def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
         """The name of the strategy, and how it would choose: whom first, whom next. In any order where that
-        depends on the message. A look: nothing goes there."""
+        depends on the message. A look: nothing goes there.
+        """
         balancer = self._strategies.of_address(address)
         found = {node: self._server(node, consumers) for node, consumers in nodes.items()}
         steady = [found[node] for node in self._steady(nodes)]

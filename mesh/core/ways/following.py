@@ -98,7 +98,8 @@ class StrataFollowing:
 
     def way_of(self, domain: str, claim: Claim) -> Distance | None:
         """The way of somebody who has a claim, as he says, with the latency from here; None: he is yet to say
-        it."""
+        it.
+        """
         peer = self._nodes.named(claim.node)
         if peer is None or not self._nodes.is_alive(claim.node):
             return NOWHERE

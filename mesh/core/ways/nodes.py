@@ -20,7 +20,8 @@ from mesh.wire.replies import Reason
 
 class Nodes:
     """The nodes that the mapping sees. Seen is not known: with links="configured" only named nodes are known,
-    and those that have linked themselves to this one."""
+    and those that have linked themselves to this one.
+    """
 
     def __init__(
         self, desk: Desk, neighbours: Neighbours, questions: Questions, balancing: Balancing

@@ -161,7 +161,8 @@ class Questions(Part):
         by: Callable[[Peer, Call], None] | None = None,
     ) -> None:
         """Ask each of them; `then` has what came within so many seconds. `by` takes another way than
-        the data connection."""
+        the data connection.
+        """
         self._request += 1
         peers = list(peers)
         need = {peer.node.uuid: peer.node.name for peer in peers}

@@ -22,7 +22,8 @@ SAY_AGAIN = 60.0  # s until it is told again of a node
 
 class Slow:
     """By uuid. What it is asked while nobody waits is a trial: an answer in time ends it. `who` finds a node,
-    `ask` asks it something that is answered at once."""
+    `ask` asks it something that is answered at once.
+    """
 
     def __init__(
         self, desk: Desk, who: Callable[[bytes], Introduction | None], ask: Callable[[bytes], None]

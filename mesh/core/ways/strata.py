@@ -185,7 +185,8 @@ class LiveStrata(Part):
 
     def says(self, domain: str) -> Iterator[tuple[Claim, str]]:
         """Of each who is nearer to the master by the rules what keeps messages from going there; "" for
-        nothing."""
+        nothing.
+        """
         claims = self._mapping.of_domain(domain, self._nodes)
         for claim in closer(self._desk.me.name, claims):
             yield claim, self._says(claim, self._ways.get(domain, {}).get(claim.node), claims)

@@ -112,6 +112,7 @@ class Whereabouts(Part):
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:
     """The neighbour that is nearest to a node, and how far that is; ("", -1) without any. `answers`: names of
-    neighbours, and how far they say it is from them. That it is itself only the node itself may say."""
+    neighbours, and how far they say it is from them. That it is itself only the node itself may say.
+    """
     ways = [(hops + 1, name) for name, hops in answers if hops > 0 or (hops == 0 and name == node)]
     return (min(ways)[1], min(ways)[0]) if ways else ("", -1)

@@ -54,7 +54,8 @@ def together(
     away: Mapping[str, QueuePart | None] = NONE,
 ) -> QueueRow:
     """All of it; `mine` is the row of the node that was asked, and says how the queue is declared. `away`:
-    nodes that are away and had something in their queues, and what of this one, if that is known."""
+    nodes that are away and had something in their queues, and what of this one, if that is known.
+    """
     rows = [mine, *others]
     busy = [row for row in others if row.ready or row.out or row.delayed or row.going or row.consumers]
     sums = {name: total(getattr(row, name) for row in rows) for name in SUMS}
@@ -88,7 +89,8 @@ def next_ones(
     pieces: Iterable[tuple[Envelope, bytes]], count: int, size: int
 ) -> list[tuple[Envelope, bytes]]:
     """The next messages of several parts, so many at most, and of so many bytes, but one piece: with how
-    often each was given to somebody."""
+    often each was given to somebody.
+    """
     found: list[tuple[Envelope, bytes]] = []
     for envelope, tries in sorted(pieces, key=lambda piece: _turn(piece[0])):
         if not count:

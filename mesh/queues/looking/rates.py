@@ -9,7 +9,8 @@ OVER = 10.0  # s, as a rule: what was so long ago counts e times less than what 
 
 class RateMeter:
     """The rate of something that is counted. After `over` s of a steady one it tells 63 %, after three times
-    as long 95 %."""
+    as long 95 %.
+    """
 
     __slots__ = ("_at", "_over", "_rate")
 

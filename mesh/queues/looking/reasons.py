@@ -32,7 +32,8 @@ def reasons(
 ) -> Iterator[WaitReason]:
     """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
     those that have refused some a moment ago. `ways_out`: those to which all goes, as this node is leaving;
-    None: it is not. `drained`: others that would be among them, and are leaving, too."""
+    None: it is not. `drained`: others that would be among them, and are leaving, too.
+    """
     takers = [taker for taker in part.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":
         yield part.ready, _leaving(ways_out, closed, drained)

@@ -222,7 +222,8 @@ class Lot:
 
     def column(self, runs: Runs, most: int = MOST_TRIES + 1) -> bytes:
         """The tries of these messages as they are told, a byte each; empty: none of them has failed. `most`:
-        attempts that their queue allows."""
+        attempts that their queue allows.
+        """
         if not self.tries:
             return b""
         told = {n: told_tries(tries, most) for n, tries in self.tries.items()}

@@ -45,7 +45,8 @@ class OnDisk:
 
     def first(self, priority: int, after: int = 0) -> float:
         """When the first was accepted that stands behind this position; of what is being read, wherever it
-        stands. inf: there is none."""
+        stands. inf: there is none.
+        """
         if priority in self._loading:
             return self._loading_from[priority]
         paged = self._paged.get(priority)
@@ -100,7 +101,8 @@ class OnDisk:
 
     def void_to_load(self, wall: int) -> Wish | None:
         """What is wholly void by now, to be buried. If some of it were not, that would be given out before
-        what came before it."""
+        what came before it.
+        """
         void: list[int] = []
         for paged in self._paged.values() if VOID not in self._loading else ():
             if len(void) < LOTS:
@@ -125,7 +127,8 @@ class OnDisk:
 
     def discard_first(self, priority: int) -> tuple[int, int]:
         """The first of a priority is not wanted any more: so many messages and bytes; none while some of that
-        priority are being read."""
+        priority are being read.
+        """
         paged = self._paged.get(priority)
         if not paged or priority in self._loading:
             return 0, 0

@@ -38,7 +38,8 @@ class ReadyLot(Struct):
 
 class Look:
     """A look at what is ready in a part, and in memory. `stranded`: how much of all of it nobody here could
-    take; of a long one as far as was looked. `is_whole`: everything was looked at."""
+    take; of a long one as far as was looked. `is_whole`: everything was looked at.
+    """
 
     def __init__(
         self, queue: PartialQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
@@ -67,7 +68,8 @@ class Look:
     ) -> dict[NodeUuid, list[DealtPiece]]:
         """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what.
         `wants`: how much those want to which something may move; what is stranded, and of a group, goes home
-        also where no move is."""
+        also where no move is.
+        """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):
             shares = [move for move in moves if move.is_stranded is is_stranded and move.target not in found]

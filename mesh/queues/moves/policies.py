@@ -37,7 +37,8 @@ class Policy(Protocol):
 
 class GuardedPolicy:
     """A foreign policy. Where it raises or answers nonsense, `moves` answers. `faults` counts that; `fault`
-    says what was wrong the last time, "" = nothing yet."""
+    says what was wrong the last time, "" = nothing yet.
+    """
 
     def __init__(self, name: str, inner: Policy) -> None:
         self.name = name
@@ -106,7 +107,8 @@ def _made(entry: EntryPoint) -> Policy:
 
 class Policies:
     """All policies that queues name; each is looked for once. `tell` hears of one that is not here, in whose
-    place the usual rules decide, and of the first fault of one that is."""
+    place the usual rules decide, and of the first fault of one that is.
+    """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell

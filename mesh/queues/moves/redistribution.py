@@ -30,7 +30,8 @@ class Mine(NamedTuple):
     """This part. `leaves`: messages a second. `stranded`: those of what is ready that nobody here could take,
     and since when that is so (s, as `now`). `room`: messages that consumers here without a selector may be
     given now. `ready_since`: since when something is ready (s). `finished`: messages that consumers here have
-    finished since then."""
+    finished since then.
+    """
 
     ready: int
     leaves: float
@@ -53,7 +54,8 @@ def moves(
     terms: QueueTerms, mine: Mine, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid], now: float
 ) -> list[Move]:
     """What is to move now. `busy`: nodes to which something moves. A node may be named twice: the second move
-    is for when nothing of the first is what it takes."""
+    is for when nothing of the first is what it takes.
+    """
     delay = terms.redistribution
     if delay is None or terms.distribution == "strict":
         return []
@@ -74,7 +76,8 @@ def _taken_soon(mine: Mine, now: float) -> int:
     """Return how many messages consumers here are expected to take within AHEAD seconds.
 
     A rate is known only when something has been ready for so long. Before that the consumers may be as quick
-    as one message more in the time that has passed."""
+    as one message more in the time that has passed.
+    """
     passed = now - mine.ready_since
     possible = int(AHEAD * (mine.finished + 1) / max(passed, TINY)) if passed <= AHEAD else 0
     return max(mine.room, ceil(mine.leaves * AHEAD), possible)
@@ -82,7 +85,8 @@ def _taken_soon(mine: Mine, now: float) -> int:
 
 def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]:
     """What each wants, of those together that take the same: what one of these gets the others do not, while
-    of the others nobody knows whether there is anything here for them."""
+    of the others nobody knows whether there is anything here for them.
+    """
     found: dict[tuple[bool, tuple[str, ...]], dict[NodeUuid, int]] = {}
     for node, stock in wanting.items():
         found.setdefault((stock.is_any, stock.selectors), {})[node] = stock.wants
@@ -91,7 +95,8 @@ def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]
 
 def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
     """n messages, evenly; what one does not want the others may have, and those that want the most get the
-    odd ones."""
+    odd ones.
+    """
     for others, (want, node) in zip(
         range(len(wants), 0, -1), sorted((want, node) for node, want in wants.items()), strict=True
     ):
@@ -103,7 +108,8 @@ def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iter
 
 class RefusingNodes:
     """The nodes that have refused something: nothing goes there for SHUT s, and for twice as long each time
-    that it was in vain."""
+    that it was in vain.
+    """
 
     def __init__(self) -> None:
         self._shut: dict[NodeUuid, tuple[float, float]] = {}  # until when, and for how long

@@ -105,7 +105,8 @@ def is_news(old: Stock | None, new: Stock | None) -> bool:
 
 def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
     """Is it no other news than that they want something again? Where just enough comes that is said with each
-    message."""
+    message.
+    """
     if old is None or new is None or old.wants:
         return False
     return new.wants > 0 and _kind(old)[1:] == _kind(new)[1:]

@@ -124,7 +124,8 @@ class IncomingPieces:
 
     def judge(self, number: int, low: int, is_again: bool) -> PieceVerdict:
         """What is that piece? `low`: the first that is open at its source. `is_again`: it may have left
-        before."""
+        before.
+        """
         self.forget(low)
         if not is_again:
             self._known_from = min(self._known_from, number)

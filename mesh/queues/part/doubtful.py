@@ -12,7 +12,8 @@ from mesh.streams.ranges import Ranges
 
 class Doubtful:
     """Messages that were given out, perhaps. `expected`: the keys of those who took, and are not back yet.
-    `most`: how many messages can have been with them, and were not claimed."""
+    `most`: how many messages can have been with them, and were not claimed.
+    """
 
     def __init__(self, until: float, expected: set[bytes], most: int) -> None:
         self.until = until

@@ -20,7 +20,8 @@ def drop_excess(part: PartialQueue) -> int:
 
 def drop_bytes(part: PartialQueue, size: int) -> int:
     """Drop the oldest messages until the part has `size` bytes less, or none that can be dropped; returns how
-    many were dropped."""
+    many were dropped.
+    """
     before, most = part.messages, part.bytes - size
     while part.bytes > most and _drop_oldest(part):
         pass

@@ -31,7 +31,8 @@ class DelayedLots:
 
     def put(self, lot: Lot, now: float, wall: int, may_be_out: bool = False) -> None:
         """What of a lot that comes waits by its row, or its header. `may_be_out`: somebody may have it, if it
-        was time for that."""
+        was time for that.
+        """
         is_over = may_be_out and lot.envelope.sent + lot.delay * 10**6 <= wall
         if lot.delay and lot.row() == b"" and not is_over:
             for first, last in lot.open():

@@ -126,7 +126,8 @@ class PartialQueue:
 
     def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
         """It is in memory from now on. Of one that has moved and was read nobody knows when it came: at the
-        latest now."""
+        latest now.
+        """
         if self.watch is not None:
             self.watch.keeps(lot)
         if lot.moves and lot.came == -inf:
@@ -159,7 +160,8 @@ class PartialQueue:
 
     def may_page_moved(self, lot: Lot) -> bool:
         """Shall one that has come from another node wait there? Its stamp is not that of its place there: as
-        long as there is room it is in memory. Nor may it be read anew if another node waits for its end."""
+        long as there is room it is in memory. Nor may it be read anew if another node waits for its end.
+        """
         return bool(lot.parcel.position) and lot not in self.pledged and self._memory.has_no_room(lot.cost)
 
     def page_plain(self, parcel: Parcel) -> bool:
@@ -254,7 +256,8 @@ class PartialQueue:
 
     def open(self, taker: QueueTaker, held: HeldNumbers = ()) -> list[int]:
         """Somebody takes from now on. What he still has has the counts from 1 on; returns the counts of what
-        is not his any more. What he had under the same key and does not name goes to others."""
+        is not his any more. What he had under the same key and does not name goes to others.
+        """
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[Lot]] = {}
         for run in old.holding.take_all() if old is not None else ():
@@ -300,7 +303,8 @@ class PartialQueue:
 
     def _was_acked(self, old: QueueTaker | None, stream: bytes, number: int) -> bool:
         """Was that acked by him, so that it is no matter that he says it once more? After a restart nobody
-        knows, and his word is no proof."""
+        knows, and his word is no proof.
+        """
         return old is not None and any(s == stream and a <= number <= b for s, a, b in old.acked)
 
     def _from_doubt(self, taker: QueueTaker, stream: bytes, number: int) -> Lot | None:
@@ -374,7 +378,8 @@ class PartialQueue:
 
     def returns(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> Runs:
         """That node does not take it, as its row is to say before it `came_back`. `is_sure`: it was given to
-        nobody there."""
+        nobody there.
+        """
         runs = self._no_more(lot, node, number)
         if self.watch is not None:
             self.watch.refused(lot, runs, node)
@@ -412,7 +417,8 @@ class PartialQueue:
 
     def ack(self, taker: QueueTaker, first: int, last: int) -> Runs:
         """He has done what stands under these counts. Returns the counts of what was not his any more.
-        RemoteError for what he was never given."""
+        RemoteError for what he was never given.
+        """
         runs = taker.holding.take(first, last)
         for run in runs:
             self._returned(run)
@@ -567,7 +573,8 @@ class PartialQueue:
 
     def _recovered(self, doubtful: Doubtful) -> None:
         """Who has not come back has lost what he had: as much as he could have is a failed attempt. The rest
-        was given to nobody, as a rule; it only says that it may have been."""
+        was given to nobody, as a rule; it only says that it may have been.
+        """
         self._doubtful, most = None, doubtful.most
         for lot, runs in doubtful.rest():
             tried = first_of(runs, most)

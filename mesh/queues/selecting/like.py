@@ -10,7 +10,8 @@ ANY, ONE = "%", "_"
 
 def like(pattern: str) -> Callable[[str], bool]:
     """A test for texts. Its steps are at most the lengths of text and pattern multiplied: it never goes back,
-    since the first place where a piece fits leaves most room for all that follow."""
+    since the first place where a piece fits leaves most room for all that follow.
+    """
     first, *others = pattern.split(ANY)
     beginning = _piece(first)
     if not others:

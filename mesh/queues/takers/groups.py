@@ -68,7 +68,8 @@ class MessageGroups:
     def follows(self, name: str, new: int, line: object) -> bool:
         """May what was just put of it stand in that line to another node? Not if some of it waits elsewhere:
         then it stays, and so does what comes next. `new`: messages of it that were put, and stand nowhere
-        yet; None for a line: not all of these go, or not to one node."""
+        yet; None for a line: not all of these go, or not to one node.
+        """
         group = self._all.get(name)
         if group is None:
             return True

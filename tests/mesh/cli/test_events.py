@@ -29,7 +29,8 @@ def happened(
 
 class Ring:
     """The node's memory, two events an answer; `then` comes when it was told to the end: events, an error
-    that is raised, or a boot, which forgets everything."""
+    that is raised, or a boot, which forgets everything.
+    """
 
     def __init__(self, *now: dict[str, Any], then: list[Any] | None = None) -> None:
         self._events = list(now)

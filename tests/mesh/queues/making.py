@@ -30,7 +30,8 @@ def envelope(
     times: tuple[int, ...] = (),
 ) -> Envelope:
     """Messages `first` and the next ones, accepted `at` ns after WALL; `kinds`: a header of each, `times`:
-    when each is void, if not all are when the envelope is."""
+    when each is void, if not all are when the envelope is.
+    """
     slices = [
         encode_properties(Properties(Headers([("kind", kinds[i])]) if kinds else Headers(), expires=void))
         for i, void in enumerate(times or [expires] * n)

@@ -27,7 +27,8 @@ LOCAL = "127.0.0.1"
 @dataclass(frozen=True, slots=True)
 class Plan:
     """So many nodes of each site, by name, of which the first ones are gateways; `rights`: what each site
-    says of each other one in its file."""
+    says of each other one in its file.
+    """
 
     members: Mapping[str, int]
     rights: str

@@ -1,5 +1,6 @@
 """A37: does a setting for one node win over the setting for all? Pings are counted as they arrive;
-the nodes are started from property files."""
+the nodes are started from property files.
+"""
 
 import asyncio
 from collections import Counter

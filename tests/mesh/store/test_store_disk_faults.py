@@ -1,5 +1,6 @@
 """What a disk can do to a store, one fault after the other: what is reported committed is there, or it is
-said that it is not. Each fault has a number, by which its tests are found: row_43 to row_49."""
+said that it is not. Each fault has a number, by which its tests are found: row_43 to row_49.
+"""
 
 import os
 import random
@@ -61,7 +62,8 @@ def fill_store(store: Witnessed, clock: Clock, position: int) -> int:
 
 def test_row_43_publishes_are_refused_while_there_is_room_for_acks() -> None:
     """The disk fills up with messages. Long before it is full the store refuses more, and consumers can
-    still acknowledge; what that frees within the store is filled again, though the disk has no more."""
+    still acknowledge; what that frees within the store is filled again, though the disk has no more.
+    """
     with small_disk("6m") as place:
         store, clock, told = guarded(place)
         end = fill_store(store, clock, 1)
@@ -83,7 +85,8 @@ def test_row_43_publishes_are_refused_while_there_is_room_for_acks() -> None:
 
 def test_row_43_on_a_disk_that_somebody_else_filled_acks_and_witness_still_work() -> None:
     """Not one byte is left. The reserve is given up for acknowledgements, for moving the log into the
-    file, and for the witness; when there is room again it is taken again, and publishing goes on."""
+    file, and for the witness; when there is room again it is taken again, and publishing goes on.
+    """
     with small_disk("6m") as place:
         store, clock, told = guarded(place)
         store.commit([Append(position, b"", os.urandom(20_000)) for position in range(1, 61)])
@@ -164,7 +167,8 @@ def test_row_43_without_a_reserve_a_full_disk_refuses_and_loses_nothing() -> Non
 @pytest.mark.parametrize("when", stories(["23", "9+", "4", "9", "23+", "40+"]))
 def test_row_44_after_an_error_at_fsync_nothing_is_reported_committed(tmp_path: Path, when: str) -> None:
     """Once, or for ever: the next fsync would succeed, although what the failed one should have written is
-    lost. So the store is at its end; the next start shows what is there, at least all that was reported."""
+    lost. So the store is at its end; the next start shows what is there, at least all that was reported.
+    """
     inject = failing(f"fsync,fdatasync:error=EIO:when={when}")
     program = [sys.executable, "-m", "tests.mesh.store.committing", str(tmp_path), "60"]
     said = subprocess.run([*inject, *program], capture_output=True, text=True, timeout=2 * LIMIT, cwd=ROOT)
@@ -279,7 +283,8 @@ def test_row_46_no_flipped_bit_changes_in_silence_what_is_loaded(
     written: Written, tmp_path: Path, name: str, least: int
 ) -> None:
     """In the file or in its log, a bit is not what it was. Either it says nothing, and all is there as it
-    was written, or the node does not start, and says why."""
+    was written, or the node does not start, and says why.
+    """
     source, place = written.place, tmp_path / "copy"
     whole = (source / name).read_bytes()
     rng = random.Random(1)
@@ -355,7 +360,8 @@ def test_row_47_a_store_that_went_backwards_is_refused(
     written: Written, tmp_path: Path, loss: Callable[[Written, Path], None]
 ) -> None:
     """Its log was deleted, or all of it, or an old copy was put in its place. What is left is sound, and
-    still messages are missing. A node that took it would give their positions to others."""
+    still messages are missing. A node that took it would give their positions to others.
+    """
     place = written.copy(tmp_path / "copy")
     loss(written, place)
     for _ in range(2):

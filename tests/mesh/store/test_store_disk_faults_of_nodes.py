@@ -36,7 +36,8 @@ def up(node: RunningNode, *options: str) -> "subprocess.CompletedProcess[str]":
 
 def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again() -> None:
     """Publishers are refused, a subscriber that comes back takes what waits for it, and that is settled on
-    disk. Then somebody else makes room, and publishing goes on: nobody restarted anything."""
+    disk. Then somebody else makes room, and publishing goes on: nobody restarted anything.
+    """
 
     async def story(disk: Path) -> None:
         settings: dict[str, object] = {
@@ -82,7 +83,8 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
 def test_trial_B5_a_node_whose_disk_is_full_to_the_last_byte_starts_again(tmp_path: Path) -> None:
     """Its identity, its lock and all else of it are on that disk. It was killed, and somebody else took what
     was left. Its reserve lends it what a start needs, and it has what it had; what adds is refused, until
-    there is room."""
+    there is room.
+    """
 
     async def story(node: RunningNode, other: Path) -> None:
         async def has_room() -> bool:
@@ -170,7 +172,8 @@ async def publish_until_refused(publisher: mesh.Client) -> int:
 
 def test_row_44_a_node_ends_at_an_error_of_fsync_and_all_it_answered_is_there() -> None:
     """The disk fails once, at some fsync under load. The node answers nothing after it, ends with code 2,
-    and after a restart every message that was answered is given to its subscriber."""
+    and after a restart every message that was answered is given to its subscriber.
+    """
 
     async def story(node: RunningNode) -> None:
         environ = node.environ
@@ -239,7 +242,8 @@ def killed_with_messages() -> Iterator[RunningNode]:
 
 def test_row_47_a_node_does_not_start_with_a_store_that_went_backwards_unless_it_is_accepted() -> None:
     """Somebody has deleted the database. `mesh up` says in one message what is lost and what to do, with
-    code 2; with --accept-rollback it goes on behind all positions that it ever gave."""
+    code 2; with --accept-rollback it goes on behind all positions that it ever gave.
+    """
     with killed_with_messages() as node:
         data = data_of(node)
         known = witnessed(data)
@@ -270,7 +274,8 @@ def test_trial_A2_row_47_a_node_whose_store_and_witness_are_old_stops_when_anoth
     tmp_path: Path,
 ) -> None:
     """Both were put back from a backup. Nothing in them can know; but another node has kept what this one
-    has signed. It says so before it serves, each time, until the loss is accepted."""
+    has signed. It says so before it serves, each time, until the loss is accepted.
+    """
 
     async def story(heron: RunningNode, swift: RunningNode) -> None:
         data, copy = data_of(heron), tmp_path / "copy"

@@ -229,7 +229,8 @@ def test_trial_A2_a_witness_that_was_told_any_number_stops_nobody_who_accepts_it
 
 def test_a_boot_number_that_was_there_before_is_refused(opened: Opened) -> None:
     """An old identity.json was put back. A boot number twice, and others would take a new process for the
-    old one."""
+    old one.
+    """
     for _ in range(3):
         fill(opened)
     for boot in (1, 2, 3):

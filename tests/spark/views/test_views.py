@@ -1,5 +1,6 @@
 """Does every view hold on an empty history, with one node only, and with nothing but nulls? Is it as
-documented?"""
+documented?
+"""
 
 import re
 from collections.abc import Callable

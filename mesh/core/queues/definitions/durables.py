@@ -58,7 +58,8 @@ class Durables(Part):
 
     def declare(self, name: str, durable: DurableTerms, by: str) -> None:
         """Declare it; to say the same again does no harm. BadName, QueueExists; LocalError TOO_MANY_QUEUES,
-        TOO_MANY_ROWS."""
+        TOO_MANY_ROWS.
+        """
         check_durable(name)
         known = self.get(name)
         if known is None:

@@ -22,7 +22,8 @@ WAITS = "FORWARD_WARNING"
 
 class Dying:
     """The end of messages. `publish(envelope)` brings one to the master of its key, and `publishers` has who
-    is told of the answer, by stream."""
+    is told of the answer, by stream.
+    """
 
     def __init__(
         self,

@@ -39,13 +39,15 @@ class Loss(Struct):
 
 def shrunk(most: float, held: int) -> float:
     """Return how many bytes all durable subscriptions may hold, a second after they could hold `most` and
-    held `held`, while the disk has little room."""
+    held `held`, while the disk has little room.
+    """
     return held if most == inf else max(0, most - max(LEAST, most // SHRINKS))
 
 
 class Overflow:
     """Keeps the durable subscriptions of a node within their terms, and its queues off the last room of its
-    disk. `all_here()` has the queues."""
+    disk. `all_here()` has the queues.
+    """
 
     def __init__(self, desk: Desk, all_here: Callable[[], Iterable[QueueHere]]) -> None:
         self._desk = desk

@@ -65,7 +65,8 @@ class QueueRoomFace(Protocol):
 
 class Queues(Part):
     """By name. What is new, settled or dead is seen to when the event is over. `others` are the nodes beside
-    this one; `publish` is given what is not held back any more."""
+    this one; `publish` is given what is not held back any more.
+    """
 
     def __init__(
         self,
@@ -125,7 +126,8 @@ class Queues(Part):
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
         """How the longest queues are, so many at most, of those in which something is, or from which somebody
-        takes; and how those are that were told before."""
+        takes; and how those are that were told before.
+        """
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
@@ -245,7 +247,8 @@ class Queues(Part):
 
     def has_no_room(self, queue: QueueHere, envelope: Envelope) -> bool:
         """Has this node no room for it, whatever the queue may hold? What is persistent leaves the last room
-        on the disk to others, and what is transient the memory."""
+        on the disk to others, and what is transient the memory.
+        """
         if envelope.flags & PERSISTENT:
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)

@@ -19,7 +19,8 @@ PURGED = 100_000  # envelopes that leave the disk in a second
 
 class PartReading:
     """The same, of one queue's part. `loaded(lots)` is told what is in memory now, and in its turn;
-    `changed()` that there may be something to do."""
+    `changed()` that there may be something to do.
+    """
 
     def __init__(
         self,
@@ -50,7 +51,8 @@ class PartReading:
 
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next of what waits, whether anybody takes or not; `then` is told. False: all is here, or
-        is about to be."""
+        is about to be.
+        """
         for line in self._part.lines.values():
             line.first()  # which lets go of those before it
         wish = self._part.to_load()

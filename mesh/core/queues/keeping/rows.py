@@ -178,7 +178,8 @@ class Rows:
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
         """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a
         queue, also those that are still under way. Without any `then` is told of the
-        rows that go with the next commit."""
+        rows that go with the next commit.
+        """
         if not higher:
             self._disk.commit((), then)
             return

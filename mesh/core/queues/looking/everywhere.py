@@ -112,7 +112,8 @@ def rows(
     away: Iterable[AwayNode] = (),
 ) -> QueueRows:
     """A page of all queues: as far as all nodes have said what they have. `parts_away(name)`: what nodes that
-    are away had of that queue."""
+    are away had of that queue.
+    """
     pages = [mine, *(each.value for each in told.values())]
     end = min((one.more for one in pages if one.more), default="")
     theirs = ([replace(row, node=name) for row in each.value.queues] for name, each in told.items())
@@ -137,7 +138,8 @@ def purged(mine: int, told: NodesSaid[Purged], missing: Sequence[str], away: Ite
 
 def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
     """QueueInUse unless nobody takes from the queue and nothing is in it, at any node. `unknown`: nodes whose
-    parts are not known to be empty."""
+    parts are not known to be empty.
+    """
     at = {part.node: part.ready + part.out + part.delayed + part.going for part in whole.parts}
     messages = total((whole.ready, whole.out, whole.delayed, whole.going))
     if messages or whole.consumers:

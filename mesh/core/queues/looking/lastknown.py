@@ -31,7 +31,8 @@ LEAST = 0.001  # s: whoever is away is not of now
 
 class AwayNode(NamedTuple):
     """A node that is away and had something in its queues. `part`: what it had of the one that is asked for,
-    if that is known; `messages`: in all of them."""
+    if that is known; `messages`: in all of them.
+    """
 
     node: str
     part: QueuePart | None
@@ -40,7 +41,8 @@ class AwayNode(NamedTuple):
 
 def may_hold(state: ReachState, queued: int | None) -> bool:
     """Return whether a node that is away may have messages in its queues. `queued`: how many were in all of
-    them when it was last heard of; None: it never said."""
+    them when it was last heard of; None: it never said.
+    """
     return state is not ReachState.LEFT or queued != 0
 
 

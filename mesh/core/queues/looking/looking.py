@@ -28,7 +28,8 @@ from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, Why
 
 class Looking(Part):
     """The verbs that change nothing. They are answered when all nodes have that can be asked; to these
-    each tells of its own part, but of no queue of its own alone."""
+    each tells of its own part, but of no queue of its own alone.
+    """
 
     def __init__(self, desk: Desk, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing) -> None:
         self._desk = desk

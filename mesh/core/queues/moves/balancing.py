@@ -301,7 +301,8 @@ class QueueBalancing(Part):
         self, queue: QueueHere, spread: QueueSpread, others: Mapping[NodeUuid, Stock]
     ) -> Collection[NodeUuid]:
         """The nodes to which nothing more moves now. One where it is in memory only says that something has
-        come there when that is done: its figures say it before."""
+        come there when that is done: its figures say it before.
+        """
         now = self._desk.now
         spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}
         waits = {

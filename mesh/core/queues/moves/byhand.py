@@ -158,7 +158,8 @@ class ByHand(Part):
 
     def _is_away(self, job: ManualMove) -> bool:
         """Is it not known what becomes of all that it asked for, as that node is not there, or stands still?
-        One that keeps it in memory only answers when it is done: it is heard all the same."""
+        One that keeps it in memory only answers when it is done: it is heard all the same.
+        """
         data, settings = job.peer.data, self._desk.settings
         if data is None:
             return bool(job.going or not job.taken)

@@ -65,7 +65,8 @@ def in_line(
     spread: QueueSpread, groups: MessageGroups, lot: Lot, shares: dict[NodeUuid, Runs], new: Counter[str]
 ) -> dict[NodeUuid, Runs]:
     """The shares of what was put of a group: none, as long as something of it waits that is not in the same
-    line. `new`: messages of each group that are in none yet."""
+    line. `new`: messages of each group that are in none yet.
+    """
     ready, line = count(lot.ready), None
     for node, runs in shares.items():
         if count(runs) == ready:

@@ -31,7 +31,8 @@ MUTE: Mapping[bytes, Stock] = {}
 
 class Stocks(Part):
     """The stocks of all queues. `peers`: the other nodes, by uuid; `can_move(uuid)`: can anything move there
-    now?"""
+    now?
+    """
 
     def __init__(
         self,

@@ -39,7 +39,8 @@ AHEAD = 60 * 10**9  # ns that the clock of another node may be before ours
 
 class ArrivedPiece(Struct, eq=False):
     """A piece that was taken, and goes to the disk if it is persistent. `is_doubtful`: it may have been here
-    before."""
+    before.
+    """
 
     number: int
     lot: Lot
@@ -214,7 +215,8 @@ class Arriving(Part):
         error: MeshError | None,
     ) -> None:
         """They are on disk, or have no room there. If the store is at its end, so is this node: nobody knows
-        whether they are there, and nothing is said."""
+        whether they are there, and nothing is said.
+        """
         source.is_busy = False
         for one in came:
             queue.comes(one.lot.parcel, -1)

@@ -33,7 +33,8 @@ class LeavingPiece(Struct, eq=False):
 
     def leaves(self, boot: int) -> Envelope:
         """It is sent to a node in that boot. What is on no disk it may have had in an earlier one, given out,
-        and lost."""
+        and lost.
+        """
         if not self.lot.parcel.position and self.boot not in (0, boot):
             self.lot.may_have_been_given(self.runs)
         self.boot = self.boot or boot

@@ -110,7 +110,8 @@ class Moving(Part):
         told: TransferTold | None = None,
     ) -> int:
         """Of these, what is ready and has room on the way to that node moves there; returns how many messages
-        that are. `told` hears what became of them, perhaps in parts."""
+        that are. `told` hears what became of them, perhaps in parts.
+        """
         if queue.is_removed or not self.can_take(target):
             return 0
         way, numbers, messages = self._way(queue, target), list[int](), 0
@@ -179,7 +180,8 @@ class Moving(Part):
 
     def _is_parting(self, way: QueueTransfer, number: int) -> bool:
         """Is it in memory only, at a node that is drained, and nowhere else? What another node keeps it shall
-        keep until it is done."""
+        keep until it is done.
+        """
         queue = way.queue
         is_alone = self._queues.is_leaving and queue.rows.is_volatile
         return is_alone and way.out.going[number].lot not in queue.part.pledged

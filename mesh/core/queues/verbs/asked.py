@@ -137,7 +137,8 @@ class ChangingVerbs(Part):
 
     def _stored(self, asked: Inquiry[Any], then: Callable[[], None], rows: Rows | None = None) -> None:
         """Go on when it is on disk, with what became of the messages in the queue of these rows. That goes
-        first: a crash in between leaves a queue that is empty."""
+        first: a crash in between leaves a queue that is empty.
+        """
 
         def written(error: MeshError | None) -> None:
             if isinstance(error, LocalError):

@@ -28,7 +28,8 @@ class Held:
 
 def joined(monkeypatch: pytest.MonkeyPatch, pattern: str, *passing: str) -> list[tuple[str, bytes]]:
     """What a subscription is given whose master ends, with what it did not keep, before it is asked for
-    its values: they are "old", and "new" is what went past."""
+    its values: they are "old", and "new" is what went past.
+    """
     net = SimNetwork(3)
     a, b = net.mesh("a", "b")
     writer, reader = client_of(b, "writer"), client_of(a, "reader")

@@ -28,7 +28,8 @@ def tailed_back(c: Cluster) -> dict[str, int]:
 
 def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster, SimClient]:
     """A message of joe at avalon waits at heron for golan: frodo has brought it, then stork, as chance has it
-    at some time. Nodes that are `gone` go in between."""
+    at some time. Nodes that are `gone` go in between.
+    """
     for seed in (3, *range(40)):  # that of most stories first
         c = cluster(*RULES, net=SimNetwork(seed), rules=RULES, known=tuple(RULES), **settings)
         joe = c.client("avalon")

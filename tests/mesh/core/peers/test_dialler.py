@@ -13,7 +13,8 @@ from tests.simulation import SimNetwork, SimNode
 
 def asking(net: SimNetwork) -> tuple[SimNode, Peer]:
     """Of two nodes, a and b, the one that was dialled, and the other as it knows it: that is asked to dial
-    when data is needed."""
+    when data is needed.
+    """
     a, b = net.node("a"), net.node("b", "a")
     net.until(lambda: a.alive and b.alive)
     return next(

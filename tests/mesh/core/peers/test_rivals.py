@@ -53,7 +53,8 @@ def dial(
     dialler: NodeCore, listener: NodeCore, tamper: Callable[[Frames], Frames] = lambda frames: frames
 ) -> list[Stop | None]:
     """The one says HELLO to the other, who may be itself; what comes of it: for each a reason to end.
-    `tamper` changes what the dialler hears."""
+    `tamper` changes what the dialler hears.
+    """
     conn = dialler.parts.dialler.dial(PLACE, NODE_CONTROL, b"")
     ring = dialler.parts.desk.settings.keyring
     listener.accept("in", PLACE, False, ring.mine if ring is not None else "")

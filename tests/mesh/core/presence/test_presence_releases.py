@@ -1,5 +1,6 @@
 """Do nodes of releases that know nothing of services stand beside those that do? None is told, and none waits
-for them."""
+for them.
+"""
 
 from typing import get_args
 

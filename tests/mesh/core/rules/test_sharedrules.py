@@ -372,7 +372,8 @@ def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
     slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One goes by them a little later than the others. What is sent by new rules to a master that has not got
-    them goes on to the one before, which has: it comes back, and what is published meanwhile goes with it."""
+    them goes on to the one before, which has: it comes back, and what is published meanwhile goes with it.
+    """
     net, nodes = meshed("heron", "avalon", "bilbo")
     goes_later(nodes[[node.name for node in nodes].index(slow)], monkeypatch)
     pubs = [client_of(node, f"pub-{node.name}") for node in nodes]

@@ -108,7 +108,8 @@ def test_a_node_that_is_lost_before_it_says_how_many_it_has_counts_as_one_failur
 
 def test_what_was_lost_with_a_connection_that_is_replaced_has_an_end() -> None:
     """Only the node that had dialled noticed that the connection was broken, and dialled again. The other one
-    has sent on it meanwhile, and never hears that it ended."""
+    has sent on it meanwhile, and never hears that it ended.
+    """
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     users = {"a": User(a, "ann"), "b": User(b, "bob")}

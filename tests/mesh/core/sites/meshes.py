@@ -53,7 +53,8 @@ def gateway(
     net: SimNetwork, name: str, here: str, there: str, dials: str = "", *seeds: str, **wrong: Any
 ) -> SimNode:
     """A gateway of a site to another. `wrong`: of what it has for that, "secret", "cluster" or "server"; and
-    "called", the name by which it goes there."""
+    "called", the name by which it goes there.
+    """
     called = wrong.pop("called", here)
     return gateway_to(net, name, here, {there: dials}, *seeds, called=called, **wrong)
 

@@ -1,5 +1,6 @@
 """Two sites set one topic, and neither knows of the other: does one value stay everywhere, and is the other
-one kept and told?"""
+one kept and told?
+"""
 
 from typing import Any
 

@@ -30,7 +30,8 @@ CASES = FIRST_CASES + [case for case in product(PAIRS, (True, False)) if case no
 
 class Four:
     """NYC with its gateway gull, and tern; LON with its gateway heron, and hawk. `is_ruled`: tern and hawk
-    are the masters of STOCK, by a rule; else each node is of what is published at it."""
+    are the masters of STOCK, by a rule; else each node is of what is published at it.
+    """
 
     def __init__(self, is_ruled: bool) -> None:
         self.net = net = SimNetwork()

@@ -19,7 +19,8 @@ HERON = "tcp://127.0.0.1:5004"
 
 class Sites:
     """LON with the gateway heron, and wren; NYC with gull, which heron dials, grebe, which dials heron, and
-    tern, the master."""
+    tern, the master.
+    """
 
     def __init__(self) -> None:
         self.net = net = SimNetwork()

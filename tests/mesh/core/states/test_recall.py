@@ -208,7 +208,8 @@ def test_a_restart_alone_is_no_step_back() -> None:
 
 def owed_to_one(net: SimNetwork) -> tuple[list[tuple[int, int]], list[bytes], list[bytes]]:
     """A hundred messages for somebody who takes all, and one who wants a single one and is away until the
-    master has started again. Returns (messages, bytes) of what was on the disk then, and what each got."""
+    master has started again. Returns (messages, bytes) of what was on the disk then, and what each got.
+    """
     a, b = net.mesh("a", "b")
     everything = client_of(b, "all").subscribed(pattern="#")
     joe = client_of(a)

@@ -1,5 +1,6 @@
 """What is put into a queue comes as far as its node, and nobody says so of anything else. Nobody has queues
-by now, so that is where it ends."""
+by now, so that is where it ends.
+"""
 
 from typing import Any
 

@@ -117,7 +117,8 @@ class World:
 
 class Law:
     """How the two behave. Mistaken ones overwrite a rule. There are no two copies where no disk went back;
-    else one of both is marked."""
+    else one of both is marked.
+    """
 
     def __init__(self, faults: int = 0) -> None:
         self.is_faulty = bool(faults)
@@ -249,7 +250,6 @@ class Law:
 
 def nexts(law: Law, world: World, moves: int, boots: int, faults: int) -> Iterator[World]:
     """All that can happen now."""
-
     for i in (0, 1):
         side = world.sides[i]
         if side.is_ready and world.moves < moves:

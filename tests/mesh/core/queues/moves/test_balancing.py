@@ -303,7 +303,8 @@ class Doer:
 def turns(it: Several, n: int, busy: int) -> str:
     """Return which of two nodes, "a" or "b", had each of n messages that are put one by one.
 
-    The consumer at the node `busy` finishes a message only every 0.1 s."""
+    The consumer at the node `busy` finishes a message only every 0.1 s.
+    """
     doers = [Doer(it, 0), Doer(it, 1)]
     for number in range(1, n + 1):
         it.put(0, [number])
