@@ -24,6 +24,12 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/relay.py": {
         ". To do that:  mesh relay rm ": "that was typed, and the count of messages is said",
         " --force": "the same",
+        "Remove it even if messages wait": "help of --force",
+    },
+    "mesh/cli/queue.py": {"Delete it even if it has messages": "help of --force"},
+    "mesh/cli/verbs.py": {
+        "Erase a topic.": "the list of verbs",
+        "List, replay and purge dead letters.": "the list of verbs",
     },
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
     "mesh/core/asking/erasing.py": {"erase it again later": "that was typed, and nodes were away"},
@@ -57,7 +63,9 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     },
     "mesh/local/queueplaces.py": {"With --replace it is moved aside": "a restore meets a store; keeps it"},
     "mesh/local/restore.py": {"With --replace it is moved aside": "a restore meets a directory; keeps it"},
-    "mesh/reasons/texts.py": {"or `mesh unsub` what nobody reads": "it was full, and lost messages already"},
+    "mesh/reasons/texts.py": {
+        "or `mesh unsub` an unused subscription": "it was full, and lost messages already"
+    },
     "mesh/reserved.py": {"Rules are changed by": "names the verbs, after a refused domain"},
     "mesh/security/joining.py": {
         "and join this: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
