@@ -1,8 +1,8 @@
 """The message accounts of a node: two equations that hold at every moment.
 
-The first counts what clients of this node publish, each sequence number once, however often it is resent:
+The first counts messages that clients of this node publish, each sequence number once:
     client_published = client_routed + client_unrouted + client_refused + client_held
-The second counts what this node owes its subscribers (subscriptions, inboxes and peers):
+The second counts messages that this node owes its subscribers (subscriptions, inboxes and peers):
     matched = delivered + sent_to_peers + dropped + expired_waiting + buried + pending
 """
 

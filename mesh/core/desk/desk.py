@@ -193,7 +193,7 @@ class Desk:
         self.counters[what] = self.counters.get(what, 0) + n
 
     def losing(self, who: str) -> Lost:
-        """Return a function that counts what does not reach this receiver."""
+        """Return a function that counts messages that do not reach this receiver."""
 
         def lost(envelope: Envelope, why: str, n: int) -> None:
             self.undelivered.add(who, envelope.keys, envelope.domain, why, n, self.now)

@@ -27,7 +27,7 @@ class Dial(Struct, frozen=True):
 
 
 class HangUp(Struct, frozen=True):
-    """Close a dialed connection, or forget an accepted one, after what was sent on it."""
+    """Close a dialed connection, or forget an accepted one, after all frames sent on it."""
 
     conn: ConnKey
 

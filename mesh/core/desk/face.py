@@ -65,7 +65,7 @@ class Restoring(dict[str, Restores]):
 class Face:
     """The dispatch tables of all components.
 
-    Each table keeps the order of the components, and has entries only for those that declare any.
+    Each table keeps the order of the components.
     """
 
     def __init__(self) -> None:

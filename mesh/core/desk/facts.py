@@ -22,7 +22,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Trace(Fact):
-    """A fact for observers of a node only, recorded behind `if desk.watched`."""
+    """A fact for observers of a node, recorded only if `desk.watched`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ConnEnded(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SomebodyLeft(Fact):
-    """An inbound connection closed. The transport cannot tell whose; sending on it fails."""
+    """An inbound connection closed. The transport does not know whose; sending on it fails."""
 
 
 F = TypeVar("F", bound=Fact)

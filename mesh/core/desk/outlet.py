@@ -85,7 +85,7 @@ class Outlet:
         self._ending[feed] = None
 
     def withdraw(self, feed: Keyed) -> None:
-        """Remove what was not sent yet for this feed."""
+        """Remove the queued slices of this feed."""
         self._ending = {each: None for each in self._ending if each is not feed}
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
@@ -110,7 +110,7 @@ class Outlet:
         return self._sender.can_resume(have)
 
     def attach(self, conn: Conn, have: int, emit: Emit) -> None:
-        """Continue on a new connection to the same process, and resend what did not arrive."""
+        """Continue on a new connection to the same process, and resend messages that did not arrive."""
         self.conn = conn
         for frames in self._sender.resume(have):
             emit(conn, frames)

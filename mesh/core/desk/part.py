@@ -57,9 +57,9 @@ def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None])
 class Reloaded:
     """A configuration that was read again.
 
-    `ruleset` is `None` if the rules are unchanged. `settings` are new values by their names in Settings,
-    `now` lists in words the changes in effect, and `later` the names of those that need a restart. `keep` is
-    called when the node applies the configuration: the next reload is compared with it.
+    `ruleset` is `None` if the rules are unchanged. `settings` has new values by their names in Settings;
+    `now` describes the changes in effect, and `later` names those that need a restart. `keep` is called when
+    the node applies the configuration: the next reload is compared with it.
     """
 
     ruleset: RuleSet | None
@@ -152,7 +152,7 @@ class Part:
         return ()
 
     def reads(self, query: Query) -> None:
-        """Prepare for a client's query what is only made on demand."""
+        """Prepare data that is only made on demand, before a client's query is answered."""
 
     # --- when -------------------------------------------------------------------------------------------
 
@@ -163,13 +163,13 @@ class Part:
         """Continue after all components have restored their rows and stored envelopes."""
 
     def tick(self) -> None:
-        """Do what is due."""
+        """Do the work that is due."""
 
     def tidy(self) -> None:
-        """Do what is due about once a second, before deferred operations are committed."""
+        """Do the work that is due about once a second, before deferred operations are committed."""
 
     def flush(self) -> None:
-        """Send what has gathered during an event."""
+        """Send everything that has gathered during an event."""
 
     # --- what it knows ----------------------------------------------------------------------------------
 

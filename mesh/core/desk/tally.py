@@ -1,4 +1,4 @@
-"""What each other node received from this one, since its start."""
+"""Counts of messages and questions that each other node received from this one, since its start."""
 
 import msgspec
 
