@@ -25,7 +25,7 @@ from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Ref
 from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes whose last refusal is remembered
-DUEL = 0.5  # s in which both may have dialled at once
+DUEL = 0.5  # s in which both may have dialed at once
 DENIED = "DENIED"
 NO_LINK = "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
