@@ -196,7 +196,7 @@ class TailBack:
         self._young.setdefault(entry.key, {})[entry] = None
 
     def _say(self, entry: Entry, why: str, whom: Iterable[bytes] | None = None) -> None:
-        """Warn all askers that an entry waits, or only the sources in `whom`."""
+        """Warn all askers that an entry waits, or only some of its sources."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.count("forward_warnings", entry.messages)
