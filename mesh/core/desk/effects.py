@@ -53,7 +53,7 @@ class Knock(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """Announce that the other end of a dialed connection, with this CURVE key if any, is admitted."""
+    """Report that the end that dialed this connection, with this CURVE key if any, is admitted."""
 
     conn: ConnKey
     user: str

@@ -7,7 +7,7 @@ reply.
 # Law 1: after each count, once a second, all sessions together hold at most `limits.sessions_bytes`. The
 #        largest ones are disconnected until the others fit: a session that holds little is never affected.
 # Law 2: a body in memory counts once, however many sessions hold it.
-# Law 3: everything else in the account (inboxes, queues, retained values, buffers for masters, peers and sites)
+# Law 3: all else in the account (inboxes, queues, retained values, buffers for masters, peers and sites)
 #        has its own bound, and refuses messages beyond it: no kind uses the space of another.
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
 
-# An unrequested item does not close the connection: its query may have ended while it was in flight, and other
+# An unrequested item does not close the connection: its query may have ended meanwhile, and other
 # items of the peer may be owed to subscribers.
 GRACE = 60.0  # s for items that an earlier process asked for
 MASTERS = 4096  # whose logs one peer may relay
