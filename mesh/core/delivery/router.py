@@ -202,7 +202,7 @@ class Router(Part):
                 self._accept(lane, part, source, answered, stamp, holder)
 
     def _is_behind(self, envelope: Envelope) -> bool:
-        """Return whether a site's transferred values are all older than those here."""
+        """Return whether none of a site's transferred values is newer than those here."""
         values = last_values(envelope)
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):

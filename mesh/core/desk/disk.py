@@ -29,9 +29,7 @@ class Disk:
         self._token = 0
         # (deferred operations, own operations, callback) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
-        self._storing: dict[
-            int, tuple[Sequence[Op], bool, Committed]
-        ] = {}  # deferred operations; without others?
+        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # deferred ones; no others?
         self._fetching: dict[int, Fetched] = {}
         self._wishes: list[Fetch] = []  # reads behind the gathered commits
 

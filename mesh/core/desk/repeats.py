@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-TOLD, SAY_AGAIN = 256, 60.0  # pairs reported one by one; s between two reports
+TOLD, SAY_AGAIN = 256, 60.0  # pairs reported singly; s between two reports
 OTHERS = ("others", "for various reasons")  # beyond them, together
 
 

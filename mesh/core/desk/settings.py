@@ -30,15 +30,11 @@ class Keyring:
     mine: str  # public CURVE key (Z85) with which this node dials
     secrets: Mapping[str, bytes] = field(repr=False)
     sign: Callable[[bytes], bytes] = field(repr=False)  # our Ed25519 signature of a text
-    verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
+    verify: Callable[[bytes, bytes, bytes], bool]  # of (public key, signature, text)
     passwd: str = field(default="", repr=False)  # scrypt hash of the password for peers; "" = none
-    passwds: Mapping[str, str] = field(
-        default_factory=dict, repr=False
-    )  # our passwords at other nodes, by name
+    passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # ours at other nodes, by name
     admin: bytes = b""  # Ed25519 key of the mesh's admin; b"" = none
-    relays: Mapping[str, bytes] = field(
-        default_factory=dict, repr=False
-    )  # secrets of other sites' gateways, by site
+    relays: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # secrets of gateways, by site
     sites: Mapping[str, SiteKeys] = field(default_factory=dict)  # keys of our gateways, by site
 
 
@@ -55,9 +51,7 @@ class Settings:
     cluster: str = "default"
     secret: bytes = field(default=b"", repr=False)  # the user's cookie, or the node secret
     keyring: "Keyring | None" = None  # None = a mesh on this machine only
-    verify: Callable[[bytes, bytes, bytes], bool] = (
-        no_signature  # (public key, signature, text): is it theirs?
-    )
+    verify: Callable[[bytes, bytes, bytes], bool] = no_signature  # of (public key, signature, text)
     seal: bytes = field(default=b"", repr=False)  # signs our states where there are no keys
     accept_rollback: bool = False  # accept a store that was rolled back
     wire_version: int = VERSION_MAX  # newest supported version
@@ -67,12 +61,12 @@ class Settings:
     window_count: int = 1024
     backlog_bytes: int = 64 * MIB  # waiting here for one subscriber
     topics_bytes: int = 64 * MIB  # retained values
-    linger: float = 60.0  # keeps subscriptions of a lost client
-    slow_consumer: float = 10.0  # limit for a subscriber that reads nothing and drops
-    peer_linger: float = 3600.0  # keeps subscriptions of a lost peer
+    linger: float = 60.0  # s that subscriptions of a lost client are kept
+    slow_consumer: float = 10.0  # s that a dropping subscriber may read nothing
+    peer_linger: float = 3600.0  # s that subscriptions of a lost peer are kept
     ping: float = 2.0
     pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs
-    silence: float = 10.0  # a client without traffic is closed
+    silence: float = 10.0  # s without traffic until a client is disconnected
     busy: float = 1800.0  # likewise, with deliveries to settle
     backoff_min: float = 0.1
     backoff_max: float = 30.0

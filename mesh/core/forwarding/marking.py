@@ -84,7 +84,7 @@ class FirstMarking:
     # --- inbound ---------------------------------------------------------------------------------------
 
     def of_older(self, envelope: Envelope) -> Envelope:
-        """Mark an envelope of a node that sets no marks. This node's masters determine the FIRST one."""
+        """Mark an envelope of a node that sets no marks: SECOND unless this node is its first master."""
         if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
             return envelope
         masters = self._mapping.masters(envelope.keys[0], envelope)

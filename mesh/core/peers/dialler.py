@@ -61,7 +61,7 @@ class Dialler:
             peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
 
     def asked(self, peer: Peer) -> None:
-        """Dial the data connection that a peer asks for, even if both dialed at once."""
+        """Dial the data connection that a peer asks for. Both sides may have asked at once."""
         self.apply(peer, peer.link.wanted(self._desk.now))
         if _only_asks(peer):
             self._dial_data(peer)

@@ -32,12 +32,8 @@ class Exchange:
         self.first_login: float | None = None  # during this boot of ours
         self.unasked_told = NEVER  # time of the report on unrequested items
         self.relayed: set[Query] = set()  # its queries that we relay to others
-        self.held_replies: deque[tuple[int, Callable[[], None]]] = (
-            deque()
-        )  # (number of an item, send after it)
-        self.held_versions: deque[tuple[int, list[bool]]] = (
-            deque()
-        )  # (version of its interest, is it confirmed)
+        self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (item, send after it)
+        self.held_versions: deque[tuple[int, list[bool]]] = deque()  # (version, is it confirmed)
         self.leads = False  # it has more of our log than we do; reported
         self.inlet = LinkReceiver()
         self.inlet_boot = 0

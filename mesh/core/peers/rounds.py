@@ -61,7 +61,7 @@ class Rounds:
             self.review_login(peer)
 
     def _looked_at(self) -> list[Peer]:
-        """Return the peers for which time alone may matter. In a crowd, live peers alone are no reason."""
+        """Return the peers for which time alone may matter; in a crowd only the active ones."""
         active = self._dialler.watchlist.active()
         return active if self.is_crowd else list(dict.fromkeys((*self._directory.living(), *active)))
 

@@ -132,7 +132,7 @@ class Clients(Part):
             raise BadName(f"{h.client!r} is the name of {'a node' if is_node else 'the mesh'}.", hint=hint)
 
     def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """Return a session that is new to this node."""
+        """Return a new session, a refusal, or `None` while the holder of its name is asked."""
         holder = self._all.named(name)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
             return in_use(holder)  # even if disconnected: it may return for its subscriptions
