@@ -47,7 +47,7 @@ class NodeCore:
         self._desk, self._conns = parts.desk, parts.dialler.conns
         self._committed = 0.0
 
-    # --- what the shell calls -----------------------------------------------------------------------
+    # --- calls of the shell -----------------------------------------------------------------------------
 
     def start(
         self,

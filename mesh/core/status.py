@@ -95,7 +95,7 @@ class Status(Part):
         events, after = self._desk.events.after(asked.ask.after)
         asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
 
-    # --- nodes --------------------------------------------------------------------------------------------
+    # --- nodes ------------------------------------------------------------------------------------------
 
     def _ls(self, asked: Inquiry[AskNodes]) -> None:
         """Answer with a page of nodes. Of nodes that left, only one of each name is listed."""
@@ -173,7 +173,7 @@ class Status(Part):
             age=max((d.age for d in unseen), default=0.0),
         )
 
-    # --- addresses ----------------------------------------------------------------------------------------
+    # --- addresses --------------------------------------------------------------------------------------
 
     def _peers(self, asked: Inquiry[AskPeers]) -> None:
         """Answer with a page of addresses."""

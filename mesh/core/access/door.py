@@ -195,7 +195,7 @@ class Door:
         conn.speaks = in_common(conn.version, speaks, self._desk.face.speaks)
         return conn.version
 
-    # --- proofs -------------------------------------------------------------------------------------
+    # --- proofs -----------------------------------------------------------------------------------------
 
     def _where(self, conn: Conn) -> str:
         """Return the place where the ends meet, which both know and no relay between them could fake."""
@@ -218,7 +218,7 @@ class Door:
     def _sign(self, side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
         return self._desk.settings.sign(hello_text(side, asker, answerer, where, process))
 
-    # --- the dialing end -------------------------------------------------------------------------------
+    # --- the dialing end --------------------------------------------------------------------------------
 
     def _unproven(self, conn: Conn, h: Hello) -> Refuse | None:
         if conn.trusted:

@@ -41,7 +41,7 @@ class Accounts:
         self._closed = dict.fromkeys(FATES, 0)  # of subscribers that ended
         self._closed_peers = 0  # delivered to peers, part of that
 
-    # --- what is published --------------------------------------------------------------------------------
+    # --- published messages -----------------------------------------------------------------------------
 
     def said(self, envelope: Envelope) -> None:
         """Count an envelope that a client of this node publishes, unless it was counted before."""
@@ -81,7 +81,7 @@ class Accounts:
             self._lanes[stream] = held
         (self._gone.add if held else self._gone.discard)(stream)
 
-    # --- what is delivered --------------------------------------------------------------------------------
+    # --- deliveries -------------------------------------------------------------------------------------
 
     def closed(self, feed: Feed, is_peer: bool = False) -> None:
         """Add the counts of a subscriber that ended, after its feed was cleared."""

@@ -54,7 +54,7 @@ class Disks(Part):
             hint = "Was that store changed by hand, or one of another node put in its place?"
             raise StoreError(what, hint=hint, code="STORE_MISPLACED")
 
-    # --- as one part --------------------------------------------------------------------------------------
+    # --- component --------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         for store, image in beginning.others.items():

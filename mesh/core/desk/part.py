@@ -101,7 +101,7 @@ class Beginning:
 class Part:
     """A component of a node, with one duty. Each method that it does not override does nothing."""
 
-    # --- what it handles --------------------------------------------------------------------------------
+    # --- declarations -----------------------------------------------------------------------------------
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         """Return handlers of client commands; the sender is a Session."""
@@ -154,7 +154,7 @@ class Part:
     def reads(self, query: Query) -> None:
         """Prepare data that is only made on demand, before a client's query is answered."""
 
-    # --- when -------------------------------------------------------------------------------------------
+    # --- lifecycle --------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         """Restore the component's rows when the node starts."""
@@ -171,7 +171,7 @@ class Part:
     def flush(self) -> None:
         """Send everything that has gathered during an event."""
 
-    # --- what it knows ----------------------------------------------------------------------------------
+    # --- reasons and figures ----------------------------------------------------------------------------
 
     def owes(self, peer: Any) -> bool:
         """Return whether that peer must be logged in for something that this component owes it."""
@@ -192,7 +192,7 @@ class Part:
         """Return the feeds of the component's subscribers, for the message accounts."""
         return ()
 
-    # --- what it holds: see mesh/core/subscribers/holdings.py -------------------------------------------
+    # --- memory: see mesh/core/subscribers/holdings.py --------------------------------------------------
 
     def holds(self) -> int:
         """Return the bytes in memory that this component holds for others, within a bound of its own."""

@@ -198,7 +198,7 @@ class Forwarder(Part):
     def holds(self) -> int:
         return self.onward.bytes
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- accepting --------------------------------------------------------------------------------------
 
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """Take an envelope of a client of this node, which is its sender.
@@ -487,7 +487,7 @@ class Forwarder(Part):
         else:
             self._to_client(stream, answer)
 
-    # --- what changes -----------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------
 
     def linked(self, peer: Peer) -> None:
         """Send to a peer whose data connection opened."""

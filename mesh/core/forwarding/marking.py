@@ -81,7 +81,7 @@ class FirstMarking:
             return e
         return replace(e, flags=e.flags & ~MARKS | FIRST | RESENT)
 
-    # --- inbound ---------------------------------------------------------------------------------------
+    # --- inbound ----------------------------------------------------------------------------------------
 
     def of_older(self, envelope: Envelope) -> Envelope:
         """Mark an envelope of a node that sets no marks: SECOND unless this node is its first master."""

@@ -72,7 +72,7 @@ class Provisional(Part):
             for feed in [feed for feed in lane.missed if feed.closed]:
                 del lane.missed[feed]
 
-    # --- towards a master --------------------------------------------------------------------------
+    # --- towards a master -------------------------------------------------------------------------------
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
         """Offer a forwarded envelope to local subscribers if its rule allows dirty reads. Return whether."""
@@ -118,7 +118,7 @@ class Provisional(Part):
         """Return the envelope as it leaves for a master that supports dirty reads."""
         return self._bodies.hold(e, self._desk.now) or e
 
-    # --- from a master ----------------------------------------------------------------------------
+    # --- from a master ----------------------------------------------------------------------------------
 
     def whole(self, item: Envelope) -> Envelope | None:
         """Return an item with the contents held here, or `None` if they are gone."""

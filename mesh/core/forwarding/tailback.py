@@ -232,7 +232,7 @@ class TailBack:
         waiting, me = self._onward.messages - entry.messages, self._desk.me.name
         return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
 
-    # --- final answers ------------------------------------------------------------------------------------
+    # --- final answers ----------------------------------------------------------------------------------
 
     def finish(self, entry: Entry, hop: str, answer: Answer) -> None:
         """Handle the final answer of a node for some messages. The publisher gets the combined answer."""

@@ -97,7 +97,7 @@ class Acquaintances(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskPeer, self._changed, Right.RUN),)
 
-    # --- what is kept -----------------------------------------------------------------------------------
+    # --- storage ----------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         rows = beginning.rows("peer")
@@ -160,7 +160,7 @@ class Acquaintances(Part):
         del self._met[uuid]
         self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
 
-    # --- what users change --------------------------------------------------------------------------------
+    # --- changes by users -------------------------------------------------------------------------------
 
     def _changed(self, asked: Inquiry[AskPeer]) -> None:
         a = asked.ask
@@ -239,7 +239,7 @@ class Acquaintances(Part):
         for address, why in islice(failed, most):
             yield reason("DIAL_FAILED", address=address, why=why)
 
-    # --- dialling -----------------------------------------------------------------------------------------
+    # --- dialing ----------------------------------------------------------------------------------------
 
     def via(self, address: str) -> str:
         """Return how a node at that address was found: "remembered" or "seed"."""

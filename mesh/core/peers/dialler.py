@@ -31,7 +31,7 @@ class Dialler:
         self._desk = desk
         self._dialled = 0
 
-    # --- one peer -------------------------------------------------------------------------------------
+    # --- connections of one peer ------------------------------------------------------------------------
 
     def apply(self, peer: Peer, actions: tuple[LinkAction, ...]) -> None:
         """Carry out the actions of the link table."""
@@ -141,7 +141,7 @@ class Dialler:
         rtt = max(0.0, self._desk.now - p.stamp / 1e6)
         peer.rtt += (rtt - peer.rtt) / 4 if peer.rtt else rtt  # one slow answer is not a slow node
 
-    # --- dialling ---------------------------------------------------------------------------------------
+    # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
         """Open a connection."""

@@ -44,7 +44,7 @@ class Liveness:
         self._peer = peer
         self._dialler = dialler
 
-    # --- requests of membership ---------------------------------------------------------------------------
+    # --- requests of membership -------------------------------------------------------------------------
 
     def carry_out(self, request: DiscoveryRequest) -> None:
         """Carry out a request of membership. A probe waits for a control connection if there is none."""
@@ -94,7 +94,7 @@ class Liveness:
         if command is not None:
             self._desk.send(peer.control, command)
 
-    # --- commands of peers --------------------------------------------------------------------------------
+    # --- commands of peers ------------------------------------------------------------------------------
 
     def probe(self, conn: Conn, peer: Peer, p: c.Probe) -> None:
         peer.used = self._desk.now

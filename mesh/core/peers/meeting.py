@@ -183,7 +183,7 @@ class Meeting(Part):
             self._neighbours.acquaintances.refused(conn, is_us=True)
         self._rivals.proved(conn, process, address)
 
-    # --- identity -------------------------------------------------------------------------------------
+    # --- identity ---------------------------------------------------------------------------------------
 
     def _hear(self, node: Introduction, process: bytes = b"") -> Refuse | None:
         if node.uuid == self._desk.me.uuid:

@@ -108,7 +108,7 @@ class Neighbours(Part):
         self.rounds.go()
         self._desk.wake(self.rounds.deadline(self.settled()))
 
-    # --- the current view ---------------------------------------------------------------------------------
+    # --- the current view -------------------------------------------------------------------------------
 
     def alive(self) -> list[Peer]:
         """Return the peers that can be asked: alive, and not refused by either side."""
@@ -136,7 +136,7 @@ class Neighbours(Part):
             return ()
         return tuple(p.node for p in self.directory.living() if p.node.uuid != than)
 
-    # --- news ---------------------------------------------------------------------------------------------
+    # --- news -------------------------------------------------------------------------------------------
 
     def ended(self, conn: Conn) -> None:
         """Handle the end of a connection to or from a node."""
@@ -200,7 +200,7 @@ class Neighbours(Part):
         for _, until in self._parting.values():
             self._desk.wake(until)
 
-    # --- reactions ---------------------------------------------------------------------------------------
+    # --- reactions --------------------------------------------------------------------------------------
 
     def happened(self, happened: Results) -> None:
         for event in happened:

@@ -101,7 +101,7 @@ class DataLinks(Part):
         if self._router.pacing:
             self._tell_that_we_are_behind()
 
-    # --- logging in ---------------------------------------------------------------------------------
+    # --- logging in -------------------------------------------------------------------------------------
 
     def greeting(self, peer: Peer, said: Greeting) -> Greeting:
         """Return the HELLO or WELCOME with the state of the item streams."""
@@ -168,7 +168,7 @@ class DataLinks(Part):
             return True
         return (begun := peer.begun) is not None and begun.feed.is_owed
 
-    # --- items ----------------------------------------------------------------------------------------
+    # --- items ------------------------------------------------------------------------------------------
 
     def _items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
         x = peer.exchange

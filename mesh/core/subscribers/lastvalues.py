@@ -57,7 +57,7 @@ class LastValues(Part):
     def tick(self) -> None:
         self._erasures.tick(self._desk.now)
 
-    # --- clients ------------------------------------------------------------------------------------------
+    # --- clients ----------------------------------------------------------------------------------------
 
     def _get(self, asked: Inquiry[AskGet]) -> None:
         self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
@@ -92,7 +92,7 @@ class LastValues(Part):
 
         self._erasing.erase(it, done, asked.fail)
 
-    # --- nodes --------------------------------------------------------------------------------------------
+    # --- nodes ------------------------------------------------------------------------------------------
 
     def _get_for(self, asked: Inquiry[AskGet]) -> None:
         ask, peer = asked.ask, asked.who

@@ -94,7 +94,7 @@ class Wanted(Part):
             if feed.queries and feed.gone_since < lost:
                 self.forget(peer)
 
-    # --- commands of peers -------------------------------------------------------------------------------
+    # --- commands of peers ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
         """Take a peer's queries, or a part of them, in turns that leave time for others."""
