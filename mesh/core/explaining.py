@@ -143,7 +143,10 @@ def _within(what: What, here: str) -> What:
 
 
 def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:
-    """Return a node's reasons and those behind it, without nodes in `asked`, which answer themselves."""
+    """Return the reasons of a node and of those behind it.
+
+    A reason for a node in `asked` counts as the sender's own, as that node answers itself.
+    """
     return [
         Reason(
             node=each.node[:WORD] if each.node and each.node not in asked else node,
