@@ -1,1 +1,1 @@
-"""What does a node decide? Pure: events in, effects out."""
+"""The core of a node: its decision logic, without I/O. Events go in, effects come out."""

@@ -1,4 +1,4 @@
-"""Who is at the other end, and what must both know of each other before they go on?"""
+"""Connects handshakes with the components for peers, clients and gateways."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mesh.wire.spoken import OF_VERSION_1
 
 
 class Admission(Part):
-    """The two ends of each handshake, after the door has found that the other may come in."""
+    """The component for handshakes: builds HELLO and WELCOME, and connects admitted ends."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -59,7 +59,7 @@ class Admission(Part):
         self._sessions = sessions
         self._links = links
         self._gateways = gateways
-        self._agree = piecework.agree  # on what both ends know beyond version 1
+        self._agree = piecework.agree  # on features
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -69,7 +69,7 @@ class Admission(Part):
         )
 
     def hello(self, conn: Conn, command: Hello) -> None:
-        """Take the HELLO of whoever dialled us; once it is in, what it is owed may follow."""
+        """Handle HELLO of the dialing end, after the recall of our state if it needs that."""
         if command.role == NODE_CONTROL or self._recall.is_over:
             self._hello(conn, command)
         else:
@@ -84,7 +84,7 @@ class Admission(Part):
         self._agree(conn)
         self._desk.emit(Proven(conn.key, conn.user, conn.role not in (CLIENT, RELAY)))
         if conn.role == RELAY:
-            assert command.node is not None  # the door has looked
+            assert command.node is not None  # checked by the door
             self._gateways.opened(conn, command.node)
             return
         session, peer = self._sessions.of(conn), self._neighbours.of(conn)
@@ -97,7 +97,7 @@ class Admission(Part):
             self._logged_in(peer, conn)
 
     def _greet(self, conn: Conn) -> Hello:
-        """Our own first words."""
+        """Return our HELLO."""
         if conn.role == RELAY:
             return self._gateways.greet(conn)
         peer, s = self._neighbours.of(conn), self._desk.settings
@@ -174,7 +174,7 @@ class Admission(Part):
             self._meeting.denied(conn, r)
 
     def _understood(self, conn: Conn, peer: Peer) -> None:
-        """Note what can be said to that peer. It may be another release than the last time."""
+        """Record the version and features of a peer, which may be of another release than before."""
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:

@@ -1,4 +1,4 @@
-"""Who has asked what, may he, and which part answers it?"""
+"""Calls: checks the right of the sender, and passes each question to the component that answers it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mesh.wire.commands import NODE_CONTROL, Call, Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import ReplyValue
 
-VISITED = 2048  # names of nodes that a question may carry: more were too much for who is asked next
+VISITED = 2048  # names of nodes in one question
 
 
 class Verbs(Part):
-    """The verbs of all parts, asked by their names."""
+    """The dispatch of CALL to the verbs of all components."""
 
     def __init__(self, desk: Desk, wanted: Wanted) -> None:
         self._desk = desk
@@ -61,8 +61,10 @@ class Verbs(Part):
         self._desk.answer(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
-        """Answer on the control connection what was asked there. On the data connection a question comes
-        behind what the peer has said before that it wants.
+        """Answer a peer's question.
+
+        A question on the control connection is answered there. One on the data connection waits for the
+        queries that the peer sent before.
         """
         verb = self._desk.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL

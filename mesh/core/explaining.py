@@ -1,4 +1,4 @@
-"""Why does something go where it goes, or nowhere? All nodes that can be asked say what their parts know."""
+"""Explains why a message, topic, client or node is as it is: gathers the reasons of all reachable nodes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from mesh.sites.letters import split
 from mesh.wire.calls import AskRoute, AskWhy
 from mesh.wire.replies import Reason, Reasons, Step
 
-BEHIND = 200  # reasons that one node gives, with those of nodes behind it
-VISITED = 1024  # names of nodes where a question has been, that are told
-WORD = 64  # letters of a code, a room or a name
+BEHIND = 200  # reasons of one node and those behind it
+VISITED = 1024  # visited nodes in a question
+WORD = 64  # characters of a code, package or name
 
 
 class Explaining(Part):
-    """The verb `why`. Whoever asks waits 2 s at most: who has not answered by then is named."""
+    """The verb `why`. An answer takes 2 s at most, and names nodes that did not reply in time."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Explaining(Part):
         return (answer(AskWhy, self._asked_by_node),)
 
     def _asked_by_node(self, asked: Inquiry[AskWhy]) -> None:
-        """Say what is known here, and where not all nodes are linked, behind this one."""
+        """Answer with this node's reasons and, unless all nodes are linked, those behind it."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
-        if self._nodes.is_open:  # whoever asks can ask the others
+        if self._nodes.is_open:  # the asking node asks the others itself
             asked.say(Reasons(reasons=fitting(own, REASONS)))
             return
 
@@ -70,14 +70,14 @@ class Explaining(Part):
         self._ask(ask, came)
 
     def _asked(self, asked: Inquiry[AskWhy]) -> None:
-        """LocalError for what there cannot be."""
+        """Answer a client. LocalError for an invalid subject."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
         what = _within(named, self._desk.settings.site)
         self._questions.when_settled(lambda: self._begin(asked, what))
 
     def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
-        if what.kind == kinds.ADDRESS:  # only who watches a name knows who serves it
+        if what.kind == kinds.ADDRESS:  # needs a watch of the address
             self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
         elif what.kind == kinds.TOPIC and what.domain:
             self._strata.look(what.domain, lambda: self._gather(asked, what))
@@ -85,7 +85,7 @@ class Explaining(Part):
             self._gather(asked, what)
 
     def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
-        own = self._own(what)  # as it is now, and not when all others have answered
+        own = self._own(what)  # before the other nodes answer
 
         def came(found: list[Reason], missing: list[str]) -> None:
             self._follow(what, lambda steps: self._say(asked, what, [*own, *found], steps, missing))
@@ -93,7 +93,7 @@ class Explaining(Part):
         self._ask(replace(asked.ask, kind=what.kind, text=what.text), came)
 
     def _ask(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
-        """Ask all nodes where the question has not been; `then` has what they say, and who is silent."""
+        """Ask the nodes not yet visited; `then` gets their reasons, and the names of silent ones."""
         peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
         names = {*peers.values(), self._desk.me.name}
         further = replace(ask, visited=[*ask.visited, *names][:VISITED])
@@ -116,7 +116,7 @@ class Explaining(Part):
         return [replace(each, node=me) for each in self._desk.face.why(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
-        """The way of a message under a topic."""
+        """Call `then` with the route of a message under a topic."""
         if what.kind == kinds.TOPIC:
             self._routes.trace(AskRoute(key=what.text, domain=what.domain), then)
         else:
@@ -135,7 +135,7 @@ class Explaining(Part):
 
 
 def _within(what: What, here: str) -> What:
-    """What is to be asked in this site: of whoever is in another one how the way there is."""
+    """Return the subject in this site; for another site, the question of how it is reached."""
     site, name = split(what.text) if what.kind in (kinds.ADDRESS, kinds.CLIENT) else ("", what.text)
     if site in ("", here):
         return What(what.kind, name, what.domain, what.is_start)
@@ -143,7 +143,10 @@ def _within(what: What, here: str) -> What:
 
 
 def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:
-    """What another node says of itself, and of those behind it: but for those who are `asked` themselves."""
+    """Return the reasons of a node and of those behind it.
+
+    A reason for a node in `asked` counts as the sender's own, as that node answers itself.
+    """
     return [
         Reason(
             node=each.node[:WORD] if each.node and each.node not in asked else node,

@@ -1,7 +1,7 @@
-"""One node, without its sockets: frames and time go in, effects come out.
+"""One node without its sockets: frames and time go in, effects come out.
 
-The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each carries out what
-`take_effects()` returns, in order. The very same core runs in a simulator.
+The shell calls `receive`, `stored`, `disconnected` and `tick`. After each call it carries out the effects of
+`take_effects()`, in order. The simulator runs the same core.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from mesh.wire.envelope import TAILED, Envelope, decode
 from mesh.wire.frames import checked, read
 from mesh.wire.replies import Process, ReplyValue
 
-NEAR = 8  # nodes of other meshes that are told of
-ALARM = 3600.0  # s: nothing sleeps longer
-FORWARD = 32  # addresses of other nodes in a goodbye, which has to fit into a frame
-LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
+NEAR = 8  # nodes of other meshes that are reported
+ALARM = 3600.0  # s, the longest sleep
+FORWARD = 32  # addresses in a BYE, which must fit into a frame
+LAZY_COMMIT = 1.0  # s that deferred operations stay in memory
 
 
 class NodeCore:
-    """Everything a node decides."""
+    """The node's decision logic, without I/O."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._desk, self._conns = parts.desk, parts.dialler.conns
         self._committed = 0.0
 
-    # --- what the shell calls -----------------------------------------------------------------------
+    # --- calls of the shell -----------------------------------------------------------------------------
 
     def start(
         self,
@@ -61,9 +61,10 @@ class NodeCore:
         reload: Callable[[], Reloaded] = no_file,
         is_tight: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take up what the store holds, and the stores of queues: `others`, by their names. `sample` measures
-        the machine; without it no state is gossiped. `reach` tells how far the node's own store has come, and
-        `is_tight` whether its disk has so little room that queues may not grow.
+        """Restore the contents of the node's own store, and of the queues' stores in `others` by name.
+
+        `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the
+        node's own store, and `is_tight` whether disk space is too low for queues to grow.
         """
         self._at(now, wall)
         self._desk.process = process_of(self._desk.process, wall)
@@ -80,15 +81,16 @@ class NodeCore:
     def accept(
         self, key: ConnKey, endpoint: str, trusted: bool, user: str = "", within: bool = False
     ) -> None:
-        """A connection came in that the shell has not named before; `user`: its public CURVE key. `within`:
-        from the program in whose process this node runs.
+        """Add an inbound connection.
+
+        `user` is its public CURVE key. `within` marks the connection of the program that embeds this node.
         """
         now = self._desk.now
         self._desk.count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
-        """A message on a connection."""
+        """Handle a message on a connection."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -105,13 +107,13 @@ class NodeCore:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
-        if self._desk.facts:  # now: if a hearing fails, it is over this message
+        if self._desk.facts:  # now, so that a failure is blamed on this message
             self._hear()
 
     def told(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
     ) -> None:
-        """Take what a program within this process says on its connection: as `receive`, without frames."""
+        """Handle a command of the program that embeds this node: like `receive`, without frames."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -127,7 +129,7 @@ class NodeCore:
             self._hear()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
-        """A message has come over which this node failed before: it is not read. Tells who sent it."""
+        """Refuse a message over which this node failed before, unread, and return its sender's name."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -138,19 +140,19 @@ class NodeCore:
         return who
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
-        """A commit to that store ended."""
+        """Handle the end of a commit to a store."""
         self._at(now, wall)
         self.parts.disks[store].stored(token, error)
 
     def fetched(
         self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int, store: str = ""
     ) -> None:
-        """Envelopes of that store were read, or could not be."""
+        """Handle the end of a read from a store."""
         self._at(now, wall)
         self.parts.disks[store].fetched(token, found)
 
     def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
-        """The transport says that a connection is gone."""
+        """Handle the end of a connection, as reported by the transport."""
         self._at(now, wall)
         conn = self._conns.pop(key, None)
         if conn is not None and not conn.closed:
@@ -158,7 +160,7 @@ class NodeCore:
             self._desk.say(ConnEnded(conn))
 
     def failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
-        """The transport knows why a connection that we dialled comes to nothing. True: that is told here."""
+        """Record why a dial failed. Return whether the core will report it."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or not conn.seed:
@@ -167,29 +169,29 @@ class NodeCore:
         return True
 
     def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
-        """A message from a PUB that is listened to."""
+        """Handle a message from a subscribed PUB socket."""
         self._at(now, wall)
         self.parts.gossiping.heard(frames)
 
     def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
-        """Take what the operating system at a node's address said to a Knock."""
+        """Handle the result of a Knock, as the operating system at that address gave it."""
         self._at(now, wall)
         self.parts.neighbours.liveness.knocked(uuid, refused)
 
     def left(self, now: float, wall: int) -> None:
-        """Somebody who had dialled us is gone. Whoever wants to know who pings all that it may be."""
+        """An inbound connection closed. The transport cannot say whose, so components ping their peers."""
         self._at(now, wall)
         self._desk.say(SomebodyLeft())
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
-        """Multicast DNS tells of a node."""
+        """Handle a node that was found by multicast DNS."""
         self._at(now, wall)
         self._desk.count("adverts")
         if node.uuid != self._desk.me.uuid:
             self.parts.neighbours.sighted(node, "mdns")
 
     def near(self, name: str, address: str, now: float, wall: int) -> None:
-        """Note a node of another mesh on this network, which says so. Perhaps it should be of ours."""
+        """Report a node of another mesh on this network, as it may be meant to be in this one."""
         self._at(now, wall)
         if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
             self._desk.near.append((name, address))
@@ -197,13 +199,13 @@ class NodeCore:
             self._desk.event("near", f"{name}, at {address}, is of another mesh: it has other keys. {hint}")
 
     def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
-        """This node is to be found elsewhere from now on."""
+        """Change the address of this node, and announce it."""
         self._at(now, wall)
         self._desk.me = msgspec.structs.replace(self._desk.me, address=address, also=also)
         self.parts.neighbours.readdressed()
 
     def ask(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
-        """Answer the process itself, on a question that a client may read and that is not about who asks."""
+        """Answer a client's question for the process itself. It must not depend on a session."""
         self._at(now, wall)
 
         def heard(reply: Reply, _: Sequence[Envelope]) -> None:
@@ -212,23 +214,23 @@ class NodeCore:
         self._desk.face.client_verbs[ask.verb].then(Inquiry(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
-        """Read the configuration again, and go by its rules; what comes of it is told as an event."""
+        """Read the configuration again, apply its rules, and report the result as an event."""
         self._at(now, wall)
         self.parts.ruling.reload_and_tell(by)
 
     def lagged(self, seconds: float) -> None:
-        """The loop was late by so much: what others could have said meanwhile is heard first."""
+        """Note that the event loop was late by `seconds`: waiting messages are handled before timeouts."""
         self.parts.neighbours.membership.lagged(seconds)
 
     def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
-        """Something happened in the shell that people may want to read about."""
+        """Report an event of the shell."""
         self._at(now, wall)
         if kind == "refused":
             self._desk.refused_clients.add_stranger(text, now)
         self._desk.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:
-        """Time has passed."""
+        """Do the work that is due."""
         self._at(now, wall)
         self._desk.alarm = now + ALARM
         self.parts.clients.silent.look(self._conns.values())
@@ -236,7 +238,7 @@ class NodeCore:
             self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
-                self._desk.hang_up(conn)  # it says something, but no good HELLO
+                self._desk.hang_up(conn)  # it has not sent a valid HELLO
         for (who, why), count in self._desk.refusals.over(now).items():
             self._desk.note(
                 "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute", ACCESS
@@ -253,18 +255,18 @@ class NodeCore:
 
     @property
     def alarm(self) -> float:
-        """When tick() is next worth calling."""
+        """The time at which `tick` is next worth calling."""
         return self._desk.alarm
 
     def take_effects(self) -> list[Effect]:
-        """The effects to be carried out now, in order."""
+        """Return the effects to carry out now, in order."""
         self._flush()
         desk = self._desk
         effects, desk.effects = desk.effects, []
         return effects
 
     def _flush(self) -> None:
-        """Put on their way what has gathered for clients and for other nodes."""
+        """Send everything that has gathered for clients and other nodes."""
         desk = self._desk
         while desk.facts or desk.ending:
             self._hear()
@@ -274,26 +276,26 @@ class NodeCore:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
-        """Leave on purpose: tell everybody. Nothing that is counted happens after it."""
+        """Announce an intended stop to all connections. Nothing counted happens after it."""
         self._at(now, wall)
-        self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
+        self._flush()  # before BYE, after which nothing is read
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
         self.parts.gateways.finish()
         self.parts.gossiping.finish()
         for conn in list(self._conns.values()):
-            # Who has our HELLO, and whose WELCOME is under way, would take us for dead.
+            # A node whose WELCOME is in transit would otherwise take this one for dead.
             is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
-            # Another process of our identity would be taken for gone, too.
+            # Another process with our identity would be taken for stopped as well.
             if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
                 self._desk.send(conn, c.Bye("stopping", forward))
         self.parts.recording.finish()
         if self._desk.serves:
             self.parts.disks.commit_later()
 
-    # --- within -----------------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------------
 
     def _restore(self, store: str, image: Image) -> None:
-        """Give each envelope of a store to who takes it up, one by one."""
+        """Pass each envelope of a store to the component that restores it."""
         restores, is_split = self._desk.face.restores, bool(self._desk.settings.stores)
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
@@ -306,18 +308,18 @@ class NodeCore:
             restores[kind](position, envelope)
 
     def _at(self, now: float, wall: int) -> None:
-        """An event begins, after all that the last one has brought about."""
+        """Begin an event, after all facts of the last one were handled."""
         if self._desk.facts:
             self._hear()
         self._desk.at(now, wall)
 
     def _hear(self) -> None:
-        """Let the parts know what has happened."""
+        """Pass recorded facts to their handlers."""
         facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.hears
         while facts:
             fact = facts.popleft()
             if type(fact) in last:
-                if len(facts) >= len(last):  # others than those that wait for all others, too
+                if len(facts) >= len(last):  # ordinary facts come first
                     facts.append(fact)
                     continue
                 last.discard(type(fact))

@@ -1,4 +1,4 @@
-"""All parts of a node: made, and joined. Each knows what it needs from another as a function."""
+"""The components of a node, created and connected. Each gets the functions of others that it needs."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import DIRTY, RULES
 
-Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
-ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
+Room = Callable[["Parts"], Part]  # makes a component above all others
+ROOMS: tuple[Room, ...] = ()  # one entry for each capability
 
 
 class Parts:
-    """The parts that a node consists of; see NodeCore. Each is made with those that it needs."""
+    """The components of a node, for NodeCore. Each one is made with the components that it needs."""
 
     def __init__(
         self,
@@ -315,7 +315,7 @@ class Parts:
         routes = Routes(desk, mapping, nodes, questions, letters)
         status = self.status = Status(desk, n, gossiping, forwarder)
         self.reception = Reception(desk, admission, sessions, n, self.piecework, gateways)
-        # The lower floors first; only who asks again comes behind all who know then whom to ask.
+        # Lower packages first. Components that repeat questions come behind those that know the nodes to ask.
         desk.face.fill(
             (
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
@@ -334,9 +334,7 @@ class Parts:
         )  # fmt: skip
 
     def _queues(self, told: Collection[str]) -> Iterator[Waiting]:
-        """The queues of this node: those of clients, for masters that are away, for other sites and for
-        sessions.
-        """
+        """Yield the queues of this node: of clients, absent masters, other sites and sessions."""
         yield from self.queues.queues.waiting(told, QUEUES)
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)
@@ -345,7 +343,7 @@ class Parts:
             depth = self.relaying.depth(site)
             yield Waiting(f"site/{site}", depth.messages, depth.bytes, depth.age)
         for session in self.clients.sessions.values():
-            # Of sixteen thousand nearly all are idle, and that must cost next to nothing.
+            # Nearly all of the up to 16,384 sessions are idle, so that case must be cheap.
             waiting = [feed for feed in session.feeds.values() if feed.waiting_bytes]
             if waiting:
                 pending, size = (sum(f.pending for f in waiting), sum(f.waiting_bytes for f in waiting))

@@ -1,4 +1,4 @@
-"""Who has sent a command, and which part gets it? What belongs to the connection itself is done here."""
+"""Dispatches each command by its sender, and handles commands about the connection itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mesh.wire.spoken import UNKNOWN_IS_TOLD
 
 
 class Reception(Part):
-    """The tables of the face, asked by the kind of sender and of command."""
+    """The dispatch of commands by kind of sender and type."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Reception(Part):
         return (take(c.Ping, lambda conn, who, command, _: self._ping(conn, command)), *self._from_all())
 
     def _from_all(self) -> Sequence[HandlerEntry]:
-        """What carries messages, or is said of what nobody understands."""
+        """Return handlers of commands for pieces and unknown commands."""
         return (
             take(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
             take(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
@@ -62,8 +62,8 @@ class Reception(Part):
         )
 
     def take(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        """Hand a command to whom it concerns. RemoteError when its sender may not say that."""
-        if envelopes and conn.clock.shift:  # from here on all times to live are by our clock
+        """Pass a command to its handler. RemoteError if the sender must not send it."""
+        if envelopes and conn.clock.shift:  # from here on, expiry times are by our clock
             envelopes = [shifted(envelope, conn.clock.shift) for envelope in envelopes]
         if not conn.is_open or isinstance(command, Refuse):
             self._shake_hands(conn, command)
@@ -87,7 +87,7 @@ class Reception(Part):
         self._desk.send(conn, c.Pong(ping.stamp))
 
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
-        """Is that what a later release may say? Then it is told so, and nothing else comes of it."""
+        """Report an unknown command to a sender of a later release, and return whether it is one."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
         self._desk.count("unknown_commands")
@@ -110,13 +110,13 @@ class Reception(Part):
             case c.Who() if conn.dialled:
                 self._desk.end(conn)
             case c.Who() | c.Bye() | c.Refuse():
-                pass  # answering these would go back and forth for ever
+                pass  # answering these would never end
             case _:
                 self._desk.count("not_open")
                 self._desk.send(conn, c.Who())
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
-        """A part of a message, which is taken once it is whole."""
+        """Add a piece, and handle the message once it is complete."""
         frames = self._piecework.piece(conn, piece)
         if frames is not None:
             self.take(conn, *read(frames, self._desk.settings.max_content))

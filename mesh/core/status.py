@@ -1,4 +1,4 @@
-"""What does a node say of itself and of those around it? Read only: asking never connects anything."""
+"""Describes the node and the nodes around it. Reads only: no question opens a connection."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from mesh.wire.replies import (
     Reason,
 )
 
-SHOWN = 8  # rows of what was not delivered
+SHOWN = 8  # rows of undelivered messages
 ABSENT = (NodeLife.LEFT, NodeLife.SEEN)
-ME = "0"  # the place of this node in the list, before all others
+ME = "0"  # the key of this node, before all others
 
 
 class Status(Part):
-    """Lists of nodes, addresses and events; and what describes this node."""
+    """Lists of nodes, addresses and events, and the description of this node."""
 
     def __init__(
         self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
@@ -57,7 +57,7 @@ class Status(Part):
         self._process: Callable[[], Process] = Process
 
     def why(self, what: What) -> Iterator[Reason]:
-        """What has not reached somebody, as it was counted here."""
+        """Yield reasons for messages that did not reach a receiver, as counted here."""
         losses = (loss for loss in self._desk.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
             topic, who = loss.topic or "topics that are not known", loss.who or "some"
@@ -77,7 +77,7 @@ class Status(Part):
         self._process = beginning.process
 
     def info(self) -> Info:
-        """The node's name and kind, and its metrics."""
+        """Return the node's name, kind and metrics."""
         me, settings = self._desk.me, self._desk.settings
         return Info(
             name=me.name,
@@ -95,10 +95,10 @@ class Status(Part):
         events, after = self._desk.events.after(asked.ask.after)
         asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
 
-    # --- nodes --------------------------------------------------------------------------------------------
+    # --- nodes ------------------------------------------------------------------------------------------
 
     def _ls(self, asked: Inquiry[AskNodes]) -> None:
-        """All nodes, in pages; of those that left one of a name, so that programs leave no row a run."""
+        """Answer with a page of nodes. Of nodes that left, only one of each name is listed."""
         peers, s = self._neighbours.peers, self._desk.settings
         past = superseded(self._neighbours.membership.all())
         rows_of = ((uuid, peer) for uuid, peer in peers.items() if uuid not in past)
@@ -118,7 +118,7 @@ class Status(Part):
         )
 
     def _node(self, place: str) -> NodeRow | None:
-        """The row of the node at that place; None if it is gone."""
+        """Return the row of the node with that key, or `None` if it has disappeared."""
         if place == ME:
             return self._own()
         uuid = bytes.fromhex(place.rpartition(" ")[2])
@@ -143,7 +143,7 @@ class Status(Part):
         )
 
     def _other(self, member: Member, peer: Peer) -> NodeRow:
-        is_gone = member.state in (NodeLife.DEAD, NodeLife.LEFT)  # then nothing links it, but it may say why
+        is_gone = member.state in (NodeLife.DEAD, NodeLife.LEFT)  # not linked, but a refusal is shown
         says_no = peer.link.state is LinkState.NOT_ALLOWED
         return NodeRow(
             name=member.name,
@@ -161,9 +161,9 @@ class Status(Part):
         )
 
     def _unknown(self) -> Depth:
-        """The depth of what waits for nodes that are not in the list."""
+        """Return the backlog for nodes that are not listed."""
         n, depth = self._neighbours, self._tailback.depth
-        # Of whom others said that it is dead before we met it, we know that much and have no row.
+        # A node that was reported dead before this node met it has no row.
         unseen = [
             depth(hop) for hop in self._hops() if n.named(hop) is None or n.membership.by_name(hop) is None
         ]
@@ -173,10 +173,10 @@ class Status(Part):
             age=max((d.age for d in unseen), default=0.0),
         )
 
-    # --- addresses ----------------------------------------------------------------------------------------
+    # --- addresses --------------------------------------------------------------------------------------
 
     def _peers(self, asked: Inquiry[AskPeers]) -> None:
-        """All addresses, in pages."""
+        """Answer with a page of addresses."""
         found = self._neighbours.acquaintances.rows()
 
         def row(place: str) -> PeerRow:
@@ -189,7 +189,7 @@ class Status(Part):
         asked.say(PeerRows(peers=rows, next=after))
 
     def _where(self, asked: Inquiry[AskWhere]) -> None:
-        """Say where a program can dial the node of that name; "" when nobody can, or it is not known."""
+        """Answer with the address of the node of that name; "" if it has none, or is unknown."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
             asked.say(Address(address=me.address))
@@ -198,7 +198,7 @@ class Status(Part):
 
 
 def superseded(members: Iterable[Member]) -> set[bytes]:
-    """Return the uuids of nodes that left, or were only seen, and of whose name there is a later one."""
+    """Return the uuids of nodes that left or were only seen, if a later node has their name."""
     best: dict[str, Member] = {}
     past: set[bytes] = set()
     for member in members:
@@ -214,6 +214,6 @@ def superseded(members: Iterable[Member]) -> set[bytes]:
 
 
 def address_of(peer: Peer) -> str:
-    """The address where it was reached, unless that is of use on one link only, and it has another."""
+    """Return the address where a peer was reached, or another one if that is link-local."""
     known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
     return min(known, key=is_of_link, default="")

@@ -1,1 +1,1 @@
-"""What do nodes and clients say to each other, byte by byte? See docs/wire.md."""
+"""The wire protocol between nodes and clients, byte by byte. See docs/wire.md."""

@@ -1,7 +1,7 @@
-"""Values to bytes and back, with bounds: the one place that knows msgpack.
+"""Packs and unpacks values within bounds: the only module that knows msgpack.
 
-msgspec reads, since it checks types while it decodes and reserves nothing for what a frame only
-promises. With msgpack 1,023 nested array heads, 3 KiB in all, took 67 MB before they were refused.
+msgspec reads, as it checks types while it decodes and reserves no memory for announced sizes. With msgpack,
+1,023 nested array headers, 3 KiB in all, took 67 MB before they were refused.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 def pack(value: Any) -> bytes:
-    """One msgpack value."""
+    """Return a value as msgpack."""
     return msgpack.packb(value, use_bin_type=True)
 
 
 def unpacked(data: bytes) -> list[Any]:
-    """The fields of a packed list. RemoteError MALFORMED for anything else."""
+    """Return the fields of a packed list. RemoteError MALFORMED for anything else."""
     try:
         return msgspec.msgpack.decode(data, type=list)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -30,14 +30,14 @@ def unpacked(data: bytes) -> list[Any]:
 
 
 def size_of(value: object) -> int:
-    """Bytes of a value, or of a struct, once it is packed."""
+    """Return the packed size of a value or struct in bytes."""
     return len(msgspec.msgpack.encode(value))
 
 
 def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
-    """A reader of frames of at most `limit` bytes that hold one whole value of this type.
+    """Return a reader of frames of at most `limit` bytes that hold one value of this type.
 
-    It raises RemoteError for anything else: FRAME_TOO_LARGE or MALFORMED.
+    The reader raises RemoteError for anything else: FRAME_TOO_LARGE or MALFORMED.
     """
     decode = msgspec.msgpack.Decoder(shape).decode
 
@@ -55,12 +55,12 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
 
 
 def malformed(frame: bytes, error: Exception) -> RemoteError:
-    """The refusal of a frame, with its beginning."""
+    """Return the refusal of a frame, with its first bytes."""
     return RemoteError(f"malformed frame {bytes(frame[:24])!r}: {error}", code="MALFORMED")
 
 
 def check_plain(value: object, depth: int = DEPTH) -> None:
-    """Nothing but msgpack's own types, text as the keys of maps, and no endless nesting; else ValueError."""
+    """Raise ValueError unless a value has only msgpack's own types, text keys, and limited nesting."""
     if depth == 0:
         raise ValueError(f"arrays and maps nested deeper than {DEPTH}")
     if isinstance(value, dict):
@@ -75,4 +75,4 @@ def check_plain(value: object, depth: int = DEPTH) -> None:
         raise ValueError("an extension type")
 
 
-unpack: Callable[[bytes], Any] = reader(object, 2**31)  # what this node wrote itself; of any length
+unpack: Callable[[bytes], Any] = reader(object, 2**31)  # for this node's own records; of any length

@@ -1,4 +1,4 @@
-"""Do the numbers hold together that somebody says of a queue, who takes from it or has a part of it?"""
+"""Checks the numbers in commands about queues."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from mesh.wire.limits import QUEUE_CREDIT
 
-MOST_TOLD = 511  # 255 deliveries that failed, and 256: it may have been given out besides
+MOST_TOLD = 511  # 255 failed deliveries, plus 256: perhaps one more
 
 
 def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
-    """Validate the messages that a consumer still holds: rising ranges for each stream, within its credit.
+    """Check the messages that a consumer still has: increasing ranges by stream.
 
-    Raises: ValueError.
+    Raises: ValueError, also for more than QUEUE_CREDIT messages.
     """
     count = 0
     for _, numbers in held:
@@ -29,14 +29,14 @@ def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
 
 
 def check_settled(entries: Sequence[tuple[int, int, int, int, str]]) -> None:
-    """The counts of what did not just end well: each entry is a range of them. ValueError."""
+    """Check the tag ranges of settlements that did not simply succeed. Raises: ValueError."""
     for first, last, *_ in entries:
         if not 1 <= first <= last:
             raise ValueError(f"counts {first} to {last} are settled")
 
 
 def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
-    """What moves to another node: of each envelope a number, which grow. ValueError."""
+    """Check the envelopes that move to another node: their numbers must increase. Raises: ValueError."""
     before = 0
     for number, _, _, tries in entries:
         if number <= before:
@@ -47,7 +47,7 @@ def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
 
 
 def check_ranges(numbers: Sequence[int]) -> None:
-    """Ranges that grow. ValueError."""
+    """Check that ranges increase. Raises: ValueError."""
     if len(numbers) % 2:
         raise ValueError(f"{len(numbers)} ends of ranges")
     before = 0

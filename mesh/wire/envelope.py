@@ -1,8 +1,8 @@
-"""What travels: messages that one session published in a row with one qos, in one piece.
+"""Envelopes: messages that a session published in a row with the same quality of service.
 
-The header says who, which stream and numbers, which keys and how long each message is; the body is
-the messages end to end. A router reads the header and hands the body on untouched. Only where ways
-differ is an envelope cut, by lengths, without decoding a message.
+The header names the stream, the sequence numbers, the keys and the length of each message; the body is the
+messages one after the other. A router reads the header and forwards the body untouched. An envelope is split
+only where routes differ, by lengths, without decoding a message.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ MARKS = FIRST | SECOND
 
 
 class Envelope(Struct, frozen=True, dict=True):
-    """Messages of one stream; numbers `first`..`last` unless `numbers` says which of them it holds.
+    """Messages of one stream, with the numbers `first`..`last` unless `numbers` lists them.
 
-    `index` holds a row of `keys` for each message (u16, empty when there is one key), `sizes` the
-    length of each slice of the body (one int when all are alike, else u32 each), `props` how much of
-    each slice is the message's own properties (0 when none has any).
+    `index` holds a row of `keys` for each message (u16, empty if there is one key). `sizes` is the length of
+    each message in the body (one int if all are alike, else u32 each), and `props` the length of its
+    properties at the start of that (0 if none has any).
     """
 
     stream: bytes  # 16 bytes, made by the client library for one session
@@ -62,15 +62,15 @@ class Envelope(Struct, frozen=True, dict=True):
     index: bytes = b""
     props: int | bytes = 0
     flags: int = 0
-    low: int = 1  # everything below is settled: the publisher will never resend it
+    low: int = 1  # numbers below it are settled and never resent
     sender: str = ""  # absolute session name, written by the ingress node
     sent: int = 0  # hybrid clock of the master, ns since 1970
     expires: int = 0  # earliest expiry of a message in it, ns since 1970; 0 = never
     route: Route = ()
     numbers: tuple[int, ...] = ()  # of a cut piece: first, last, first, last, …
-    to: str = ""  # name of the client or session, address or queue it is for; "" = for whoever subscribes
+    to: str = ""  # client, session, address or queue; "" = subscribers
     put: tuple[int, int, str] | tuple[()] = ()  # into a queue: priority, delay in ms, group; () = (5, 0, "")
-    xml: str = ""  # what stands inside the keys of all its messages, as XML: an XPath may ask for it
+    xml: str = ""  # text inside the keys as XML, for XPath queries
 
     @property
     def persistent(self) -> bool:
@@ -78,19 +78,19 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def stamp(self) -> tuple[int, bytes, int]:
-        """Newest is largest: hybrid clock, then id."""
+        """The timestamp and id of the last message; the newest is the largest."""
         return self.sent, self.stream, self.last
 
     def row(self, i: int) -> int:
-        """The place in `keys` of the key of message `i`."""
+        """Return the index in `keys` of the key of message `i`."""
         return u16(self.index)[i] if self.index else 0
 
     def rows(self) -> Sequence[int]:
-        """The row of each message."""
+        """Return the row of each message."""
         return u16(self.index) if self.index else bytes(self.count)
 
     def number(self, i: int) -> int:
-        """The number of message `i` in its stream."""
+        """Return the sequence number of message `i`."""
         if not self.numbers:
             return self.first + i
         for first, last in self.ranges():
@@ -100,20 +100,20 @@ class Envelope(Struct, frozen=True, dict=True):
         raise IndexError(i)
 
     def ranges(self) -> list[tuple[int, int]]:
-        """The numbers it holds, as (first, last) pairs."""
+        """Return the sequence numbers as (first, last) pairs."""
         if not self.numbers:
             return [(self.first, self.last)]
         return list(zip(self.numbers[::2], self.numbers[1::2], strict=True))
 
     def slice(self, i: int) -> tuple[int, int]:
-        """The place of message `i` in the body: (start, end)."""
+        """Return the range of message `i` in the body: (start, end)."""
         if isinstance(self.sizes, int):
             return i * self.sizes, (i + 1) * self.sizes
         ends = self.ends()
         return (ends[i - 1] if i else 0), ends[i]
 
     def ends(self) -> Sequence[int]:
-        """The end of each message in the body."""
+        """Return the end of each message in the body."""
         if isinstance(self.sizes, int):
             size = self.sizes
             return range(size, size * self.count + 1, size) if size else bytes(self.count)
@@ -128,22 +128,22 @@ class Envelope(Struct, frozen=True, dict=True):
         return u32(self.props)[i] if isinstance(self.props, bytes) else self.props
 
     def props_sizes(self, indices: Iterable[int]) -> Iterable[int]:
-        """The same of several messages at once."""
+        """Return the lengths of the properties of several messages."""
         if isinstance(self.props, bytes):
             column = u32(self.props)
             return [column[i] for i in indices]
         return [self.props for _ in indices]
 
     def message(self, i: int) -> tuple[bytes, bytes]:
-        """(own properties, content) of message `i`."""
+        """Return (properties, content) of message `i`."""
         start, end = self.slice(i)
         middle = start + self.props_size(i)
         return self.body[start:middle], self.body[middle:end]
 
     def contents(self) -> list[bytes]:
-        """The content of every message, in order."""
+        """Return the content of every message, in order."""
         if isinstance(self.sizes, int) and self.sizes and not self.props:
-            # As a rule: in a third of the time of the general way.
+            # The usual case, in a third of the time.
             return list(chain.from_iterable(iter_unpack(f"{self.sizes}s", self.body)))
         body, ends = self.body, self.ends()
         starts: Iterable[int] = chain((0,), ends)
@@ -152,7 +152,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return [body[start:end] for start, end in zip(starts, ends, strict=False)]
 
     def header(self) -> bytes:
-        """The header frame: the fields of `header.Header`."""
+        """Return the header frame: the fields of `header.Header`."""
         fields: list[object] = [
             self.stream, self.domain, self.first, self.last, self.keys, self.count, self.sizes,
             self.index, self.props, self.flags, self.low, self.sender, self.sent, self.expires,
@@ -167,11 +167,14 @@ class Envelope(Struct, frozen=True, dict=True):
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
-        """As one more node takes it; the first one stamps it."""
+        """Return the envelope with a further hop. The first hop sets the timestamp."""
         return replace(self, route=(*self.route, hop), sent=self.sent or stamp)
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:
-        """As its master takes it: strata count down to 0 here, and the master's clock gives the order."""
+        """Return the envelope as its master accepts it.
+
+        Strata count down to 0 at the master, whose clock determines the order.
+        """
         if not self.route:
             return replace(self, sent=sent, route=(hop,))
         way = self.route[:-1] if self.route[-1].node == hop.node else self.route
@@ -183,20 +186,20 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> str:
-        """The node that took it; "": none has."""
+        """The node that accepted it; "" before that."""
         return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
 
     def marked(self, mark: int) -> Envelope:
-        """With that mark among several copies, FIRST or SECOND; 0: with none."""
+        """Return the envelope with that mark of several copies, FIRST or SECOND; 0 for none."""
         flags = self.flags & ~MARKS | mark
         return self if flags == self.flags else replace(self, flags=flags)
 
     def without(self, flags: int) -> Envelope:
-        """Without these flags."""
+        """Return the envelope without these flags."""
         return replace(self, flags=self.flags & ~flags) if self.flags & flags else self
 
     def cut(self, indices: Sequence[int]) -> Envelope:
-        """The piece that holds only these messages (growing indices)."""
+        """Return an envelope with only these messages, by increasing indices."""
         if len(indices) == self.count:
             return self
         slices = self._slices(indices)
@@ -220,7 +223,7 @@ class Envelope(Struct, frozen=True, dict=True):
         )
 
     def _slices(self, indices: Sequence[int]) -> list[bytes]:
-        """Their bytes, properties and all."""
+        """Return the bytes of the messages at `indices`, including properties."""
         body, size = self.body, self.sizes
         if isinstance(size, int):
             return [body[i * size : i * size + size] for i in indices]
@@ -228,14 +231,14 @@ class Envelope(Struct, frozen=True, dict=True):
         return [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
 
     def part(self, first: int, last: int) -> Envelope:
-        """Numbers `first`..`last` of an uncut envelope, as an envelope of its own."""
+        """Return the numbers `first`..`last` of an uncut envelope as an envelope."""
         if (first, last) == (self.first, self.last):
             return self
         cut = self.cut(range(first - self.first, last - self.first + 1))
         return replace(cut, first=first, last=last, numbers=())
 
     def _cut_keys(self, indices: Sequence[int]) -> tuple[tuple[str, ...], bytes]:
-        """The keys that these messages have, and their index column."""
+        """Return the keys of the messages at `indices`, and their index column."""
         column = u16(self.index)
         rows = [column[i] for i in indices]
         used = sorted(set(rows))
@@ -244,7 +247,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return tuple([self.keys[row] for row in used]), index
 
     def number_list(self, indices: Iterable[int]) -> list[int]:
-        """The numbers of several messages at once."""
+        """Return the sequence numbers of several messages."""
         if not self.numbers:
             return [self.first + i for i in indices]
         every = list(chain.from_iterable([range(first, last + 1) for first, last in self.ranges()]))
@@ -257,15 +260,15 @@ def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Rising numbers as (first, last) pairs."""
+    """Return increasing numbers as (first, last) pairs."""
     ranges = as_ranges(numbers) if numbers else ()
     return zip(ranges[::2], ranges[1::2], strict=True)
 
 
 def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
-    """Return the numbers of an envelope in runs of (first, last, whether no content exceeds `most` bytes).
+    """Return the numbers in runs (first, last, whether all contents have at most `most` bytes).
 
-    A cut envelope is one run.
+    A cut envelope is a single run.
     """
     if envelope.numbers:
         return [(envelope.first, envelope.last, True)]
@@ -281,7 +284,7 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 
 
 def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """The parts of it in which no content is longer than `most` bytes; `too_long` is told of each other."""
+    """Yield the parts whose contents have at most `most` bytes; `too_long` gets each other part."""
     if len(envelope.body) <= most:
         yield envelope
         return
@@ -294,7 +297,7 @@ def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], No
 
 
 def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> Envelope:
-    """An envelope from its frames. RemoteError MALFORMED when they do not fit each other, or TOO_LARGE."""
+    """Return the envelope of its two frames. RemoteError MALFORMED if they do not match, or TOO_LARGE."""
     h = read_header(header, len(body), max_content)
     return Envelope(
         h.stream, h.domain, h.first, h.last, h.keys, h.count, h.sizes, body, h.index, h.props, h.flags,

@@ -1,4 +1,4 @@
-"""Which messages of an envelope are void? Each may have a time of its own, in its properties."""
+"""Expiry of messages in an envelope. Each may have its own time, in its properties."""
 
 from array import array
 from collections.abc import Iterable
@@ -12,27 +12,27 @@ from mesh.wire.limits import LARGEST_NUMBER
 from mesh.wire.properties import decode_properties
 
 NEVER = 0
-EXPIRES = 1  # the place of that time among the properties of a message
+EXPIRES = 1  # index of the expiry among the properties
 
 
 def expiry(envelope: Envelope, i: int) -> int:
-    """When message `i` is void, in ns since 1970; NEVER also where its properties cannot be read."""
+    """Return the expiry of message `i` in ns since 1970; NEVER also for unreadable properties."""
     properties, _ = envelope.message(i)
     try:
         return decode_properties(properties).expires
-    except RemoteError:  # nobody on its way has read them before; its receiver will say so
+    except RemoteError:  # not read before; the receiver reports it
         return NEVER
 
 
 def unexpired(envelope: Envelope, indices: Iterable[int], wall: int) -> tuple[int, ...]:
-    """The messages, of these, that are not void at `wall` (ns since 1970)."""
-    if not NEVER < envelope.expires <= wall:  # the earliest of all
+    """Return the indices of messages that have not expired at `wall` (ns since 1970)."""
+    if not NEVER < envelope.expires <= wall:  # the earliest expiry of all
         return tuple(indices)
     return tuple([i for i in indices if not NEVER < expiry(envelope, i) <= wall])
 
 
 def shifted(envelope: Envelope, ns: int) -> Envelope:
-    """Return the envelope with each time at which a message of it is void moved back by `ns`."""
+    """Return the envelope with all expiry times moved back by `ns`."""
     if not (ns and envelope.expires):
         return envelope
     moved = replace(envelope, expires=_moved(envelope.expires, ns))
@@ -50,30 +50,33 @@ def shifted(envelope: Envelope, ns: int) -> Envelope:
 
 
 def _column(pieces: list[bytes], was_one: bool) -> int | bytes:
-    """The lengths of these, as one number if they are alike and it was one before."""
+    """Return the lengths as a column, or as one number if all are alike and it was one before."""
     lengths = array("I", map(len, pieces))
     return lengths[0] if was_one and len(set(lengths)) == 1 else lengths.tobytes()
 
 
 def _moved(expires: int, ns: int) -> int:
-    return max(1, min(expires - ns, LARGEST_NUMBER))  # NEVER is something else
+    return max(1, min(expires - ns, LARGEST_NUMBER))  # must not become NEVER
 
 
 def _moved_in(data: bytes, ns: int) -> bytes:
-    """The own properties of a message, with the fields of later releases."""
+    """Return the properties of a message with its expiry moved, keeping fields of later releases."""
     try:
         if not decode_properties(data).expires:
             return data
         fields = unpacked(data)
-    except RemoteError:  # its receiver will say so
+    except RemoteError:  # the receiver reports it
         return data
     fields[EXPIRES] = _moved(fields[EXPIRES], ns)
     return pack(fields)
 
 
 def all_void(envelope: Envelope, limit: int = NEVER) -> int:
-    """When the last message is void, in ns since 1970, or NEVER. `limit`: by then all are, unless NEVER."""
-    if not envelope.expires:  # of none
+    """Return when the last message expires, in ns since 1970, or NEVER.
+
+    `limit` caps each time, unless NEVER.
+    """
+    if not envelope.expires:  # no message expires
         return limit
     if envelope.count == 1:
         return _earlier(envelope.expires, limit)

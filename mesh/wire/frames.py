@@ -1,4 +1,4 @@
-"""Commands and their envelopes as the frames of one ZeroMQ message, and back."""
+"""Converts commands and their envelopes to the frames of one ZeroMQ message, and back."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,24 +27,24 @@ from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
 
 WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle, Transfer, Relay)
-WITH_COLUMNS = (Items, Transfer)  # which say something of each message in their envelopes
+WITH_COLUMNS = (Items, Transfer)  # with columns about each message
 FROM_CLIENTS = (Publish, Settle)
 
 
 def chunks(body: bytes) -> list[bytes]:
-    """A body as frames of at most CHUNK bytes (one frame as a rule)."""
+    """Return a body as frames of at most CHUNK bytes, usually one."""
     if len(body) <= CHUNK:
         return [body]
     return [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
 
 
 def body_frames(envelope: Envelope) -> int:
-    """The number of frames that its body takes."""
+    """Return the number of frames of an envelope's body."""
     return max(1, -(-len(envelope.body) // CHUNK))
 
 
 def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
-    """All frames of a message."""
+    """Return all frames of a message."""
     frames = [encode(command)]
     for envelope in envelopes:
         frames.append(envelope.header())
@@ -53,10 +53,11 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 
 
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
-    """(command, envelopes); RemoteError when the frames are not what the command announces.
+    """Return (command, envelopes). RemoteError if the frames are not as the command announces.
 
-    `max_content` is for what a client publishes. What nodes forward is refused by name where it is taken, and
-    what a master has taken is passed on as it is: a connection that ended for it would bring it again.
+    `max_content` applies to published messages. A peer's forwarded messages are refused where they are
+    accepted, and messages accepted by a master are always relayed: a closed connection would only make the
+    peer resend them.
     """
     if not frames or len(frames) > FRAMES:
         raise RemoteError(f"message of {len(frames)} frames, 1 to {FRAMES} allowed", code="MALFORMED")
@@ -83,9 +84,9 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 
 
 def resent(frames: Sequence[bytes]) -> list[bytes]:
-    """The same message as its client says it to another process; as it is, if it is no publish.
+    """Return the frames of a publish as its client resends them to another process.
 
-    RemoteError as by `read`.
+    Other messages are unchanged. RemoteError as by `read`.
     """
     command, envelopes = read(frames)
     if not isinstance(command, Publish):
@@ -96,12 +97,10 @@ def resent(frames: Sequence[bytes]) -> list[bytes]:
 def checked(
     command: Command, envelopes: Sequence[Envelope], max_content: int = MAX_CONTENT_EVER
 ) -> tuple[AnyCommand, list[Envelope]]:
-    """The command and envelopes that a program hands to the node in its own process.
+    """Return the command and envelopes of a program that embeds this node, as `read` returns them.
 
-    As `read` gives what comes by a connection.
-
-    RemoteError for what `read` refuses. Nothing of it can be changed by the program any more: all is written
-    and read but the bodies, of which only those are copied that are no bytes.
+    RemoteError for anything that `read` refuses. The program cannot change the result later: everything is
+    encoded and decoded except the bodies, which are copied unless they are bytes.
     """
     try:
         bodies = [_unchanging(envelope.body) for envelope in envelopes]
@@ -141,7 +140,7 @@ def _counts(command: AnyCommand) -> Sequence[int]:
 
 
 def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
-    """Is there an entry for each, whose tries are those of its messages?"""
+    """Check that each envelope has an entry with the delivery counts of its messages."""
     told = [len(tries) // 2 for *_, tries in command.entries]
     counts = [envelope.count for envelope in envelopes]
     if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
@@ -159,7 +158,7 @@ def _check_targets(head: ItemHead, count: int) -> None:
 
 
 def _check_tries(head: ItemHead, count: int) -> None:
-    """They are of one subscription, so that each is of one message."""
+    """Check that delivery counts belong to one subscription, with one for each message."""
     named = [len(column) // 2 or count for _, column in head.targets]
     if named != [len(head.tries)]:
         raise RemoteError(

@@ -1,6 +1,6 @@
-"""What does an envelope's header frame say, and does it hold together with the body?
+"""Reads the header frame of an envelope, and checks it against the body.
 
-The router relies on all that is checked here, and looks at none of it again.
+The router relies on these checks and does not repeat them.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from mesh.wire.limits import (
     ROUTE,
 )
 
-FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
+FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys whose total length is always allowed
 FromOne = Annotated[int, Meta(ge=1, le=LARGEST_SEQUENCE)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Priority = Annotated[int, Meta(ge=0, le=9)]
 Column = Annotated[bytes, Meta(min_length=4)]  # a u32 for each message
-PLAIN_PUT = (5, 0, "")  # into a queue, with nothing special: an Envelope says () instead
+PLAIN_PUT = (5, 0, "")  # default terms of a queue; () in an Envelope
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True):
@@ -84,7 +84,7 @@ _read = reader(Header, FRAME)
 
 
 def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
-    """The header of a body of so many bytes. RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
+    """Return the header of a body of that size. RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
     header = _read(frame)
     if len(header.keys) == 1 and _is_plain(header, body_size, max_content):  # as a rule
         return header
@@ -98,7 +98,7 @@ def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
 
 
 def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
-    """Is it, of one key, whole, with contents of one length, and nothing else to be looked at?"""
+    """Return whether it has one key, all numbers and equal contents, so that nothing else needs a check."""
     if h.props or h.numbers or h.index:
         return False
     is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content
@@ -107,12 +107,12 @@ def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
 
 
 def u16(column: bytes) -> Sequence[int]:
-    """The numbers of an index column."""
+    """Return the numbers of an index column."""
     return memoryview(column).cast("H")
 
 
 def u32(column: bytes) -> Sequence[int]:
-    """The numbers of a column of sizes."""
+    """Return the numbers of a column of sizes."""
     return memoryview(column).cast("I")
 
 
@@ -125,9 +125,9 @@ def _check_numbers(h: Header) -> None:
 
 
 def _held(h: Header) -> int:
-    """The count of the numbers that a cut piece lists."""
+    """Return the count of the numbers that a cut envelope lists."""
     firsts, lasts = h.numbers[::2], h.numbers[1::2]
-    # Each begins behind the end of the one before it, and the last one ends in time.
+    # Each range begins behind the end of the one before it, and the last one ends within the envelope.
     is_rising = all(map(lt, (h.first - 1, *lasts), firsts)) and all(map(le, firsts, lasts))
     if len(firsts) != len(lasts) or not is_rising or lasts[-1] > h.last:
         raise ValueError(f"{len(h.numbers)} ends of ranges are no numbers within {h.first}..{h.last}")
@@ -135,7 +135,7 @@ def _held(h: Header) -> int:
 
 
 def _check_keys(h: Header) -> None:
-    # The keys of what is sent to one session are checked nowhere else.
+    # The keys of a direct message are checked nowhere else.
     if h.to and max(map(len, h.keys)) > LONGEST_KEY:
         raise ValueError(f"a key of more than {LONGEST_KEY} characters")
     if len(h.keys) > FEW and sum(map(len, h.keys)) > ENVELOPE_BYTES + LONGEST_KEY:

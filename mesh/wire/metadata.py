@@ -1,4 +1,4 @@
-"""What does a node say of itself to those who choose among nodes, such as the rack it stands in?"""
+"""The metadata of a node, such as its rack, for balancers and other choices among nodes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,16 +8,16 @@ from msgspec import Raw
 
 from mesh.errors import BadConfig
 
-LONGEST = 512  # bytes, as it travels
+LONGEST = 512  # bytes, encoded
 
 NONE: Mapping[str, str] = MappingProxyType({})
-NOTHING = Raw(b"\x80")  # the same, as it travels
+NOTHING = Raw(b"\x80")  # the same, encoded
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, str]).decode
 
 
 def check_metadata(metadata: Mapping[str, str]) -> None:
-    """BadConfig when it is more than others would hear."""
+    """Raise BadConfig if the metadata is larger than other nodes accept."""
     if "" in metadata:
         raise BadConfig("a name is empty.", hint='Such as rack = "r7".')
     if (size := len(_encode(metadata))) > LONGEST:
@@ -25,13 +25,13 @@ def check_metadata(metadata: Mapping[str, str]) -> None:
 
 
 def said(metadata: Mapping[str, str]) -> Raw:
-    """What others are told."""
+    """Return the metadata as it travels."""
     return Raw(_encode(metadata))
 
 
 def heard(metadata: Raw) -> Mapping[str, str]:
-    """What a node has said; nothing, if that is too long or no text by names."""
-    # Left as it came until here: whatever stands there must cost nobody the connection.
+    """Return the metadata that a node sent; empty if it is too long or not a map of texts."""
+    # Decoded only here, so that invalid metadata does not close a connection.
     raw = bytes(metadata)
     if len(raw) > LONGEST:
         return NONE

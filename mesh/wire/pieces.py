@@ -1,7 +1,7 @@
-"""How does a message of 64 MiB travel over a slow line? In pieces behind a small window.
+"""Long messages in pieces, behind a small window.
 
-So pings pass between them, and each that is acknowledged shows that both ends live. Only with who `speaks`
-PIECES; messages up to WHOLE travel as they are.
+Pings pass between the pieces, and each acknowledged piece shows that both ends live. Pieces need the feature
+PIECES; messages up to WHOLE travel at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mesh.errors import RemoteError
 from mesh.wire.commands import Bye, Piece, PieceAck, Ping, Pong, Refuse, Who, encode
 from mesh.wire.limits import FRAME, FRAMES, PIECE, PIECES_WINDOW, WHOLE
 
-# What does not wait behind a message that is on its way, nor change what it means.
+# Commands that may pass a message in pieces without a change of meaning.
 PASSING = frozenset(kind.__struct_config__.tag for kind in (Ping, Pong, PieceAck, Bye, Refuse, Who))
 
 FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last of them
@@ -21,16 +21,16 @@ Frames = list[bytes]  # of one message
 
 
 class Cutter:
-    """The sending end of one connection: what leaves when. Order is kept but for what may pass."""
+    """The sending end of one connection. It keeps the order, except for commands that may pass."""
 
     def __init__(self) -> None:
-        self.is_busy: bool = False  # a message is on its way of which not all has left
-        self._line: deque[Frames] = deque()  # behind it
+        self.is_busy: bool = False  # a message was sent in part
+        self._line: deque[Frames] = deque()  # queued messages
         self._pieces: Iterator[Piece] = iter(())
         self._sent = self._taken = 0  # bytes in pieces
 
     def send(self, message: Frames) -> list[Frames]:
-        """The messages that leave now that this one is to be sent."""
+        """Return the messages to send now that this one was added."""
         if self.is_busy:
             if len(message) == 1 and message[0][1] in PASSING:
                 return [message]
@@ -42,7 +42,7 @@ class Cutter:
         return self._next()
 
     def acked(self, taken: int) -> list[Frames]:
-        """The messages that leave now that the other end has so many bytes in pieces."""
+        """Return the messages to send now that the other end has `taken` bytes of pieces."""
         if taken > self._sent:
             raise RemoteError(
                 f"{taken} bytes of pieces acknowledged, {self._sent} were sent", code="FORGED_ACK"
@@ -71,12 +71,12 @@ class Cutter:
 
 
 def is_short(message: Frames) -> bool:
-    """Found at a glance, as it is of nearly all: a command, a header and a body, or less."""
+    """Return whether a message is short at first sight: a command, a header and a body, or less."""
     return len(message) <= FEW and len(message[-1]) <= SHORT
 
 
 def cut(message: Frames) -> Iterator[Piece]:
-    """The pieces of a message; the first says how long each frame is."""
+    """Yield the pieces of a message; the first one has the size of each frame."""
     sizes = tuple(map(len, message))
     parts: list[bytes] = []
     room = PIECE
@@ -94,21 +94,21 @@ def cut(message: Frames) -> Iterator[Piece]:
 
 
 class Gatherer:
-    """The receiving end of one connection: at most one message at a time, of at most so many bytes."""
+    """The receiving end of one connection: one message at a time, of at most `most` bytes."""
 
     def __init__(self, most: int, command: int = FRAME) -> None:
-        self.taken: int = 0  # bytes in pieces, since the connection began
-        self.held: int = 0  # bytes of the message that is coming
+        self.taken: int = 0  # bytes of pieces, since the connection began
+        self.held: int = 0  # bytes of the incomplete message
         self._most = most
-        self._command = command  # bytes of the first frame, at most: alone it may be longer than ZeroMQ takes
-        self._sizes: Sequence[int] = ()  # of its frames; () = none is coming
-        self._frames: Frames = []  # of these, those that are whole,
-        # and what there is of the next one. Not a list of parts: many small ones would take far more.
+        self._command = command  # max bytes of the first frame, even above FRAME
+        self._sizes: Sequence[int] = ()  # of its frames; () = no message
+        self._frames: Frames = []  # its complete frames
+        # The start of the next frame. A list of many small parts would need far more memory.
         self._part = bytearray()
-        self._lack = 0  # bytes of that
+        self._lack = 0  # bytes that are missing in that
 
     def take(self, piece: Piece) -> Frames | None:
-        """The message, when this was the last of it. RemoteError when it cannot be a piece."""
+        """Return the message if this was its last piece, else `None`. RemoteError for an invalid piece."""
         if piece.sizes:
             self._begin(piece.sizes)
         if not self._sizes or not piece.data:
@@ -136,7 +136,7 @@ class Gatherer:
         self._close_frames()
 
     def _close_frames(self) -> None:
-        """Of the frame that is coming nothing lacks; nor of empty ones behind it."""
+        """Finish the frame that is complete, and empty ones after it."""
         while not self._lack and len(self._frames) < len(self._sizes):
             self._frames.append(bytes(self._part))
             self._part = bytearray()

@@ -1,4 +1,7 @@
-"""A message's own properties: headers, expiry, reply address. Often none, and then no bytes at all."""
+"""The properties of a single message: headers, expiry and more.
+
+Most messages have none, and need no bytes.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,14 +21,14 @@ LONGEST_CODE = 64  # characters
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The properties that belong to one message only."""
+    """The properties of one message."""
 
     headers: Headers = NO_HEADERS
     expires: int = 0  # ns since 1970, 0 = never
     priority: int = 5  # 0 (lowest) to 9
     reply_to: str = ""
-    code: str = ""  # of a reply that is a refusal; its content is the text
-    is_text: bool = False  # the publisher gave its content as text; it is UTF-8
+    code: str = ""  # of a refusing reply, whose content is the text
+    is_text: bool = False  # content published as text, in UTF-8
 
 
 class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -53,11 +56,11 @@ _read = reader(PropertiesRecord, CONTROL_FRAME)
 
 
 def encode_properties(p: Properties) -> bytes:
-    """Bytes that stand before the content; empty for the usual case. MessageTooLarge above 64 KiB."""
+    """Return the bytes before the content, usually none. MessageTooLarge above 64 KiB."""
     if p == NO_PROPERTIES:
         return b""
     fields: list[object] = [list(p.headers.items()), p.expires, p.priority, p.reply_to]
-    if p.code or p.is_text:  # readers of version 1 pass over what follows `reply_to`
+    if p.code or p.is_text:  # version 1 ignores fields after `reply_to`
         fields += [p.code, True] if p.is_text else [p.code]
     data = pack(fields)
     if len(data) > CONTROL_FRAME:
@@ -67,12 +70,12 @@ def encode_properties(p: Properties) -> bytes:
 
 
 def check_properties(envelope: Envelope) -> None:
-    """BadArgument unless whoever reads a message of it can read its own properties."""
+    """Raise BadArgument unless the properties of all messages can be read."""
     if not envelope.props:  # as a rule
         return
     starts = (0, *envelope.ends())
     slices = zip(starts, envelope.props_sizes(range(envelope.count)), strict=False)
-    for data in {envelope.body[start : start + size] for start, size in slices}:  # as a rule many are alike
+    for data in {envelope.body[start : start + size] for start, size in slices}:  # many are usually alike
         try:
             decode_properties(data)
         except RemoteError as error:
@@ -82,7 +85,7 @@ def check_properties(envelope: Envelope) -> None:
 
 
 def decode_properties(data: bytes) -> Properties:
-    """The reverse; RemoteError when malformed."""
+    """Return the properties from their bytes. RemoteError if they are malformed."""
     if not data:
         return NO_PROPERTIES
     record = _read(data)
@@ -91,4 +94,4 @@ def decode_properties(data: bytes) -> Properties:
     )
 
 
-TEXT_ONLY = encode_properties(Properties(is_text=True))  # of most texts
+TEXT_ONLY = encode_properties(Properties(is_text=True))  # shared by most texts

@@ -1,39 +1,39 @@
-"""What two ends can say to each other: a version of the wire, and words for what goes beyond it.
+"""The wire version and the features that both ends of a connection have.
 
-A word stands for a room that came later: all of its commands, the kind of query and the first level of a
-destination that are called like it, and its flags. Whoever has not said the word is never sent any of that.
+A feature stands for everything that came with a later package: its commands, its kind of query, its
+destinations and its flags. None of that is sent to an end without the feature.
 """
 
 from collections.abc import Iterable
 
 from mesh.wire.limits import PIECES, VERSION_MAX, VERSION_MIN, WAYS, XPATH
 
-UNKNOWN_IS_TOLD = 2  # from this version on, what somebody does not know costs him no connection
+UNKNOWN_IS_TOLD = 2  # first version that keeps connections open after unknown commands
 OF_VERSION_1 = frozenset((PIECES, WAYS))
-A_SECOND = 10  # times that the other end of a connection is told that something is not known
-KINDS = frozenset(("exact", "pattern", "inbox"))  # of queries, in every version
-UNDERSTOOD = KINDS | {XPATH}  # in this one
+A_SECOND = 10  # notices a second of unknown commands
+KINDS = frozenset(("exact", "pattern", "inbox"))  # kinds of queries, in every version
+UNDERSTOOD = KINDS | {XPATH}  # in this release
 
 
 def agreed(oldest: int, newest: int, ours: int = VERSION_MAX) -> int:
-    """The newest version that both know, of which `ours` is our newest; 0: there is none."""
+    """Return the newest version that both ends know, 0 if there is none; `ours` is our newest."""
     version = min(newest, ours)
     return version if max(oldest, VERSION_MIN) <= version else 0
 
 
 def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> frozenset[str]:
-    """The words that both have said. Of what the other says nothing else is kept."""
+    """Return the features of both ends. Other features of the peer are not kept."""
     both = frozenset(ours).intersection(theirs)
     return both if version >= UNKNOWN_IS_TOLD else both & OF_VERSION_1
 
 
 def is_spoken(kind: str, words: frozenset[str]) -> bool:
-    """Does the other end understand queries of this kind?"""
+    """Return whether the other end understands queries of this kind."""
     return kind in KINDS or kind in words
 
 
 class Seldom:
-    """A limit: how often somebody is told something, so that what he says in vain costs little."""
+    """A rate limit for notices to an end that keeps sending unknown commands."""
 
     __slots__ = ("_since", "_told")
 
@@ -41,7 +41,7 @@ class Seldom:
         self._since = self._told = 0.0
 
     def allows(self, now: float) -> bool:
-        """May he be told once more?"""
+        """Return whether a further notice may be sent."""
         if now - self._since >= 1:
             self._since, self._told = now, 0
         self._told += 1

@@ -1,16 +1,16 @@
-"""The time that messages to addresses have left, as PUBLISH, SENDS and ITEMS say it: ms, 0 for no end."""
+"""The time left of messages to addresses, as in PUBLISH, SENDS and ITEMS: in ms, 0 for no end."""
 
-# Law 1: a message whose time is over has 1 ms, since 0 means no end; so 1 ms is no time. Senders round up,
-#        and receivers take 1 ms off: no message is begun late because of that.
+# Law 1: a message without time left has 1 ms, as 0 means no end; 1 ms is therefore no time. Senders round up,
+#        and receivers subtract 1 ms: rounding makes no message late.
 
 from math import ceil, inf
 
-LONGEST = 2**32 - 1  # ms that can be said
+LONGEST = 2**32 - 1  # ms, the largest value
 OVER = 1  # ms
 
 
 def ttl_of(until: float, now: float) -> int:
-    """Return the ms until then."""
+    """Return the time left in ms, 0 for no end."""
     if until == inf:
         return 0
     ms = ceil((until - now) * 1000)
@@ -20,5 +20,5 @@ def ttl_of(until: float, now: float) -> int:
 
 
 def end_of(ttl: int, now: float) -> float:
-    """Return when the time of a message that has just come is over."""
+    """Return when a message that arrives now runs out of time."""
     return now + (ttl - OVER) / 1000 if ttl else inf

@@ -1,1 +1,1 @@
-"""Who may come in?"""
+"""Admission of connections: proofs, keys and passwords of both ends."""

@@ -1,4 +1,4 @@
-"""Who may come in? The handshake of every connection, from both ends."""
+"""The handshake of every connection, from both ends."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ from mesh.wire.limits import KIB, VERSION_MIN
 from mesh.wire.spoken import agreed, in_common
 
 NONCE = 16
-LONGEST = 300  # letters of what somebody gives as a reason
-PENDING = 4 * KIB  # bytes of what somebody may say before it is in
+LONGEST = 300  # characters of a reason
+PENDING = 4 * KIB  # bytes of a message before admission
 SOFTWARE = "heronry 0.1.0"
 JOIN = "Type `mesh join` there; `mesh token` on a node of this mesh prints the token."
 NEWER = "A client of an earlier release has no key: bring it to that of the node."
 JOIN_SITE = "At this site type `mesh token --role relay --site NAME`, and there `mesh join --site NAME`."
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
-# Rule 1: whoever dials says HELLO first; nothing else is listened to before.
-# Rule 2: on a socket that others than this user could open, HELLO must prove a secret, both ways: in a mesh
-#         with keys that of a role, and nodes sign it; without keys the user's cookie.
-# Rule 3: a client's stream is named after a key; where a secret is to be proven, it signs with it, too.
-# Rule 4: what is proven holds for one connection only: nonces of both, and both CURVE keys or the endpoint.
-# Rule 5: a gateway proves the secret that was given to its site. It is told no password, and tells none.
-# Rule 6: here it is decided whether somebody may come in; what then follows is the business of `admit`.
+# Rule 1: the dialing end sends HELLO first; anything else before it is ignored.
+# Rule 2: on a socket that other users could open, both ends prove a secret: in a mesh with keys that of a
+#         role, signed by nodes; without keys the user's cookie.
+# Rule 3: a client's stream is named after a key, which also signs HELLO where a secret must be proven.
+# Rule 4: a proof holds for one connection: it covers both nonces, and both CURVE keys or the endpoint.
+# Rule 5: a gateway proves the secret that was given to its site. Passwords are not exchanged with it.
+# Rule 6: this module only decides whether to admit the other end; `admit` does the rest.
 
 
 class Door:
-    """The handshakes. `admit` answers a proven HELLO, or None: not yet. `entered` is told of a WELCOME to our
-    own HELLO, `rejected` of a REFUSE to it (and whether that is proven), and `denied` when we do not want
-    whoever welcomes us; `mirrored` that the other end has proven our own key, of which process, and where.
+    """The handshakes of a node.
+
+    `admit` answers a proven HELLO, with `None` to answer later. `entered` handles a WELCOME to our own HELLO,
+    `rejected` a REFUSE (and whether that is proven), and `denied` our own refusal of the end that welcomed
+    us. `mirrored` is called when the other end has proven our own key, with its process and address.
     """
 
     def __init__(
@@ -63,41 +65,41 @@ class Door:
 
     @property
     def _keyring(self) -> Keyring | None:
-        """Those of other sites may be others by now."""
+        """The present keys; those of other sites may change."""
         return self._desk.settings.keyring
 
     def knock(self, conn: Conn) -> None:
-        """First words on a connection that we dialled."""
+        """Send HELLO on a connection that this node dialed."""
         conn.nonce = self._desk.ids(NONCE)
         self._desk.send(conn, self._greet(conn))
 
     def challenge(self, conn: Conn, c: Challenge) -> None:
-        """The other side wants proof."""
+        """Answer a CHALLENGE with a HELLO that contains the proofs."""
         hello = self._greet(conn)
         secret = self._desk.settings.secret
         if self._keyring is not None and conn.site:
             secret = self._keyring.sites[conn.site].secret
         elif self._keyring is not None:
-            # Over CURVE nobody is between us; so the field tells the name of the node, for its password.
+            # CURVE excludes relays, so the field has the name of the node, to choose its password.
             passwds, secret = self._keyring.passwds, self._keyring.secrets[NODE]
             hello = replace(hello, passwd=hello.passwd or passwds.get(c.endpoint) or passwds.get("", ""))
         elif c.endpoint != conn.endpoint:
-            # Somebody between us could pass our proof on to a listener elsewhere.
+            # A relay between the ends could pass our proof to another listener.
             text = f"{conn.endpoint} says that it is {plain(c.endpoint)}: not who was dialled"
             self._desk.hang_up(conn)
             self._denied(conn, Refuse("ENDPOINT", text))
             return
-        mine = conn.nonce[:NONCE]  # behind it is the nonce of an earlier challenge, if there was one
+        mine = conn.nonce[:NONCE]  # an earlier challenge's nonce may follow
         place = (mine, c.nonce, self._where(conn), hello.process)
         proof, signature = prove(secret, "dialler", *place), self._sign("dialler", *place)
         conn.nonce = place[0] + c.nonce  # both, to check the answer
         self._desk.send(conn, replace(hello, proof=proof, signature=signature))
 
     def hello(self, conn: Conn, h: Hello) -> None:
-        """Answer the HELLO of whoever dialled us: a challenge, a WELCOME, a REFUSE, or nothing yet."""
+        """Answer the HELLO of the dialing end: with a challenge, WELCOME or REFUSE, or not yet."""
         refusal = self._unfit(conn, h)
         if refusal is None and not conn.trusted and not (h.proof and conn.nonce):
-            # Also a proof that this node asked for on a connection that it does not know any more.
+            # This includes a proof that was asked for on a connection that is no longer known.
             conn.nonce = self._desk.ids(NONCE)
             endpoint = conn.endpoint if self._keyring is None else self._desk.me.name
             self._desk.send(conn, Challenge(conn.nonce, endpoint, self._desk.me.uuid))
@@ -120,7 +122,7 @@ class Door:
         self._desk.send(conn, answer)
 
     def welcome(self, conn: Conn, w: Welcome) -> None:
-        """We are in, if the other side is who it should be."""
+        """Handle WELCOME: continue if the other end proves its identity."""
         refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(conn, w)
         refusal = refusal or self._misfit(conn, w)
         if refusal is not None:
@@ -132,19 +134,19 @@ class Door:
         self._entered(conn, w)
 
     def turn_away(self, conn: Conn, r: Refuse) -> None:
-        """They say no to a connection that we dialled."""
+        """Handle REFUSE on a connection that this node dialed."""
         self._desk.hang_up(conn)
         place = (conn.nonce[:NONCE], conn.nonce[NONCE:], self._where(conn), r.process)
         secret = self._desk.settings.secret
         is_theirs = same(r.proof, prove(secret, "refuser", *place))
         if r.code == "SAME_UUID" and r.process and self._is_ours(r, is_theirs, hello_text("refuser", *place)):
             self._mirrored(conn, r.process, conn.endpoint)
-        # Whoever got hold of a port where a node was shall not be able to end this one.
+        # A process that took over the port of a node must not be able to stop this one.
         is_proven = conn.trusted or self._keyring is not None or is_theirs
         self._rejected(conn, replace(r, reason=plain(r.reason), hint=plain(r.hint)), is_proven)
 
     def _is_ours(self, r: Refuse, is_theirs: bool, text: bytes) -> bool:
-        """Has whoever refuses us proven our own key?"""
+        """Return whether the refusing end has proven our own key."""
         if self._keyring is None:
             return is_theirs and self._is_sealed(r.signature, text)
         return r.key == self._desk.me.key and self._keyring.verify(r.key, r.signature, text)
@@ -173,7 +175,7 @@ class Door:
         return None
 
     def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
-        """Why this node takes in no gateway of that site, if so."""
+        """Return the refusal of a gateway of that site, or `None`."""
         settings, known = self._desk.settings, self._keyring.relays if self._keyring is not None else {}
         if not settings.is_relay or conn.trusted:
             text = f"{self._desk.me.name} is no gateway to other sites"
@@ -188,15 +190,15 @@ class Door:
         return None
 
     def _agree(self, conn: Conn, oldest: int, newest: int, speaks: Sequence[str]) -> int:
-        """Find what can be said on that connection; 0: nothing."""
+        """Set the version and features of a connection, and return the version; 0 if there is none."""
         conn.version = agreed(oldest, newest, self._desk.settings.wire_version)
         conn.speaks = in_common(conn.version, speaks, self._desk.face.speaks)
         return conn.version
 
-    # --- what is proven -----------------------------------------------------------------------------
+    # --- proofs -----------------------------------------------------------------------------------------
 
     def _where(self, conn: Conn) -> str:
-        """The place where the two ends meet, as both see it and nobody in between could."""
+        """Return the place where the ends meet, which both know and no relay between them could fake."""
         if self._keyring is None:
             return conn.endpoint
         if not conn.dialled:
@@ -205,7 +207,7 @@ class Door:
         return curve_place(self._keyring.mine, server)
 
     def _secrets(self, h: Hello) -> Mapping[str, bytes]:
-        """The secrets with which this HELLO may be proven, by what they grant."""
+        """Return the secrets that may prove this HELLO, by the grants that they give."""
         if self._keyring is None:
             return {NODE: self._desk.settings.secret}
         if h.role == RELAY:
@@ -216,7 +218,7 @@ class Door:
     def _sign(self, side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
         return self._desk.settings.sign(hello_text(side, asker, answerer, where, process))
 
-    # --- who comes in -------------------------------------------------------------------------------
+    # --- the dialing end --------------------------------------------------------------------------------
 
     def _unproven(self, conn: Conn, h: Hello) -> Refuse | None:
         if conn.trusted:
@@ -258,7 +260,7 @@ class Door:
         return Refuse("FORGED_STREAM", what, final=True)
 
     def _untold(self, conn: Conn, h: Hello) -> Refuse | None:
-        """Has it not told the password, where this node wants one?"""
+        """Return the refusal if this node requires a password and HELLO lacks it."""
         if self._password is None or conn.trusted or h.role == RELAY:
             return None
         why = self._password.refuse(conn.user, h.passwd, self._desk.now)
@@ -266,7 +268,7 @@ class Door:
         return Refuse("PASSWORD", f"{self._desk.me.name}: {why}", hint, final=True) if why else None
 
     def _ourselves(self, conn: Conn, h: Hello) -> Refuse | None:
-        """The refusal of whoever says that it is we: with our key, or only so."""
+        """Return the refusal of an end that has the identity of this node, proven or not."""
         if h.node is None or h.node.uuid != self._desk.me.uuid or h.role in (CLIENT, RELAY):
             return None
         if h.process and not conn.trusted and self._is_our_hello(conn, h, h.node.key):
@@ -277,24 +279,24 @@ class Door:
         )
 
     def _is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
-        """Has whoever dials us proven our own key? That it has the one that it shows was looked at."""
+        """Return whether the dialing end has proven our own key. Its signature was checked before."""
         if self._keyring is not None:
             return key == self._desk.me.key
         text = hello_text("dialler", h.nonce, conn.nonce, self._where(conn), h.process)
         return self._is_sealed(h.signature, text)
 
     def _is_sealed(self, signature: bytes, text: bytes) -> bool:
-        """Did this node say that, or a copy of it?"""
+        """Return whether this node or a copy of it signed the text."""
         return signature != b"" and same(signature, self._desk.settings.sign(text))
 
     def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
-        """Turn somebody away."""
+        """Refuse an end, report it, and hang up."""
         self._desk.count("hello_refused")
         if h.role == CLIENT:
             self._desk.refused_clients.add(h.client, answer.code, answer.reason, self._desk.now)
         key = f" with key {conn.user[:8]}…" if conn.user else ""
         text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
-        if answer.code == "DUEL":  # both dialled, and nothing is wrong
+        if answer.code == "DUEL":  # both dialed; not an error
             if self._is_news(conn.user or _who(h), answer.code):
                 self._desk.note("info", f"refused {text}", ACCESS)
         else:
@@ -303,7 +305,7 @@ class Door:
             answer = replace(answer, process=self._desk.process, key=self._desk.me.key)
         if conn.nonce:
             place = (h.nonce, conn.nonce, self._where(conn), answer.process)
-            if self._keyring is None:  # over CURVE nobody but a node could have said it
+            if self._keyring is None:  # over CURVE only a node could have sent it
                 answer = replace(answer, proof=prove(self._desk.settings.secret, "refuser", *place))
             if answer.code == "SAME_UUID":
                 answer = replace(answer, signature=self._sign("refuser", *place))
@@ -315,13 +317,16 @@ class Door:
             self._desk.event("refused", text, level="warning")
 
     def _is_news(self, who: str, why: str) -> bool:
-        """Whether it may be said: who asks all the time shall neither crowd the events nor fill a disk."""
+        """Return whether to report a refusal: repetitions must not fill the events or the disk."""
         return self._desk.refusals.is_news(who, why, self._desk.now)
 
-    # --- who let us in ------------------------------------------------------------------------------
+    # --- the listening end ------------------------------------------------------------------------------
 
     def _impostor(self, conn: Conn, w: Welcome) -> Refuse | None:
-        """Also where it asked for no proof of ours: whoever listens there must know the secret."""
+        """Return the refusal of a listener that does not prove the secret.
+
+        The proof is required even if the listener asked for none of ours.
+        """
         keyring = self._keyring
         secret = self._desk.settings.secret if keyring is None else keyring.secrets[NODE]
         if keyring is not None and conn.site:
@@ -340,19 +345,19 @@ class Door:
         return None
 
     def _misfit(self, conn: Conn, w: Welcome) -> Refuse | None:
-        """Does it want to speak what we have not offered?"""
+        """Return the refusal of a version that this node has not offered."""
         if self._agree(conn, w.version, w.version, w.speaks):
             return None
         return Refuse("VERSION", f"{w.node.name} speaks wire version {w.version}, which nobody offered")
 
     def _passwd_for(self, h: Hello) -> str:
-        """The password that a node that dialled us is told; clients ask for none."""
+        """Return our password for a node that dialed us; clients require none."""
         if self._keyring is None or h.node is None or h.role == RELAY:
             return ""
         return self._keyring.passwds.get(h.node.name) or self._keyring.passwds.get("", "")
 
     def _untold_back(self, conn: Conn, w: Welcome) -> Refuse | None:
-        """A password that this node wants is wanted from whom it dials, too."""
+        """Return the refusal if a dialed node does not send the password that this node requires."""
         if self._password is None or conn.site:
             return None
         why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
@@ -360,12 +365,12 @@ class Door:
 
 
 def plain(text: str) -> str:
-    """A text of somebody else, fit for a terminal and for a log."""
+    """Return another node's text, shortened and safe for a terminal and a log."""
     return harmless(text[:LONGEST])
 
 
 def is_too_long(conn: Conn, frames: list[bytes]) -> bool:
-    """Is this more than somebody may say who is not in yet?"""
+    """Return whether a message is larger than allowed before admission."""
     return not (conn.is_open or conn.dialled) and sum(map(len, frames)) > PENDING
 
 

@@ -1,1 +1,1 @@
-"""What does this node accept as a master, and who is owed it?"""
+"""Delivery of messages that this node accepts as their master, or relays for other masters."""

@@ -1,7 +1,7 @@
-"""What do durable subscriptions take of what this node accepts? Each has a queue, into which goes a copy."""
+"""Bindings of durable subscriptions: copies accepted messages into their queues."""
 
-# Law: a copy is stored in the commit in which the message is accepted, whether that is persistent or not. It
-#      has a place of its own, so what becomes of it is no matter of those who have the message as well.
+# Law: a copy is stored in the commit that accepts the message, persistent or not. It has its own position,
+#      so its settlement is independent of the other receivers.
 
 from __future__ import annotations
 
@@ -22,60 +22,64 @@ from mesh.routing.taker import Taker, Targets
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, RESENT, SECOND, Envelope
 
-KEYS = 10  # that are named, when messages are lacking; and as many queues
+KEYS = 10  # named in a report, and as many queues
 NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
 Answered = Callable[[Answer], None]
 
 
 class BoundQueue(Taker, Protocol):
-    """This node's part of a queue that belongs to a durable subscription."""
+    """The local part of a queue that belongs to a durable subscription."""
 
     name: str
 
     @property
     def refuses(self) -> bool:
-        """Is there no room for more, and may it refuse that?"""
+        """Whether the queue is full and rejects more."""
 
     def expects(self, priority: int) -> None:
-        """Something is about to come."""
+        """Prepare for a message of this priority."""
 
     def again(self, envelope: Envelope, then: Committed) -> None:
-        """This may have been in another part of the queue; `then` hears when it is on disk here."""
+        """Add messages that may have been in another part of the queue.
+
+        `then` is called when they are on disk here.
+        """
 
 
 class Bindings:
-    """All of them."""
+    """The bound queues of all durable subscriptions at this node."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._index = SubscriptionIndex[BoundQueue]()
         self._queries: dict[BoundQueue, tuple[Query, ...]] = {}
-        self.any = False  # asked of each message
+        self.any = False  # checked for each message
 
     def bind(self, queue: BoundQueue, queries: tuple[Query, ...]) -> None:
-        """From now on it takes what matches one of these."""
+        """Copy messages that match one of the queries into the queue from now on."""
         self.unbind(queue)
         for query in queries:
             self._index.add(queue, query)
         self._queries[queue], self.any = queries, True
 
     def unbind(self, queue: BoundQueue) -> None:
-        """It takes no more."""
+        """Stop copying messages into the queue."""
         for query in self._queries.pop(queue, ()):
             self._index.discard(queue, query)
         self.any = bool(self._queries)
 
     def wanting(self, envelope: Envelope) -> list[str]:
-        """The names of the queues that want it, or some of it."""
+        """Return the names of the queues with a query that matches part of the envelope."""
         return [queue.name for queue, _ in self._index.plan(envelope)]
 
     def taking(self, key: str, domain: str) -> list[str]:
-        """The names of the queues that want messages of that topic."""
+        """Return the names of the queues that receive messages of that topic."""
         return [queue.name for queue in self._index.match(key, domain)] if self.any else []
 
     def again(self, envelope: Envelope, answered: Answered) -> Answered:
-        """Have what was accepted before in the queues that want it, where it says that it may have been given
-        out before. Returns what to call with its answers: these wait for the disk.
+        """Add an accepted envelope to the matching queues once more, marked as redelivered.
+
+        Return the handler for its answers, which wait for the disk.
         """
         if self._desk.watched:
             self._desk.say(BoundAgain(envelope))
@@ -106,7 +110,7 @@ class Bindings:
         return say
 
     def lacks(self, envelope: Envelope, count: int, why: str) -> None:
-        """Tell that so many of these may be in no queue, if any wants it."""
+        """Report that `count` messages may be missing in the queues that match."""
         names = self.wanting(envelope)
         if names:
             self._desk.count("durable_lost", count)
@@ -115,8 +119,9 @@ class Bindings:
             self._desk.event("durable", text, level="warning")
 
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
-        """Of what was accepted, one for each queue. `may_be_second`: it may be in another part, too, which
-        nobody knows who could tell. QueueFull.
+        """Return a copy of an accepted envelope for each matching queue. QueueFull if one rejects it.
+
+        `may_be_second` means that another part of the queue may have it as well.
         """
         flags = PERSISTENT | RESENT if may_be_second else PERSISTENT
         return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope, flags)]
@@ -134,14 +139,17 @@ class Bindings:
                 stream=_stream(envelope),
                 to=PUTS + queue.name,
                 flags=flags,
-                # Several masters give it one stamp, with which it would come in between others here.
+                # The shared timestamp of several masters would not fit the order of this queue.
                 sent=self._desk.stamp(),
             )
             yield queue, copy
 
 
 def _stream(envelope: Envelope) -> bytes:
-    """In a queue a message is known by stream and number; those of each domain are counted from 1."""
+    """Return the stream of a copy in a queue.
+
+    A queue knows messages by stream and number, and each domain counts from 1.
+    """
     if not envelope.domain:
         return envelope.stream
     return blake2b(envelope.stream + envelope.domain.encode(), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Which topics does this node take the most messages of, as their master?"""
+"""Counts the messages and bytes of the topics for which this node is the master."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from mesh.wire.envelope import Envelope
 from mesh.wire.header import u32
 
-COUNTED = 1024  # topics that are kept when there are too many: the busiest
+COUNTED = 1024  # busiest topics kept when there are too many
 MOST = 2 * COUNTED
 
 
 class BusyTopics:
-    """Messages and bytes of each (domain, topic) since the start: [messages, bytes with own properties].
+    """Counts since the start by (domain, topic): [messages, bytes including properties].
 
-    With more than MOST topics the least busy ones are forgotten, and begin again from 0 when they come back.
+    Beyond MOST topics the least busy ones are forgotten, and start from 0 when they return.
     """
 
     def __init__(self) -> None:
         self.counts: dict[tuple[str, str], list[int]] = {}
         self._is_full = False
-        self._alike = "", 0  # the domain, and the bytes, of
-        self._messages: Counter[str] = Counter()  # of late, by topic
+        self._alike = "", 0  # domain and message size of `_messages`
+        self._messages: Counter[str] = Counter()  # recent counts, by topic
 
     def count(self, envelope: Envelope) -> None:
-        """Count the messages of an envelope that was taken."""
+        """Count the messages of an accepted envelope."""
         if self._is_full:
             self._trim()
         if len(envelope.keys) == 1:
@@ -39,7 +39,7 @@ class BusyTopics:
             self._add(envelope.domain, envelope.keys[row], count, sizes[row])
 
     def _count_alike(self, envelope: Envelope, size: int) -> None:
-        """Of each message only what must be: there are hundreds of thousands a second."""
+        """Count messages of one size, with little work for each: there may be 100,000s a second."""
         alike = envelope.domain, size
         if alike != self._alike or len(self._messages) > COUNTED:
             self._settle()
@@ -57,7 +57,7 @@ class BusyTopics:
         self._is_full = False
 
     def busiest(self, n: int) -> Sequence[tuple[str, str, int, int]]:
-        """(domain, topic, messages, bytes) of so many, those with most messages first."""
+        """Return (domain, topic, messages, bytes) of the `n` busiest topics, in order."""
         self._settle()
         ordered = sorted(self.counts.items(), key=lambda item: item[1][0], reverse=True)[:n]
         return [(domain, topic, messages, size) for (domain, topic), (messages, size) in ordered]

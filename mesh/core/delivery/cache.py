@@ -1,4 +1,4 @@
-"""The last values of other masters' topics, as far as they have come by here."""
+"""Retained values of other masters' topics, as this node has received them."""
 
 from __future__ import annotations
 
@@ -8,50 +8,53 @@ from mesh.routing.retained import Retained
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, Envelope
 
-KNOWN = 100_000  # topics of which it is remembered that their value here is the last, or their domain
+KNOWN = 100_000  # remembered queries, and remembered domains
 
 
 class Cache:
-    """Values, and which of them are known to be the last; and the domains of topics that went elsewhere."""
+    """Cached values, the queries for which they are complete, and the domains of published topics."""
 
     def __init__(self, size: int) -> None:
         self.values = Retained(size)
-        self.life = 0  # how often it was emptied
-        # What was asked for since it was emptied: what it has of that is the last value, whatever the clocks
-        # of publishers say. Of other topics it may lack one with a later stamp.
+        self.life = 0  # times that it was emptied
+        # Queries that were answered since the cache was emptied. For these it has the latest values, whatever
+        # the clocks of publishers; for other topics it may lack newer ones.
         self._known: set[Query] = set()
-        self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain, of what went elsewhere
+        self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain of published messages
 
     def keep(self, envelope: Envelope) -> None:
-        """A value of another master's topic, or the end of the topic."""
+        """Store a value of another master's topic, or erase the topic."""
         if envelope.flags & ERASED:
             self.values.remove(envelope.keys[0], envelope.domain)
         else:
             self.values.keep(envelope)
 
     def empty(self) -> None:
-        """A newer value may have passed us by."""
+        """Discard everything, as newer values may have been missed."""
         self.values.clear()
         self._known.clear()
         self.life += 1
 
     def knows(self, query: Query, life: int) -> None:
-        """All values of it are here, unless that was emptied since it was asked for, in that life."""
+        """Record that all values of a query are here.
+
+        The record is ignored if the cache was emptied since `life`, when the query was sent.
+        """
         if len(self._known) >= KNOWN:
             self._known.clear()
         if life == self.life:
             self._known.add(query)
 
     def knows_one(self, queries: tuple[Query, ...]) -> bool:
-        """Are all values of one of these here?"""
+        """Return whether all values of one of the queries are here."""
         return not self._known.isdisjoint(queries)
 
     def unwanted(self, query: Query) -> None:
-        """Nothing more is heard of it."""
+        """Forget a query whose messages stop arriving."""
         self._known.discard(query)
 
     def went(self, envelope: Envelope) -> None:
-        """A client of this node has published it for a master elsewhere."""
+        """Remember the domains of messages that a local client published for other masters."""
         for key in envelope.keys:
             self._domains[key] = envelope.domain
             self._domains.move_to_end(key)
@@ -59,6 +62,6 @@ class Cache:
             self._domains.popitem(last=False)
 
     def domains_of(self, key: str) -> list[str]:
-        """The domains of other masters in which this node has seen the topic."""
+        """Return the domains of other masters in which this node has seen the topic."""
         published = [self._domains[key]] if key in self._domains else []
         return list(dict.fromkeys([*self.values.domains(key), *published]))

@@ -1,4 +1,4 @@
-"""What becomes of envelopes at their master."""
+"""Facts about envelopes at their master."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mesh.wire.envelope import Envelope
 
 @dataclass(frozen=True, slots=True)
 class Mastered(Trace):
-    """This node has taken an envelope as its master: in these pieces, each for those targets."""
+    """An envelope was accepted by this node as its master, in these pieces with their targets."""
 
     pieces: Sequence[tuple[Envelope, Targets]]
 
 
 @dataclass(frozen=True, slots=True)
 class BoundAgain(Trace):
-    """An envelope that was accepted before is to be in the queues of durable subscriptions once more."""
+    """An accepted envelope is added to the queues of durable subscriptions once more."""
 
     envelope: Envelope

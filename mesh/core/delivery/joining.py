@@ -1,4 +1,4 @@
-"""Which subscriptions wait for the values that are there already, and what went past them meanwhile?"""
+"""New subscriptions that wait for their first values, and newer messages that passed meanwhile."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mesh.routing.taker import Taker, Targets
 from mesh.wire.envelope import Envelope
 
 Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
-NOTED = 10_000  # topics of a newcomer: of more it may be given a value that a newer one went past
+NOTED = 10_000  # topics of a newcomer; beyond, old values may arrive
 
 
 @dataclass(slots=True)
 class Newcomer:
     """A subscription that waits for its first values."""
 
-    waits: int = 0  # how many times it asked
-    lacks: bool = False  # it is to ask yet: at first, or when masters are back
+    waits: int = 0  # unanswered questions
+    lacks: bool = False  # still has to ask, perhaps when masters return
     came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
 
 
 class Joining:
-    """All of them. Most of the time there is none."""
+    """The subscriptions that wait for first values. Usually there are none."""
 
     def __init__(self) -> None:
         self._newcomers: dict[Taker, Newcomer] = {}
@@ -34,21 +34,22 @@ class Joining:
         return len(self._newcomers)
 
     def has(self, taker: Taker) -> bool:
-        """Does it wait for its first values?"""
+        """Return whether a sink waits for its first values."""
         return taker in self._newcomers
 
     def expects(self, feed: Feed) -> None:
-        """A new subscription is to ask for the values that are there, when all nodes know of it. A master
-        that ends before it is asked may have lost by then what it gave meanwhile.
+        """Register a subscription that will ask for existing values once all nodes know it.
+
+        A master that ends before it is asked may have lost values that it gave meanwhile.
         """
         self._newcomers.setdefault(feed, Newcomer()).lacks = True
 
     def begins(self, feed: Feed) -> None:
-        """A subscription asks for the values that are there already; meanwhile messages may come."""
+        """Register a question for existing values. New messages may arrive before the answer."""
         self._newcomers.setdefault(feed, Newcomer()).waits += 1
 
     def note(self, envelope: Envelope, targets: Targets) -> None:
-        """That goes to these takers now."""
+        """Note messages that are delivered to waiting subscriptions."""
         for taker, indices in targets:
             newcomer = self._newcomers.get(taker)
             if newcomer is not None:
@@ -62,8 +63,9 @@ class Joining:
     def initial(
         self, feed: Feed, values: Iterable[tuple[bytes, Envelope]], now: float, lacks: bool = False
     ) -> None:
-        """Give them to it, in each publisher's order, but for those that newer messages went past. `lacks`:
-        it will ask for others.
+        """Deliver first values in each publisher's order, unless newer messages have replaced them.
+
+        `lacks` means that the subscription will ask for more.
         """
         newcomer = self._newcomers[feed]
         newcomer.waits -= 1
@@ -75,13 +77,13 @@ class Joining:
                 feed.offer(Portion(Parcel(envelope, master=master)), now)
 
     def lacks_nothing(self, feed: Feed) -> None:
-        """It gets no more of them."""
+        """End the wait of a subscription for further values."""
         newcomer = self._newcomers.get(feed)
         if newcomer is not None:
             newcomer.lacks = False
             self._let_go(feed, newcomer)
 
     def _let_go(self, feed: Feed, newcomer: Newcomer) -> None:
-        """Of one that waits for nothing, nothing more is noted."""
+        """Forget a subscription that waits for nothing."""
         if not (newcomer.waits or newcomer.lacks):
             del self._newcomers[feed]

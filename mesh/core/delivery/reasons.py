@@ -1,4 +1,4 @@
-"""What does a master know of a topic and of one message: is it there, who wants it, what became of it?"""
+"""Explains topics and messages at their master: what exists, which subscribers match, what happened."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mesh.values import message_id
 from mesh.wire.properties import decode_properties
 from mesh.wire.replies import Reason
 
-LOOKED_AT = 20_000  # last values
+LOOKED_AT = 20_000  # retained values
 
 
 class Master(Protocol):
-    """A master: what it has, and who has asked for it."""
+    """A master's log and subscriptions."""
 
     log: Log
     clients: SubscriptionIndex[Feed]
@@ -34,11 +34,11 @@ class Master(Protocol):
     bindings: Bindings
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
-        """The other sites that get what is published there."""
+        """Return the other sites that receive messages of that topic."""
 
 
 def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reason]:
-    """Its last value here, and who has asked this node for what is published under it."""
+    """Yield reasons about a topic: its retained value, and its subscribers at this node."""
     last = router.log.retained.get(key, domain)
     if last is not None:
         yield _of_value(last, desk)
@@ -70,7 +70,7 @@ def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
 
 
 def of_message(router: Master, stream: bytes, domain: str, number: int, desk: Desk) -> Iterator[Reason]:
-    """What became of it here, as far as that is known message by message."""
+    """Yield reasons about one message, as far as single messages are known here."""
     lane = router.log.known(stream, domain)
     if lane is not None:
         if any(each.answer.first <= number <= each.answer.last for each in lane.waiting):
@@ -91,7 +91,7 @@ def of_message(router: Master, stream: bytes, domain: str, number: int, desk: De
 
 
 def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Reason]:
-    """Who wants it where it was accepted: all who do have said so there."""
+    """Yield reasons about the subscribers of an accepted message."""
     here = router.clients.match(key, domain)
     others = [] if is_local else list(_wanted(router, key, domain))
     if here:
@@ -102,7 +102,7 @@ def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Re
 
 
 def _code(letter: Last) -> str:
-    """The code of a dead letter: what else it says is for those who may read it."""
+    """Return only the code from the headers, as others are for authorized readers."""
     try:
         return str(decode_properties(letter.data[: letter.props]).headers.get("dead-code", "?"))
     except RemoteError:

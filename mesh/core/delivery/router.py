@@ -1,4 +1,4 @@
-"""Where does an envelope go from here? Published by a client of this node, or handed on by a master."""
+"""The router: accepts messages as their master, relays those of other masters, and finds subscribers."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ from mesh.wire.envelope import ERASED, FIRST, INITIAL, LOCAL_ONLY, MARKS, RESENT
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
-ASKED = 7  # that are told what became of a message which waited for the disk, beside the first and the last
-HOLD_CHECK = 0.05  # s between looks at what is held back
-STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
+ASKED = 7  # further sources answered after a commit
+HOLD_CHECK = 0.05  # s between checks of held answers
+STREAM_KEPT = 24 * 3600.0  # s that an idle stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
 
 
 class SiteTakers(Protocol):
-    """The one who knows what goes to other sites."""
+    """The sinks of other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
-        """(taker, which messages) of each site that gets some; None = all of them."""
+        """Return (sink, indices) of each site that receives some of it; `None` means all messages."""
 
     def match(self, key: str, domain: str) -> Sequence[Taker]:
-        """Those of the sites that get messages of that topic."""
+        """Return the sinks of sites that receive messages of that topic."""
 
     def names(self, key: str, domain: str) -> Sequence[str]:
-        """Of these their names."""
+        """Return the names of sites that receive messages of that topic."""
 
 
 class Router(Part):
-    """Subscriptions of clients and of peers, and the log."""
+    """The subscriptions of clients and peers, and the log."""
 
     def __init__(
         self,
@@ -76,14 +76,16 @@ class Router(Part):
         abroad: Callable[[], SiteTakers],
         outdone: Callable[[Last, Last], None],
     ) -> None:
-        """`boot_of(master)` is that of a node, as far as it is known, else 0. `abroad()` is asked where there
-        are other sites; `outdone(came, stands)` hears that a value lost which one of these transferred.
+        """`boot_of(master)` returns the boot of a node, 0 if unknown.
+
+        `abroad()` is called if there are other sites. `outdone(came, stands)` is called when a value
+        transferred by a site loses against `stands`.
         """
         self.clients = SubscriptionIndex[Feed]()
-        self.peers = SubscriptionIndex[PeerFeed]()  # what peers want of this node's own log,
-        self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
-        self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
-        self.has_groups = False  # if there are any
+        self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
+        self.relays = SubscriptionIndex[PeerFeed]()  # peers' queries relayed to other masters
+        self.groups = SubscriptionIndex[Taker]()  # one member of a group gets each message
+        self.has_groups = False  # whether there are groups
         self._abroad = abroad
         self._outdone = outdone
         self._merging = merging
@@ -129,12 +131,12 @@ class Router(Part):
             outlet.flush(self._desk.raw)
 
     def hears(self) -> Sequence[Hearing]:
-        # What a master had in memory may be lost, and nodes behind a way hear it so only. Nor is it known
-        # what was said while a link did not stand.
+        # A restarted master may have lost values that were in memory, and messages may have been missed while
+        # a link was down.
         return (hear(PeerJoined, lambda _: self.cache.empty()), hear(LoggedIn, lambda _: self.cache.empty()))
 
     def ruled(self, is_plain: bool) -> None:
-        """Other rules count: what is cached may have another master now."""
+        """Discard the cache, as new rules may change masters."""
         self._keeps_cache = not is_plain
         self.cache.empty()
 
@@ -155,16 +157,16 @@ class Router(Part):
             yield from of_message(self, *what.message, self._desk)
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
-        """The other sites that get what is published there."""
+        """Return the other sites that receive messages of that topic."""
         return self._abroad().names(key, domain) if self._desk.settings.outboxes else ()
 
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
     ) -> None:
-        """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
+        """Accept an envelope as its master, answer it and deliver it: at once, or when it is stored.
 
-        `answered` may be called several times, for parts of it. `stamp`: what all of its masters give it.
-        `holder`: as `held_by` of a parcel.
+        `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
+        masters share. `holder` is as `held_by` of a stored envelope.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         if lane.origin.refused:
@@ -200,7 +202,7 @@ class Router(Part):
                 self._accept(lane, part, source, answered, stamp, holder)
 
     def _is_behind(self, envelope: Envelope) -> bool:
-        """Last values that another site transfers are news to nobody, where those here are as new."""
+        """Return whether none of a site's transferred values is newer than those here."""
         values = last_values(envelope)
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):
@@ -209,7 +211,7 @@ class Router(Part):
         return all(stand)
 
     def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
-        """What is new of that, which masters of another site may have brought one after the other."""
+        """Return the new ranges of an envelope that several masters of another site may have relayed."""
         if not isinstance(lane.origin, Legs):
             lane.origin = Legs.unpack(lane.origin.pack())
         leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
@@ -221,8 +223,10 @@ class Router(Part):
     def _marked(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> Answered:
-        """What was known here as another's for durable subscriptions may come again as this node's own: who
-        gave it to the other is gone, and nobody knows whether that had it. Its answer waits for the disk.
+        """Return the handler of answers after handling FIRST and SECOND marks.
+
+        Messages that were here as another master's for durable subscriptions may come again as this node's
+        own, if that master is lost. Their answers wait for the disk.
         """
         if envelope.flags & SECOND:
             lane.origin.mark_second(fresh)
@@ -243,7 +247,7 @@ class Router(Part):
         try:
             pieces, matched = self._pieces(envelope, stamped)
         except (LocalError, StoreFull) as error:
-            lane.origin.refuse(envelope.first, envelope.last)  # what comes in between may be taken
+            lane.origin.refuse(envelope.first, envelope.last)  # numbers between may be accepted
             desk.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
@@ -268,7 +272,7 @@ class Router(Part):
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
     def _pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """It for whoever wants it; `came`: as it came here, with its marks."""
+        """Return the envelope with its targets, and copies for queues. `came` has the original marks."""
         if envelope.to:
             return self._addressees(envelope.to).addressed(envelope)
         targets: Targets = list(self.clients.plan(envelope))
@@ -281,14 +285,14 @@ class Router(Part):
         if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
-            # Who divided it before, if anybody did, is gone: he may have given it to another master.
+            # The node that chose a FIRST master before is lost, and may have chosen another one.
             may_be_second = came.flags & MARKS == FIRST and came.flags & RESENT > 0
             copies = self.bindings.copies(envelope, may_be_second)
             return [(envelope, targets), *copies], len(targets) + len(copies)
         return [(envelope, targets)], len(targets)
 
     def _unmerged(self, envelope: Envelope, targets: Targets) -> Targets:
-        """Without what another node of this site had from that other one before, and has brought here."""
+        """Remove messages that another node of this site has already brought from the same site."""
         news = self._merging.news(envelope)
         if news is None:
             return targets
@@ -296,7 +300,7 @@ class Router(Part):
         return [(taker, tuple(sorted(each))) for taker, each in kept if each]
 
     def _addressees(self, to: str) -> Addressees:
-        """Whoever gives out what is for that. NoQueue when nobody here has queues."""
+        """Return the component that delivers to this destination. NoQueue if there are no queues."""
         if kind_of(to) != QUEUE:
             return self._desk.face.takes[CLIENT]
         if (found := self._desk.face.takes.get(QUEUE)) is None:
@@ -306,30 +310,30 @@ class Router(Part):
     def _landed(
         self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
     ) -> None:
-        """A commit has ended."""
+        """Handle the end of a commit."""
         if error is None:
             lane.refusals_before(accepted)
             self._passes(lane, accepted, lambda: self._deliver(accepted, source, answered))
             return
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
-        if isinstance(lane.origin, Legs):  # who keeps it brings it again
+        if isinstance(lane.origin, Legs):  # the keeping node resends it
             self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             _come(accepted, -1)
         self._desk.count("refused", accepted.envelope.count)
         accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
         if isinstance(error, StoreFull):
-            # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
+            # The refusal is stored first: lost in a crash, it would allow acceptance behind later messages.
             disk = self._disks[lane.shelf.store]
             disk.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
-        else:  # the store is at its end
+        else:  # the store has failed
             self._passes(lane, accepted, accepted.when_first)
 
     def _put_off(self, origin: Legs, accepted: Accepted) -> None:
-        """To come again, and to be handed on then."""
+        """Let the messages be sent again by their site, and be delivered then."""
         e = accepted.envelope
-        if e.to:  # nobody brings a letter again that was refused
+        if e.to:  # a refused direct message is not resent
             return
         origin.put_off(leg_of(e.route), e.first, self._desk.now)
         for parcel, targets in accepted.deliveries:
@@ -338,23 +342,23 @@ class Router(Part):
                     self._merging.lost(parcel.envelope, indices)
 
     def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
-        """Its fate is known; what waited for that, and behind it, goes on in the publisher's order."""
+        """Handle the result of one envelope, and those behind it, in the publisher's order."""
         accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
 
     def relay(self, parcel: Parcel) -> None:
-        """Hand what a peer brought to this node's own subscribers, and to peers for whom it is on the way."""
+        """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
         envelope = parcel.envelope
         targets: Targets = list(self.clients.plan(envelope))
         if parcel.position:
-            # What a master sends again after our restart is old news to a subscription that came later.
+            # A message resent after our restart is too old for a subscription that came later.
             targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
         if self._keeps_cache and self._is_void(parcel):
             self.cache.empty()
         elif self._keeps_cache:
             self.cache.keep(envelope)
-        # Since its master, at stratum 0: a node where it was before may have subscribers too.
+        # Only hops since the master, at stratum 0: a node before it may have subscribers too.
         visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
         targets += [
             (feed, indices)
@@ -366,23 +370,26 @@ class Router(Part):
         self._offer([(parcel, targets)], parcel.source, lambda: None)
 
     def _is_void(self, parcel: Parcel) -> bool:
-        """Has its master lost it with an earlier process? Then it alone knows which value is the last now."""
+        """Return whether an item comes from an earlier process of its master that did not store it.
+
+        Only the master knows the latest value then.
+        """
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
 
     def tell(self, envelope: Envelope) -> None:
-        """Give clients here what this node says of itself and others: nobody's message, and not counted."""
+        """Deliver a system message of this node to local clients, without counting it."""
         stamped = self.keep(envelope)
         targets: Targets = list(self.clients.plan(stamped))
         self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
 
     def keep(self, envelope: Envelope) -> Envelope:
-        """The same, for those who will read it later."""
+        """Retain a system message for later readers."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
         self.log.retained.keep(stamped)
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """From the store, at start: who is still owed it."""
+        """Restore a stored envelope with the sinks that are still owed it."""
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
         owed = self._owing.of(parcel)
         self.shelf.restore(parcel, owed)
@@ -390,7 +397,7 @@ class Router(Part):
             taker.offer(Portion(parcel, indices), self._desk.now)
 
     def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Taker]:
-        """Those who may still be owed something of before the start: groups never are."""
+        """Yield the sinks that may be owed messages from before the start. Groups never are."""
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)
@@ -399,7 +406,7 @@ class Router(Part):
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)
-        if envelope.props:  # nobody else reads them before it is stored
+        if envelope.props:  # not decoded elsewhere before it is stored
             check_properties(envelope)
         if envelope.xml:
             check_xml(envelope.xml)
@@ -408,18 +415,18 @@ class Router(Part):
         for key in envelope.keys:
             if key or not envelope.to:
                 check_key(key)
-            # From a client of this node it does not come so far.
+            # Local clients were refused before.
             if key.startswith(SYSTEM) and not envelope.to:
                 self._check_own(key, envelope)
                 return
-        if envelope.to:  # it may have none, and what is published must not
+        if envelope.to:  # only a direct message may have no key
             return
         if len(self._checked) >= CHECKED:
             self._checked.clear()
         self._checked.update(envelope.keys)
 
     def _check_own(self, key: str, envelope: Envelope) -> None:
-        """Only this node writes there, and what it says of an erased topic."""
+        """Allow only this node's system messages, and notices of erased topics."""
         is_own = envelope.sender == f"/node/{self._desk.me.name}/client/{SYSTEM}"
         if not (is_own and len(envelope.keys) == 1) and not envelope.flags & ERASED:
             raise reserved(key)
@@ -428,14 +435,14 @@ class Router(Part):
         error = PublishRefused(
             f"{self._desk.me.name} had refused it when it came first, and keeps to that.",
             hint="Publish it anew.",
-            code="REFUSED" if envelope.to else StoreFull.code,  # a letter: no receiver, or no room
+            code="REFUSED" if envelope.to else StoreFull.code,  # a direct message: no receiver, or no room
         )
         return refusal(envelope, error)
 
     def _repeated(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> None:
-        """Answer what is known already, but not what still waits for the disk: its answer comes then."""
+        """Answer repeated messages, unless their commit is pending."""
         open_numbers = Ranges()
         for first, last in fresh:
             open_numbers.add(first, last)
@@ -443,7 +450,7 @@ class Router(Part):
             first, last = waiting.answer.first, waiting.answer.last
             open_numbers.add(first, last)
             if first <= envelope.last and last >= envelope.first:
-                # It may have come by another way, to which nobody else would say it.
+                # It may have come by another route, which needs the answer as well.
                 waiting.also = [*(waiting.also or ())[-ASKED:], answered]
         for first, last in open_numbers.missing(envelope.first, envelope.last):
             self._desk.count("repeated", last - first + 1)
@@ -461,7 +468,7 @@ class Router(Part):
         self._offer(accepted.deliveries, source, lambda: answered(accepted.answer))
 
     def _when_written(self, answered: Answered) -> Answered:
-        """An answer that waits for the next commit: what rides along with that belongs to what is OK."""
+        """Return a handler that answers after the next commit, which stores this message's records."""
         return lambda answer: self._disk.commit((), lambda error: answered(answer))
 
     def _offer(
@@ -480,14 +487,14 @@ class Router(Part):
 
 
 def _come(accepted: Accepted, sign: int) -> None:
-    """Inboxes count a letter from when it is accepted: a burst is over before the disk has any of it."""
+    """Count a direct message in inboxes from its acceptance: a burst is over before the disk has it."""
     for parcel, targets in accepted.deliveries:
         for taker, _ in targets:
             taker.comes(parcel, sign)
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:
-    """One answer for all who asked for it."""
+    """Return a handler that answers all sources that asked."""
 
     def tell(answer: Answer) -> None:
         for each in (answered, *(accepted.also or ())):

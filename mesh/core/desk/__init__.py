@@ -1,1 +1,1 @@
-"""What all parts of a node share: its settings, the time, effects, what is told and counted."""
+"""State and services that all components of a node share: settings, clock, effects, facts and counters."""

@@ -1,8 +1,8 @@
-"""Where is every message? Two equations that hold at every moment, for as long as a node runs.
+"""The message accounts of a node: two equations that hold at every moment.
 
-Of what its clients publish, each number of a stream once, however often it is sent:
+The first counts messages that clients of this node publish, each sequence number once:
     client_published = client_routed + client_unrouted + client_refused + client_held
-Of what it has for each subscriber, be it a subscription, an inbox or another node:
+The second counts messages that this node owes its subscribers (subscriptions, inboxes and peers):
     matched = delivered + sent_to_peers + dropped + expired_waiting + buried + pending
 """
 
@@ -31,20 +31,20 @@ class _Lane:
 
 
 class Accounts:
-    """Of one node, since its start."""
+    """The message accounts of one node, since its start."""
 
     def __init__(self) -> None:
         self.published = 0  # by its clients
         self.outcomes = dict.fromkeys(OUTCOMES, 0)
         self._lanes: dict[bytes, dict[str, _Lane]] = {}  # stream -> domain -> lane
         self._gone: set[bytes] = set()  # streams whose session is closed
-        self._closed = dict.fromkeys(FATES, 0)  # of subscribers that are no more
-        self._closed_peers = 0  # of that, delivered to nodes
+        self._closed = dict.fromkeys(FATES, 0)  # of subscribers that ended
+        self._closed_peers = 0  # delivered to peers, part of that
 
-    # --- what is published --------------------------------------------------------------------------------
+    # --- published messages -----------------------------------------------------------------------------
 
     def said(self, envelope: Envelope) -> None:
-        """A client of this node publishes it, perhaps not for the first time."""
+        """Count an envelope that a client of this node publishes, unless it was counted before."""
         self._gone.discard(envelope.stream)
         lanes = self._lanes.get(envelope.stream)
         if lanes is None:
@@ -57,7 +57,7 @@ class Accounts:
             self.published += last - first + 1
 
     def answered(self, stream: bytes, answer: Answer) -> None:
-        """Count an answer that a client is told: only a last word, and only the first such."""
+        """Count an answer to a client, if it is final and the first final one for these messages."""
         lane = self._lanes.get(stream, {}).get(answer.domain)
         if lane is None or answer.state == "FORWARD_WARNING":
             return
@@ -70,29 +70,27 @@ class Accounts:
             self.gone(stream)
 
     def is_done(self, stream: bytes, domain: str, number: int) -> bool | None:
-        """Has what a client of this node has published had its last word? None: it has not, as far as that is
-        known.
-        """
+        """Return whether a published message has its final answer; `None` if the message is unknown."""
         lane = self._lanes.get(stream, {}).get(domain)
         return number in lane.done if lane is not None and number in lane.said else None
 
     def gone(self, stream: bytes) -> None:
-        """Its session is closed: what has its last word need not be known any more."""
+        """Forget the finished part of a stream whose session is closed."""
         held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}
         if held:
             self._lanes[stream] = held
         (self._gone.add if held else self._gone.discard)(stream)
 
-    # --- what is delivered --------------------------------------------------------------------------------
+    # --- deliveries -------------------------------------------------------------------------------------
 
     def closed(self, feed: Feed, is_peer: bool = False) -> None:
-        """A subscriber is no more, after its feed was cleared."""
+        """Add the counts of a subscriber that ended, after its feed was cleared."""
         for fate in FATES:
             self._closed[fate] += getattr(feed, fate)
         self._closed_peers += feed.delivered * is_peer
 
     def figures(self, feeds: Sequence[Feed]) -> dict[str, int]:
-        """Both equations, with what the feeds that are there have counted."""
+        """Return both equations, including the counts of the feeds that exist now."""
         fate = self._fates(feeds)
         to_peers = self._closed_peers + sum(feed.delivered for feed in feeds if feed.is_peer)
         held = self.published - sum(self.outcomes.values())
@@ -110,11 +108,9 @@ class Accounts:
         }
 
     def _fates(self, feeds: Iterable[Feed]) -> dict[str, int]:
-        """Of these and of all that are no more."""
+        """Return the counts of `feeds` and of all subscribers that ended."""
         matched, delivered, dropped, expired, buried, pending = (self._closed[fate] for fate in FATES)
-        for (
-            feed
-        ) in feeds:  # all that there are, every few seconds: a look at each for each fate takes its time
+        for feed in feeds:  # one pass over all feeds, as it runs every few seconds
             matched += feed.matched
             delivered += feed.delivered
             dropped += feed.dropped
@@ -125,5 +121,5 @@ class Accounts:
 
 
 def _both(ranges: Ranges, others: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The parts of the others that are in `ranges`."""
+    """Return the parts of `others` that are in `ranges`."""
     return [part for first, last in others for part in ranges.common(first, last)]

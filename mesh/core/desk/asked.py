@@ -1,4 +1,4 @@
-"""One question that somebody puts by a Call, and the way of its answer."""
+"""A question that came in by a CALL, and how it is answered."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ SendReply = Callable[[Reply, Sequence[Envelope]], None]
 
 @dataclass(frozen=True, slots=True)
 class Inquiry(Generic[A]):
-    """A question that has been read. It is answered now or later, by `say` or `fail`."""
+    """A question that was decoded. A component answers it, now or later, with `say` or `fail`."""
 
     ask: A
     request: int
     who: Any  # the Session of a client, or a Peer
-    conn: Conn  # on which it came
+    conn: Conn  # that the question came on
     _send: SendReply
 
     def say(self, value: ReplyValue, envelopes: Sequence[Envelope] = ()) -> None:
-        """The answer, or a part of it."""
+        """Send the answer, or one part of it."""
         self._send(Reply(self.request, value, frames=tuple(map(body_frames, envelopes))), envelopes)
 
     def fail(self, error: LocalError) -> None:
-        """A refusal."""
+        """Answer with an error."""
         self._send(Reply(self.request, code=error.code, text=str(error)), ())
 
     @property
     def doer(self) -> str:
-        """The client that asks, for an event: its name, and the key by which it came in."""
+        """The client that asks, as an event names it: its name and the key of its connection."""
         if self.conn.user:
             return f"{self.who.text} (key {self.conn.user})"
         if self.conn.trusted:
@@ -47,23 +47,23 @@ class Inquiry(Generic[A]):
         return f"{self.who.text} (no key: stream {self.who.stream.hex()})"
 
     def check_keys(self) -> None:
-        """LocalError for a client that does not have the keys of a node."""
+        """Raise LocalError if the client does not have the keys of a node."""
         if self.conn.grant != NODE:
             what = f"{self.ask.verb!r} is for those who have the keys of a node."
             raise LocalError(what, hint="Type it on the machine of the node.", code="NOT_ALLOWED")
 
 
 class Right(StrEnum):
-    """The right that a client needs for a verb. Other nodes may do all that they can ask for."""
+    """The right that a client needs for a verb. Peers may use every verb that is open to them."""
 
     READ = "read"
     WRITE = "write"
-    RUN = "run"  # the node: for those who have the keys of one
+    RUN = "run"  # the node; needs the keys of a node
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Something that may be asked for by a Call; `then` answers it."""
+    """A kind of question that a CALL may ask; `then` answers it."""
 
     asks: type[Ask]
     then: Callable[[Inquiry[Any]], None]
@@ -71,10 +71,13 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """As it stands in the Call."""
+        """The name of the verb in the CALL."""
         return self.asks.verb
 
 
 def answer(asks: type[A], then: Callable[[Inquiry[A]], None], right: Right = Right.READ) -> Verb:
-    """A part's wish to be given questions of that kind. LocalError of `then`: it makes no sense."""
+    """Return the entry of a component for questions of this kind.
+
+    `then` raises LocalError if the question makes no sense.
+    """
     return Verb(asks, then, right)

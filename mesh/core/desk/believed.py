@@ -1,24 +1,24 @@
-"""By which clock do messages expire? A wall clock that leaps is not believed at once.
+"""The clock by which messages expire: the wall clock without sudden leaps.
 
-Between two leaps it is followed as it is, so that a clock that is set right little by little counts. After
-a leap the old one goes on for a while, by the monotonic clock: a wrong minute must not void what waits.
+Small corrections of the wall clock are followed at once. After a leap the old time continues on the monotonic
+clock until the new one has been stable for a while, so that a wrong minute expires no messages.
 """
 
 LEAP = 60_000_000_000  # ns
-TRUST = 600.0  # s that a clock must have gone on from where it leapt, to be believed
+TRUST = 600.0  # s that a clock must be stable after a leap
 
 
 class Believed:
-    """The wall clock, in ns since 1970, with its leaps left out."""
+    """The wall clock in ns since 1970, without its leaps."""
 
     def __init__(self) -> None:
-        self._offset: int | None = None  # between the monotonic clock and the one that is believed,
-        self._other = 0  # the one that is not,
-        self._since: float | None = None  # and when that began
-        self.leapt = 0  # ns by which the clock has just leapt; 0: it has not
+        self._offset: int | None = None  # trusted clock minus monotonic clock
+        self._other = 0  # offset of the clock that is not trusted yet
+        self._since: float | None = None  # when that offset began
+        self.leapt = 0  # ns of a leap at the latest call, or 0
 
     def at(self, now: float, wall: int) -> int:
-        """The time to be taken for `wall`, which the clock shows at `now`."""
+        """Return the time to use at `now`, when the wall clock shows `wall`."""
         ticks = int(now * 1e9)
         offset, self.leapt = wall - ticks, 0
         if self._offset is None or abs(offset - self._offset) <= LEAP:

@@ -1,4 +1,4 @@
-"""One connection as the core sees it: what it is for, and how far its handshake has come."""
+"""A connection as the core sees it: its role, its handshake and what both ends agreed on."""
 
 from dataclasses import dataclass, field
 
@@ -9,48 +9,46 @@ from mesh.wire.pieces import Cutter, Gatherer
 from mesh.wire.spoken import Seldom
 
 ONLY_READS = "a monitor reads, and changes nothing."
-NODE, CLIENT, MONITOR = "node", "client", "monitor"  # what somebody may be, by the secret that it proves
-CLIENTS = (NODE, CLIENT, MONITOR)  # whose clients come in; of another site nobody does as a client
+NODE, CLIENT, MONITOR = "node", "client", "monitor"  # roles that a secret proves
+CLIENTS = (NODE, CLIENT, MONITOR)  # grants with which clients are admitted
 
 
 @dataclass(slots=True, eq=False)
 class Conn:
-    """A connection. `endpoint` is the address dialled, or the bound one that the other side dialled."""
+    """A connection. `endpoint` is the dialed address, or the bound address that the other end dialed."""
 
     key: ConnKey
     dialled: bool
-    trusted: bool  # came through a socket that only this user can open, or from within
+    trusted: bool  # from a private socket, or within the process
     endpoint: str
     opened: float
     heard: float
     role: str = ""
     nonce: bytes = b""  # ours
-    owner: bytes = b""  # at the other end: uuid of the node, or stream id of the client
+    owner: bytes = b""  # peer's uuid, or client's stream id
     seed: str = ""  # dialled because of this seed address
-    resume: int = 0  # how far the other end has our items, from its greeting
+    resume: int = 0  # last item it has, from its greeting
     is_open: bool = False  # the handshake is done
     closed: bool = False
-    version: int = VERSION_MIN  # of the wire, that both ends speak,
-    speaks: frozenset[str] = frozenset()  # and the words that both have said
-    unknown: Seldom = field(default_factory=Seldom)  # it is told that we do not know what it says
-    user: str = ""  # public CURVE key (Z85) of who dialled us, vouched for by ZeroMQ
-    why: str = ""  # why it came to nothing, as far as the transport knows,
-    hint: str = ""  # and what may help
-    cutter: Cutter | None = None  # the other end knows pieces
-    gatherer: Gatherer | None = None  # it has sent some
-    within: bool = False  # the program in whose process this node runs; it ends no sooner than that
-    site: str = ""  # the other one, of which a gateway is at the other end
-    clock: OtherClock = field(default_factory=OtherClock)  # of the other end
-    grant: str = (
-        ""  # with whose secret it came in: NODE, CLIENT, MONITOR or RELAY; "" = not yet, or we dialled
-    )
+    version: int = VERSION_MIN  # wire version of both ends
+    speaks: frozenset[str] = frozenset()  # features of both ends
+    unknown: Seldom = field(default_factory=Seldom)  # limits our notices of unknown commands
+    user: str = ""  # CURVE key (Z85) of the dialing end
+    why: str = ""  # why it failed, if known
+    hint: str = ""  # for the user, after a failure
+    cutter: Cutter | None = None  # set if the other end accepts pieces
+    gatherer: Gatherer | None = None  # set once it sent a piece
+    within: bool = False  # the program that embeds this node
+    site: str = ""  # site of the gateway at the other end
+    clock: OtherClock = field(default_factory=OtherClock)  # clock of the other end
+    grant: str = ""  # NODE, CLIENT, MONITOR or RELAY; "" = not yet, or we dialed
 
     def close(self) -> None:
-        """End it: what had come of a message or was to follow is nobody's any more."""
+        """Mark the connection as closed, and discard partial messages in both directions."""
         self.closed = True
         self.cutter = self.gatherer = None
 
     @property
     def may_write(self) -> bool:
-        """A monitor reads, and changes nothing."""
+        """Whether the other end may change anything. A monitor only reads."""
         return self.grant != MONITOR

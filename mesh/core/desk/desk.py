@@ -1,4 +1,4 @@
-"""What all parts of a core share: settings, the time of the event at hand, and where effects go."""
+"""The context that all components of a core share: settings, the current time, effects and counters."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ AHEAD = 60_000_000_000  # ns that a timestamp of another node may be ahead of ou
 
 
 def is_followed(stamp: int, wall: int) -> bool:
-    """Return whether the hybrid clock follows that timestamp. What it does not follow must not become a last
-    value: none of this node would replace it until our clock gets there.
+    """Return whether the hybrid clock follows that timestamp of another node.
+
+    A message with a timestamp too far ahead must not become a retained value: no message of this node would
+    replace it until the clock gets there.
     """
     return stamp < wall + AHEAD
 
@@ -56,41 +58,44 @@ COUNTERS = (
 
 
 class Desk:
-    """The shared desk. `ids(n)` gives n random bytes, `jitter()` a number from [0, 1): chance comes in so."""
+    """The context that all components of a core share.
+
+    `ids(n)` returns n random bytes, `jitter()` a number from [0, 1); they are the only sources of chance.
+    """
 
     def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
         self.settings = settings
         self.me = settings.me
-        self.process = ids(PROCESS)  # its bytes, which another process of our identity has otherwise
+        self.process = ids(PROCESS)  # differs from other processes of our identity
         self.ids = ids
         self.jitter = jitter
         self.now = 0.0
         self.wall = 0  # ns since 1970 at `now`,
-        self.believed = 0  # and by the clock by which messages expire
+        self.believed = 0  # by the clock for expiry
         self._believed = Believed()
         self.effects: list[Effect] = []
-        self.outlets: dict[Outlet, None] = {}  # have something to send
-        self.ending: dict[Callable[[], None], None] = {}  # is to be done when this event is over
+        self.outlets: dict[Outlet, None] = {}  # with something to send
+        self.ending: dict[Callable[[], None], None] = {}  # to be called at the event's end
         self.counters: dict[str, int] = {}
         self.events = Events()
         self.refused_clients = RefusedClients()
-        self.refusals = Repeats()  # and what strangers say that is no HELLO
+        self.refusals = Repeats()  # also of strangers that send no HELLO
         self.tally = Tally()
         self.accounts = Accounts()
         self.undelivered = Undelivered()
-        self.facts: deque[Fact] = deque()  # said, and not heard yet
-        self.last_facts: set[type[Fact]] = set()  # kinds of which one waits there for all others
-        self.watched = False  # does anybody want to hear traces? Whoever does says so here
+        self.facts: deque[Fact] = deque()  # recorded, but not handled yet
+        self.last_facts: set[type[Fact]] = set()  # kinds in `facts` by say_last
+        self.watched = False  # whether traces are recorded; set by their users
         self.face = Face()
-        self.serves = False  # it is known that our store is the newest: see Recall
-        self.denied: frozenset[str] = frozenset()  # names of nodes that nobody may be linked with
-        self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys; nothing is proven
+        self.serves = False  # our store is the newest, see Recall
+        self.denied: frozenset[str] = frozenset()  # names of nodes that must not be linked
+        self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys, unproven
         self.alarm = 0.0  # when tick() is next worth calling
-        self.is_doubled = False  # another process lives under our identity
+        self.is_doubled = False  # another process has our identity
         self._stamp = 0
 
     def at(self, now: float, wall: int) -> None:
-        """An event happens."""
+        """Set the time of the event that is handled now."""
         self.now, self.wall = now, wall
         self.believed = self._believed.at(now, wall)
         if self._believed.leapt:
@@ -99,7 +104,7 @@ class Desk:
             self.event("clock", text, level="warning")
 
     def denies(self, node: str) -> str:
-        """Which of the two may nobody be linked with, that node or this one? "": neither."""
+        """Return the name of `node` or of this node, whichever must not be linked; "" if both may."""
         if not self.denied:  # as a rule
             return ""
         return next((name for name in (node, self.me.name) if name in self.denied), "")
@@ -108,17 +113,20 @@ class Desk:
         self.effects.append(effect)
 
     def say(self, fact: Fact) -> None:
-        """Something has happened that parts above may want to hear of."""
+        """Record a fact for the components above."""
         self.facts.append(fact)
 
     def say_last(self, fact: Fact) -> None:
-        """Once, behind all that is said before it is heard: so many may say it at no more cost."""
+        """Record a fact once, behind all facts that are recorded before it is handled.
+
+        Further facts of this kind cost nothing until then.
+        """
         if type(fact) not in self.last_facts:
             self.last_facts.add(type(fact))
             self.facts.append(fact)
 
     def send(self, conn: Conn | None, command: Command, envelopes: Sequence[Envelope] = ()) -> None:
-        """Put a command on a connection, if it is there, and if the other end understands it."""
+        """Send a command on an open connection, if the other end has the feature that it needs."""
         if conn is not None and not conn.closed and (not command.word or command.word in conn.speaks):
             frames = write(command, envelopes)
             if not envelopes and (conn.cutter is None or not conn.cutter.is_busy):
@@ -127,14 +135,14 @@ class Desk:
                 self.raw(conn, frames)
 
     def answer(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
-        """Do what was asked for on a connection; when it cannot be done, say there why."""
+        """Do the work of a request, and reply with the error if it fails."""
         try:
             work()
         except LocalError as error:
             self.send(conn, Reply(request, code=error.code, text=str(error)))
 
     def push(self, outlet: Outlet, feed: Keyed, portion: Portion) -> None:
-        """Put a portion into an outlet; it leaves with the effects of this event."""
+        """Put a slice into an outlet. It leaves with the effects of this event."""
         outlet.push(feed, portion)
         self.outlets[outlet] = None
 
@@ -142,7 +150,7 @@ class Desk:
         if conn.closed:
             return
         cutter = conn.cutter
-        # As a rule it is short, and nothing is before it: that must be found at a glance.
+        # Most messages are short and have none before them, so this check comes first.
         if cutter is None or (len(frames) <= FEW and len(frames[-1]) <= SHORT and not cutter.is_busy):
             self.effects.append(Send(conn.key, frames))
             return
@@ -155,16 +163,16 @@ class Desk:
             self.emit(HangUp(conn.key))
 
     def end(self, conn: Conn) -> None:
-        """Hang up, and let all know whose connection it was."""
+        """Close a connection, and report its end as a fact."""
         self.hang_up(conn)
         self.say(ConnEnded(conn))
 
     def broke_protocol(self, conn: Conn, who: str, node: Introduction | None, error: MeshError) -> None:
-        """End a connection on which came what cannot be: whoever said it is told so, and it is over."""
+        """Refuse and close a connection on which an invalid command came."""
         self.count("malformed")
         if self.watched:
             self.say(ProtocolBroken(node, error.code))
-        # Who is not in yet could be anybody: he is counted, and fills no log.
+        # A stranger is counted, but must not fill the log.
         level = "warning" if conn.is_open else "info"
         if conn.is_open or self.refusals.is_news(who, error.code, self.now):
             self.note(level, f"{who} broke the protocol, its connection is closed: {error}", ACCESS)
@@ -175,17 +183,17 @@ class Desk:
         self.emit(Note(level, text, logger))
 
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
-        """Something happened that people may want to read about later."""
+        """Record an event for people, and log it."""
         text = harmless(text)
         self.say(Happened(kind, text, who, self.wall))
         self.note(level, f"{kind}: {text}", EVENTS)
 
     def count(self, what: str, n: int = 1) -> None:
-        """A metric that only grows."""
+        """Add to a counter."""
         self.counters[what] = self.counters.get(what, 0) + n
 
     def losing(self, who: str) -> Lost:
-        """Counts what does not reach this receiver."""
+        """Return a function that counts messages that do not reach this receiver."""
 
         def lost(envelope: Envelope, why: str, n: int) -> None:
             self.undelivered.add(who, envelope.keys, envelope.domain, why, n, self.now)
@@ -193,7 +201,7 @@ class Desk:
         return lost
 
     def figures(self) -> dict[str, int | float]:
-        """The metrics of this node: counters since its start, and sizes now."""
+        """Return the metrics of this node: counters since its start, and current sizes."""
         return {
             **{name: self.counters.get(name, 0) for name in COUNTERS},
             **self.accounts.figures(self.face.feeds()),
@@ -203,32 +211,34 @@ class Desk:
         }
 
     def wake(self, at: float | None) -> None:
-        """Something falls due then."""
+        """Have `tick` called at that time, or earlier."""
         if at is not None:
             self.alarm = min(self.alarm, at)
 
     @property
     def last_stamp(self) -> int:
-        """The next stamp is higher than this, by little."""
+        """A lower bound of the next timestamp, close to it."""
         return max(self.wall - 1, self._stamp)
 
     def stamp(self) -> int:
-        """The hybrid clock: wall time, but never the same twice and never backwards."""
+        """Return the next timestamp of the hybrid clock: wall time, but strictly increasing."""
         self._stamp = max(self.wall, self._stamp + 1)
         return self._stamp
 
     def stamped(self, stamp: int) -> None:
-        """An earlier boot of this node has come so far, whatever the wall clock says today."""
+        """Continue after the timestamp that an earlier boot of this node reached."""
         self._stamp = max(self._stamp, stamp)
 
     def heard_stamp(self, stamp: int) -> None:
-        """Stamp what happens after hearing a message later than the message, within reason."""
-        if is_followed(stamp, self.wall):  # a clock an hour ahead must not drag ours along
+        """Make later timestamps of this node higher than that of a received message, within limits."""
+        if is_followed(stamp, self.wall):  # ignores clocks that are far ahead
             self._stamp = max(self._stamp, stamp)
 
     def heard(self, envelope: Envelope) -> None:
-        """Stamp what happens after hearing it later than it; of another site's, later than when it came into
-        this one: so gateways see who may have read it before he published.
+        """Make later timestamps higher than that of a received envelope.
+
+        An envelope of another site counts with the time at which it entered this site, so that gateways see
+        which messages were published after it could be read.
         """
         self.heard_stamp(envelope.sent)
         if is_foreign(envelope.sender):

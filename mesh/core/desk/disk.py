@@ -1,4 +1,4 @@
-"""What is to be written, with what, and who hears when it is?"""
+"""Commits to a store and reads from it, with the callbacks for their results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ Fetched = Callable[[dict[int, Envelope] | MeshError], None]
 
 
 class Disk:
-    """Commits under way to one store, and what is being read from it. What nobody waits for rides along with
-    the next commit.
+    """The commits and reads in flight at one store.
+
+    Operations without a callback wait for the next commit.
     """
 
     def __init__(self, desk: Desk, shelf: Shelf) -> None:
@@ -26,24 +27,24 @@ class Disk:
         self._desk = desk
         self.shelf = shelf
         self._token = 0
-        # (what rides along, what is to be stored, who hears of it) of each commit, while they are gathered.
+        # (deferred operations, own operations, callback) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
-        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # what rides along; is it alone?
+        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # deferred ones; no others?
         self._fetching: dict[int, Fetched] = {}
-        self._wishes: list[Fetch] = []  # to be read behind the commits that are gathered
+        self._wishes: list[Fetch] = []  # reads behind the gathered commits
 
     @property
     def storing(self) -> int:
-        """Commits under way."""
+        """The number of commits in flight."""
         return len(self._storing)
 
     @property
     def fetching(self) -> int:
-        """What is being read."""
+        """The number of reads in flight."""
         return len(self._fetching)
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
-        """Store these, and what has gathered; `then` is called when they and all before are on disk."""
+        """Commit `ops` and all deferred operations, then call `then` when they and all before are on disk."""
         later = self.shelf.take_later()
         if self._together is None:
             self._emit(later, (*later, *ops), not ops, then)
@@ -57,7 +58,7 @@ class Disk:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make one commit of what is stored meanwhile: after a crash all of it is there, or nothing."""
+        """Join all commits within the block into one, so that a crash keeps all of them or none."""
         if self._together is not None:
             yield
             return
@@ -73,7 +74,10 @@ class Disk:
                 self._desk.emit(wish)
 
     def _emit_all(self, commits: list[tuple[Sequence[Op], Sequence[Op], Committed]]) -> None:
-        """As they came: what rides along with one may undo what another one writes."""
+        """Emit the commits as one, in their order.
+
+        The order matters, as deferred operations of one commit may undo what another one writes.
+        """
 
         def stored(error: MeshError | None) -> None:
             for _, _, then in commits:
@@ -84,13 +88,14 @@ class Disk:
         self._emit([op for later, _, _ in commits for op in later], every, is_alone, stored)
 
     def commit_later(self) -> None:
-        """Store what has gathered, which nobody waits for."""
+        """Commit the deferred operations."""
         if self.shelf.has_later:
             self.commit((), lambda error: None)
 
     def commit_if_any(self, then: Committed) -> None:
-        """Store what has gathered; `then` is called when it is on disk, and all before it, which may have
-        taken it along; or now if there is none.
+        """Commit the deferred operations, and call `then` when they and all before are on disk.
+
+        `then` is called at once if nothing is deferred or in flight.
         """
         if self.shelf.has_later or self._storing or self._together:
             self.commit((), then)
@@ -98,7 +103,7 @@ class Disk:
             then(None)
 
     def stored(self, token: int, error: MeshError | None) -> None:
-        """A commit has ended."""
+        """Handle the end of a commit."""
         later, is_alone, then = self._storing.pop(token)
         if error is not None:
             self.shelf.not_written(later)
@@ -106,12 +111,13 @@ class Disk:
             self.shelf.written(later)
         then(error)
         if error is not None and not is_alone:
-            self.commit_later()  # what rode along and needs no room, or makes some, need not wait for it
+            self.commit_later()  # deferred operations may fit without the others
 
     def fetch(self, positions: Collection[int], then: Fetched) -> None:
-        """Read the envelopes at these positions, as they stand after all commits until now. `then` is called
-        once: with those that stand there still, by position and in that order, or with the error of a store
-        that is at its end, as the node is soon.
+        """Read the envelopes at these positions, after all commits until now.
+
+        `then` is called once: with the envelopes that still exist, by position and in that order, or with the
+        error of a failed store. The node stops soon after such an error.
         """
         self._token += 1
         self._fetching[self._token] = then
@@ -122,14 +128,14 @@ class Disk:
             self._wishes.append(wish)
 
     def fetched(self, token: int, found: Sequence[Stored] | MeshError) -> None:
-        """What was to be read has come."""
+        """Handle the end of a read."""
         then = self._fetching.pop(token)
         if isinstance(found, MeshError):
             then(found)
             return
         try:
             envelopes = {position: decode(header, body) for position, header, body in found}
-        except MeshError as error:  # whoever wrote it had another idea of an envelope
+        except MeshError as error:  # another release may have written it
             then(error)
             return
         then(envelopes)

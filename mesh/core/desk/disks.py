@@ -1,7 +1,7 @@
-"""Which of a node's stores is something written to? Its own, or that of the queue in whose domain it is."""
+"""The stores of a node: its own, and those of queues."""
 
-# Law: a queue has one store at a node, for as long as the node runs. All that is known of its messages lies
-#      there, so that what becomes of them is one commit; its definition lies in the node's own.
+# Law: a queue has one store at a node while the node runs. All records of its messages are there, so each
+#      change of them is one commit; its definition is in the node's own store.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN = "the node's own store"
 
 
 class Disks(Part):
-    """A disk for each store. `own` is that of the node, the others are those that the settings name."""
+    """The stores of a node as disks. `own` is the node's store; the settings name the others."""
 
     def __init__(self, desk: Desk) -> None:
         self._queues = desk.settings.stores
@@ -34,18 +34,19 @@ class Disks(Part):
         return self._all[store]
 
     def of_queue(self, name: str) -> Disk:
-        """That of the queue of this name."""
+        """Return the disk of the queue of this name."""
         return self._all[store_of(name, self._queues)]
 
     def shelf_of(self, domain: str) -> Shelf:
-        """The shelf of what is published in this domain."""
+        """Return the store handle for messages that are published in this domain."""
         if not self._queues or not domain.startswith(PUTS):
             return self.own.shelf
         return self.of_queue(domain.removeprefix(PUTS)).shelf
 
     def check(self, store: str, queue: str) -> None:
-        """May a message for that queue, "" for none, stand in that store? Else StoreError: what became of it
-        would be written into another.
+        """Raise StoreError if `store` is not the store of this queue ("" for no queue).
+
+        Later changes of the message would be written into another store.
         """
         right = self.shelf_of(queue).store
         if right != store:
@@ -53,7 +54,7 @@ class Disks(Part):
             hint = "Was that store changed by hand, or one of another node put in its place?"
             raise StoreError(what, hint=hint, code="STORE_MISPLACED")
 
-    # --- as one part --------------------------------------------------------------------------------------
+    # --- component --------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         for store, image in beginning.others.items():
@@ -68,10 +69,10 @@ class Disks(Part):
 
     @property
     def storing(self) -> int:
-        """Commits under way, to all of them."""
+        """The number of commits in flight at all stores."""
         return sum(disk.storing for disk in self)
 
     def commit_later(self) -> None:
-        """Store what has gathered, which nobody waits for."""
+        """Commit the deferred operations of all stores."""
         for disk in self:
             disk.commit_later()

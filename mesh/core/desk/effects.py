@@ -1,4 +1,4 @@
-"""What a core wants done: the only way in which a decision reaches the world."""
+"""The effects of a core: the only way in which its decisions reach the world."""
 
 from collections.abc import Hashable
 
@@ -8,18 +8,18 @@ from mesh.loglevels import NODE
 from mesh.operations import Op
 from mesh.snapshots.line import HistoryLine
 
-ConnKey = Hashable  # made by the shell for a connection that came in, by the core for one it dials
+ConnKey = Hashable  # from the shell if accepted, from the core if dialed
 
 
 class Send(Struct, frozen=True):
-    """Put these frames on a connection."""
+    """Send these frames on a connection."""
 
     conn: ConnKey
     frames: list[bytes]
 
 
 class Dial(Struct, frozen=True):
-    """Open a connection to `address` and call it `conn`. `site`: of which other one it is."""
+    """Open a connection to `address` under the key `conn`; `site` names the other site, if any."""
 
     conn: ConnKey
     address: str
@@ -27,33 +27,33 @@ class Dial(Struct, frozen=True):
 
 
 class HangUp(Struct, frozen=True):
-    """Close a connection that was dialled, or forget one that came in, after what was sent on it."""
+    """Close a dialed connection, or forget an accepted one, after all frames sent on it."""
 
     conn: ConnKey
 
 
 class Gossip(Struct, frozen=True):
-    """Publish these frames on our PUB."""
+    """Publish these frames on the PUB socket of this node."""
 
     frames: list[bytes]
 
 
 class Listen(Struct, frozen=True):
-    """Hear the PUB at this address, or (wanted=False) no more."""
+    """Subscribe to the PUB socket at this address, or unsubscribe (`wanted=False`)."""
 
     address: str
     wanted: bool
 
 
 class Knock(Struct, frozen=True):
-    """Does anybody listen at this address? Tell `knocked(uuid, refused)`."""
+    """Check whether a process listens at this address, and call `knocked(uuid, refused)`."""
 
     uuid: bytes
     address: str
 
 
 class Proven(Struct, frozen=True):
-    """The proof that whoever dialled this connection, with this public CURVE key if any, belongs here."""
+    """Report that the end that dialed this connection, with this CURVE key if any, is admitted."""
 
     conn: ConnKey
     user: str
@@ -61,9 +61,9 @@ class Proven(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits.
+    """Store these operations together, and call `stored(token, …)` when they are on disk.
 
-    `store`: which of a node's stores; "" is its own.
+    Without a token, no result is reported. `store` names one of the node's stores; "" is its own.
     """
 
     token: int | None
@@ -72,10 +72,9 @@ class Commit(Struct, frozen=True):
 
 
 class Fetch(Struct, frozen=True):
-    """Read the envelopes at these positions, behind all that was to be committed before; tell
-    `fetched(token, …)`. Those that were dropped are left out.
+    """Read the envelopes at these positions after all earlier commits, and call `fetched(token, …)`.
 
-    `store`: as that of a commit.
+    Dropped envelopes are left out. `store` is as for a commit.
     """
 
     token: int
@@ -90,7 +89,7 @@ class WriteLine(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Worth a line in the log. `logger`: one of `mesh.loglevels.LOGGERS`."""
+    """Write a line into the log. `logger` is one of `mesh.loglevels.LOGGERS`."""
 
     level: str
     text: str
@@ -98,21 +97,21 @@ class Note(Struct, frozen=True):
 
 
 class SetLevel(Struct, frozen=True):
-    """From now on that logger writes what has this level, or is worse. Logger "": all of them."""
+    """Set the lowest level that a logger writes. Logger "" stands for all of them."""
 
     logger: str
     level: str
 
 
 class Stop(Struct, frozen=True):
-    """Leave, with an error text if it was not on purpose."""
+    """Stop the node, with an error text unless the stop was intended."""
 
     error: str = ""
     code: str = ""
 
 
 class Backup(Struct, frozen=True):
-    """Make a copy of all that this node keeps on its disk, beside it: see `mesh.local.backup`."""
+    """Copy the data directory of this node to a directory beside it: see `mesh.local.backup`."""
 
 
 Effect = (

@@ -1,4 +1,4 @@
-"""What has happened to this mesh, as this node saw it? The last thousand things, for whoever asks."""
+"""The last thousand events of this mesh, as this node saw them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mesh.wire.replies import EventRow
 
 KEPT = 1024
 AT_ONCE = 256  # in one answer, at most
-LONGEST = 2000  # letters of a text
+LONGEST = 2000  # characters of a text
 
 
 class Events(Part):
-    """Numbered from 1 since the start of the process."""
+    """A ring of events, numbered from 1 since the start of the process."""
 
     def __init__(self) -> None:
         self._ring: deque[EventRow] = deque(maxlen=KEPT)
@@ -41,6 +41,6 @@ class Events(Part):
         self._next += 1
 
     def after(self, number: int) -> tuple[list[EventRow], int]:
-        """Events with a higher number, oldest first, and the number to go on from."""
+        """Return the events after `number`, oldest first, and the number to continue from."""
         found = fitting((event for event in self._ring if event.number > number), AT_ONCE)
         return found, found[-1].number if found else max(number, 0)

@@ -1,4 +1,4 @@
-"""What all parts say of themselves, as tables: made once, when they all stand."""
+"""The dispatch tables of a core, built once from the declarations of all components."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mesh.wire.limits import PIECES
 from mesh.wire.replies import Reason
 
 T = TypeVar("T")
-REASONS = 64  # that one node gives
-OF_ANOTHER = "STORE_VERSION"  # said to nobody but who starts the node
+REASONS = 64  # in the answer of one node
+OF_ANOTHER = "STORE_VERSION"  # seen only when the node starts
 
 
 class Table(dict[type[Command], CommandHandler]):
-    """The commands that one kind of sender may send, and who takes each."""
+    """The commands that one kind of sender may send, with their handlers."""
 
     def __init__(self, sender: str) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Table(dict[type[Command], CommandHandler]):
         raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
 
     def enter(self, takings: Sequence[HandlerEntry]) -> None:
-        """ValueError when two parts want the same command."""
+        """Add handlers. ValueError if a command has one already."""
         for command, then in takings:
             if command in self:
                 raise ValueError(f"two parts want {command.__name__}: {self[command]} and {then}")
@@ -43,16 +43,16 @@ class Table(dict[type[Command], CommandHandler]):
 
 
 class Hearers(dict[type[Fact], list[FactHandler]]):
-    """The facts, and who hears each."""
+    """The handlers of each fact."""
 
     def __missing__(self, fact: type[Fact]) -> list[FactHandler]:
-        if issubclass(fact, Trace):  # others are watched for
+        if issubclass(fact, Trace):  # all other facts need a handler
             return []
         raise KeyError(fact)
 
 
 class Restoring(dict[str, Restores]):
-    """The kinds of stored envelopes, and who takes up each."""
+    """The kinds of stored envelopes, with the function that restores each."""
 
     def __missing__(self, kind: str) -> Restores:
         raise StoreError(
@@ -63,7 +63,10 @@ class Restoring(dict[str, Restores]):
 
 
 class Face:
-    """Each table has its entries in the order of the parts, and only of those parts that have any."""
+    """The dispatch tables of all components.
+
+    Each table keeps the order of the components.
+    """
 
     def __init__(self) -> None:
         self.from_clients = Table("a client")
@@ -80,7 +83,7 @@ class Face:
         self._parts: Sequence[Part] = ()
 
     def fill(self, parts: Sequence[Part]) -> None:  # noqa: C901
-        """These are all parts. ValueError when two of them want the same command or verb."""
+        """Build the tables. ValueError if two components claim the same command or verb."""
         self._parts = parts
         for part in self._with("from_clients"):
             self.from_clients.enter(part.from_clients())
@@ -118,19 +121,18 @@ class Face:
         self._whys = [(room_of(part), part.why) for part in self._with("why")]
 
     def _with(self, what: str) -> Iterator[Part]:
-        """The parts that have it."""
+        """Yield the components that override the method `what`."""
         return (part for part in self._parts if getattr(type(part), what) is not getattr(Part, what))
 
     def __iter__(self) -> Iterator[Part]:
-        """All parts."""
         return iter(self._parts)
 
     def figures(self) -> dict[str, int | float]:
-        """The metrics of all."""
+        """Return the metrics of all components."""
         return {name: figure for each in self._figures for name, figure in each().items()}
 
     def why(self, what: What) -> list[Reason]:
-        """The reasons that all know, by the rooms of who knows them: of each kind the first ones."""
+        """Return the reasons of all components, each with its package; at most REASONS of them."""
         found = (replace(each, room=room) for room, why in self._whys for each in why(what))
         return list(islice(found, REASONS))
 
@@ -139,24 +141,24 @@ class Face:
         return any(giver.has_work(session) for giver in self.gives.values())
 
     def feeds(self) -> list[Feed]:
-        """The feeds of all subscribers."""
+        """Return the feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]
 
     def holds(self) -> int:
-        """Bytes in memory of all parts that hold them within a bound of their own."""
+        """Return the bytes in memory of all components that bound them on their own."""
         return sum(each() for each in self._holds)
 
     def holds_for_sessions(self) -> int:
-        """Bytes in memory that all parts hold for sessions, or less."""
+        """Return an upper bound of the bytes in memory that all components hold for sessions."""
         return sum(each() for each in self._holds_for_sessions)
 
     def shares(self) -> Iterator[Share]:
-        """What all parts hold for sessions, one by one."""
+        """Yield the shares that all components hold for sessions."""
         return (share for each in self._shares for share in each())
 
 
 def room_of(part: Part) -> str:
-    """The room of the core in which a part is."""
+    """Return the package of the core that contains a component."""
     return type(part).__module__.removeprefix("mesh.core.").split(".")[0]
 
 

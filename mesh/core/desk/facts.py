@@ -1,9 +1,9 @@
-"""What has happened in a node? Facts are frozen values that a part says, for those that stand above it."""
+"""Facts: frozen values that components record for the components above them."""
 
-# Rule 1: a fact is for those who come later. What the next line of who says it needs is an argument.
-# Rule 2: facts are heard in their order, when the event at hand is over and before anything is sent.
-# Rule 3: who hears a fact may say others: they come behind those that were said before.
-# Rule 4: on the path of an envelope there are traces only, which cost nothing where nobody watches.
+# Rule 1: a fact is handled later. What the recording component needs at once is passed as an argument.
+# Rule 2: facts are handled in their order, after the current event and before anything is sent.
+# Rule 3: the handler of a fact may record further facts; they are appended.
+# Rule 4: on the path of an envelope there are only traces, which cost nothing unless they are watched.
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mesh.wire.commands import Introduction
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that has happened."""
+    """A fact that a component records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace(Fact):
-    """Something that only those who watch a node want to know. It is said behind `if desk.watched`."""
+    """A fact for observers of a node, recorded only if `desk.watched`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Happened(Fact):
-    """Something that people may want to read about later; `who`: the node to which it happened, if to one."""
+    """An event for people to read later; `who` is the node that it concerns, if any."""
 
     kind: str
     text: str
@@ -37,7 +37,7 @@ class Happened(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ProtocolBroken(Trace):
-    """A connection was closed for what was said on it; `who`: the node that it is to, if it is to one."""
+    """A connection was closed for an invalid command; `who` is the node at its other end, if any."""
 
     who: Introduction | None
     code: str
@@ -45,19 +45,19 @@ class ProtocolBroken(Trace):
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead(Fact):
-    """The settings were read again, and what of them may change while a node runs stands in the desk's."""
+    """The settings were read again, and the changeable ones are in effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnEnded(Fact):
-    """A connection is over, to whomever it was."""
+    """A connection of any kind ended."""
 
     conn: Conn
 
 
 @dataclass(frozen=True, slots=True)
 class SomebodyLeft(Fact):
-    """The end of one who had dialled us; the transport cannot say who: what is said to him fails."""
+    """An inbound connection closed. The transport does not know whose; sending on it fails."""
 
 
 F = TypeVar("F", bound=Fact)
@@ -66,5 +66,5 @@ Hearing = tuple[type[Fact], FactHandler]
 
 
 def hear(fact: type[F], then: Callable[[F], None]) -> Hearing:
-    """A part's wish to be told of facts of that kind."""
+    """Return the entry of a component for facts of this kind."""
     return fact, then

@@ -10,7 +10,7 @@ from collections import deque
 
 SAMPLES = 3  # that are remembered
 EXACT = 1_000_000_000  # ns
-FURTHEST = 366 * 86_400 * 10**9  # ns that another clock is believed to be away from ours
+FURTHEST = 366 * 86_400 * 10**9  # ns, the largest difference that is recorded
 
 
 class OtherClock:
@@ -18,23 +18,24 @@ class OtherClock:
 
     def __init__(self) -> None:
         self._samples: deque[int] = deque(maxlen=SAMPLES)
-        self.is_told = False  # the other end sends its time on this connection
-        self.shift = 0  # ns to take from its timestamps, so that they can be compared with our clock
+        self.is_told = False  # whether the other end sends its time
+        self.shift = 0  # ns to subtract from its timestamps
 
     @property
     def ahead(self) -> int:
-        """How many ns it is ahead of ours; below 0: it is behind."""
+        """The ns by which the other clock is ahead of ours; negative if it is behind."""
         return max(self._samples, default=0)
 
     def tells(self, wall: int, here: int) -> None:
-        """Take the time that the other end has sent on this connection, 0 if none. `here`: our own, in ns
-        since 1970.
+        """Record the time that the other end sent on this connection, 0 if none.
+
+        `here` is our own time in ns since 1970.
         """
         self.is_told = self.is_told or wall > 0
         self.shows(wall, here)
 
     def shows(self, wall: int, here: int) -> None:
-        """Take a timestamp that has just arrived; 0 is none."""
+        """Record a timestamp that has just arrived; 0 means none."""
         if wall:
             self._samples.append(max(-FURTHEST, min(wall - here, FURTHEST)))
             lowest = min(self._samples)

@@ -1,4 +1,4 @@
-"""What goes out to one subscriber's connection: portions packed into numbered item messages."""
+"""The outbound side of a subscriber's connection: packs slices into numbered item messages."""
 
 from __future__ import annotations
 
@@ -22,73 +22,77 @@ from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
 
 
-NOTHING = Envelope(bytes(16), "", 1, 1, ("",), 1, 0, b"")  # follows a head that only tells of gaps
+NOTHING = Envelope(bytes(16), "", 1, 1, ("",), 1, 0, b"")  # follows a head that only reports gaps
 
 
 class Keyed(Protocol):
-    """A taker with the key of a subscription: a feed, or a consumer."""
+    """A sink with the key of a subscription: a feed or a consumer."""
 
-    key: bytes  # with the number of the subscription, see subscription_of
+    key: bytes  # contains the subscription's number, see subscription_of
 
 
 class Gapped(Protocol):
-    """Has a gap to be told: a portion before which there is one, or a feed that ends in one."""
+    """A slice after a gap, or a feed that ends in one."""
 
     gap: int
 
     def take_gap(self) -> int:
-        """The gap, which is told once."""
+        """Return the gap, and reset it."""
 
 
 Emit = Callable[[Conn, list[bytes]], None]
-# The number of a message, and what it tells of: gaps, with whose each is, and what others have told.
+# The number of a message, and the gaps that it reports: its own ones by their source, and relayed ones.
 GapsTold = tuple[int, list[tuple[Gapped, int]], dict[PassedNodes, int]]
 
 
 class Outlet:
-    """Portions of all feeds that share a connection. `number` gives the subscription of a feed."""
+    """The slices of all feeds that share a connection.
+
+    `number` returns the subscription number of a feed.
+    """
 
     def __init__(
         self, window_bytes: int, messages: int, number: Callable[[Keyed], int], to_peer: bool
     ) -> None:
         self.conn: Conn | None = None
-        self.departed = 0  # portions sent since the numbers began
-        self.passed_on: dict[PassedNodes, int] = {}  # to a peer: what others have told us that it misses
-        self.furthest: dict[bytes, int] = {}  # to a peer: another master -> the place up to which it was told
-        self.life = object()  # of the link to a node: another one when its numbers begin again
+        self.departed = 0  # slices sent since the numbers began
+        self.passed_on: dict[PassedNodes, int] = {}  # to a peer: gaps that other nodes reported
+        self.furthest: dict[bytes, int] = {}  # to a peer: another master -> highest position sent
+        self.life = object()  # replaced when the numbers begin again
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
         self._queue: deque[tuple[Keyed, Portion]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
-        self._told: deque[GapsTold] = deque()  # gaps that are under way
-        self._ending: dict[Feed, None] = {}  # end in a gap
+        self._told: deque[GapsTold] = deque()  # gaps in flight
+        self._ending: dict[Feed, None] = {}  # feeds that end in a gap
 
     @property
     def next(self) -> int:
-        """Number of the next message."""
+        """The number of the next message."""
         return self._sender.next
 
     @property
     def unacked_bytes(self) -> int:
-        """Bytes that were sent and that the other end does not say to have."""
+        """Bytes that were sent and are not acknowledged."""
         return self._sender.bytes
 
     def push(self, feed: Keyed, portion: Portion) -> None:
         self._queue.append((feed, portion))
 
     def tell_gap(self, feed: Feed) -> None:
-        """Tell a client of the gap in which a feed ends, behind all that waits here."""
+        """Report the gap at the end of a feed to its client, behind everything that waits here."""
         self._ending[feed] = None
 
     def withdraw(self, feed: Keyed) -> None:
-        """Keep back what has not left yet for this feed."""
+        """Remove the queued slices of this feed."""
         self._ending = {each: None for each in self._ending if each is not feed}
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
-        """The other end is a new process: numbers begin again (the feeds know what must come again). What it
-        was to be told of, and may not have heard, it is told again.
+        """Restart the numbers, as the other end is a new process.
+
+        Feeds resend their items themselves. Gaps that were not acknowledged are reported again.
         """
         for _, gaps, passed_on in self._told:
             for whose, gap in gaps:
@@ -102,11 +106,11 @@ class Outlet:
         self.departed = 0
 
     def can_resume(self, have: int) -> bool:
-        """Can the numbers go on for an end that has everything up to `have`?"""
+        """Return whether the numbers can continue for an end that has everything up to `have`."""
         return self._sender.can_resume(have)
 
     def attach(self, conn: Conn, have: int, emit: Emit) -> None:
-        """A connection to the same process as before: send what did not arrive, then go on."""
+        """Continue on a new connection to the same process, and resend messages that did not arrive."""
         self.conn = conn
         for frames in self._sender.resume(have):
             emit(conn, frames)
@@ -124,7 +128,7 @@ class Outlet:
         while self._queue and self.conn is not None and self._sender.open:
             self._send(emit, self.conn, *self._gather())
         if self._ending and self.conn is not None and self._sender.open:
-            ending = [feed for feed in self._ending if feed.gap]  # else something has told of it since
+            ending = [feed for feed in self._ending if feed.gap]  # others were reported meanwhile
             self._ending.clear()
             if ending:
                 gaps = self._tell([(feed, feed) for feed in ending])
@@ -152,8 +156,9 @@ class Outlet:
         return heads, frames, size
 
     def _next_group(self) -> list[tuple[Keyed, Portion]]:
-        """Portions of the same parcel for several subscriptions go out as one, but for what says how often
-        each message was given before: that is of one subscription.
+        """Take slices of one stored envelope for several subscriptions, to be sent as one item.
+
+        A slice with delivery counts goes alone, as the counts are those of one subscription.
         """
         group = [self._queue.popleft()]
         first = group[0][1]
@@ -190,8 +195,10 @@ class Outlet:
         return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, ttl, tries), frames
 
     def _goes_on(self, parcel: Parcel) -> bool:
-        """May its place be told? One that was passed would mean to a client that it was dropped for it, to a
-        peer that it had it. A peer that was told of none behind it has to know it, or never settles it.
+        """Return whether the position of an item may be sent.
+
+        A position out of order would mean to a client that a message was dropped, and to a peer that it has
+        the message. A peer that has no higher position needs it to settle the message.
         """
         place = parcel.position
         if self._to_peer and place > self.furthest.get(parcel.master, 0):
@@ -200,9 +207,7 @@ class Outlet:
         return not parcel.is_late
 
     def _tell(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
-        """The gaps to be told: what was dropped before each of these, and what others have told us of. They
-        are remembered until they have arrived.
-        """
+        """Return the gaps to report before these items, and keep them until they are acknowledged."""
         gaps = [(feed, whose, whose.take_gap()) for feed, whose in gapped]
         passed_on, self.passed_on = self.passed_on, {}
         self._told.append((self._sender.next, [(whose, gap) for _, whose, gap in gaps], passed_on))
@@ -210,7 +215,7 @@ class Outlet:
 
 
 def _cut(envelope: Envelope, group: list[tuple[Keyed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:
-    """The piece that the group needs together, and where in it each message of the whole lies."""
+    """Return the part of the envelope that the group needs, and the place of each message in it."""
     wanted: set[int] = set()
     for _, portion in group:
         if portion.indices is None:
@@ -223,7 +228,7 @@ def _cut(envelope: Envelope, group: list[tuple[Keyed, Portion]]) -> tuple[Envelo
 
 
 def _column(portion: Portion, places: dict[int, int] | None) -> bytes:
-    """Indices as u16 for the client; empty = all of the piece."""
+    """Return the indices as u16 for the client; empty means the whole part."""
     if portion.indices is None:
         return b""
     if places is None:

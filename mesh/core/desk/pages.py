@@ -1,7 +1,7 @@
-"""How much of a long list goes into one reply? What does not fit comes with the next question."""
+"""Splits long lists into pages of one reply each."""
 
-# A reply has a frame of CALL_FRAME bytes, and lists grow with the mesh. So whoever answers with a list puts
-# it in the order of a text that names each place in it, and says as `next` after which place to ask on.
+# A reply has a frame of CALL_FRAME bytes, and lists grow with the mesh. An answer sorts its rows by a text
+# key, and its `next` is the key after which the following question continues.
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mesh.wire.codec import size_of
 from mesh.wire.limits import KIB
 
 PAGE = 128 * KIB  # bytes of rows in one reply
-ROWS = 1000  # at most
-NAMES = 256  # of nodes, in a list that is only told beside an answer
+ROWS = 1000  # in one reply, at most
+NAMES = 256  # of nodes, in a list beside an answer
 SHOWN = 8  # of nodes, in a sentence
 
 PageRow = TypeVar("PageRow")
@@ -23,7 +23,10 @@ PageRow = TypeVar("PageRow")
 def page(
     places: Iterable[str], row: Callable[[str], PageRow | None], ask: AskPage, size: int = PAGE
 ) -> tuple[list[PageRow], str]:
-    """(rows, the place after which to go on; "" = that is all). `row` is None for what is gone."""
+    """Return (rows, key to continue after); the key is "" after the last page.
+
+    `row` returns `None` for an entry that has disappeared.
+    """
     most = ask.limit if 0 < ask.limit < ROWS else ROWS
     rows: list[PageRow] = []
     last = ""
@@ -40,7 +43,7 @@ def page(
 
 
 def fitting(rows: Iterable[PageRow], most: int, size: int = PAGE) -> list[PageRow]:
-    """As many of them, in their order, as go into one reply; one at least."""
+    """Return the first rows that fit into one reply; at least one."""
     found: list[PageRow] = []
     for one in rows:
         size -= size_of(one)
@@ -51,7 +54,7 @@ def fitting(rows: Iterable[PageRow], most: int, size: int = PAGE) -> list[PageRo
 
 
 def listed(names: Iterable[str], most: int = SHOWN) -> str:
-    """Names in a sentence, each once, and how many more there are."""
+    """Return the names for a sentence, each once, and how many more there are."""
     every: Sequence[str] = sorted(set(names))
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more

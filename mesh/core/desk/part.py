@@ -1,4 +1,4 @@
-"""The one face of all parts of a core: what a node may ask of each."""
+"""The component interface: what a node may ask of each of its components."""
 
 from __future__ import annotations
 
@@ -23,45 +23,43 @@ from mesh.wire.replies import Process, Reason
 C = TypeVar("C", bound=Command)
 CommandHandler = Callable[[Conn, Any, Any, list[Envelope]], None]
 HandlerEntry = tuple[type[Command], CommandHandler]
-HandleEnvelope = Callable[
-    [Any, Envelope, int], None
-]  # a session's envelope, and the ms that it has; 0: any time
+HandleEnvelope = Callable[[Any, Envelope, int], None]  # session, envelope, time limit in ms; 0: none
 
 
 class Giver(Protocol):
-    """The part that gives out messages of one kind of destinations one by one, and hears of each what became
-    of it.
-    """
+    """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
 
     def begin(self, conn: Conn, session: Any, command: Consume) -> None:
-        """A session wants some, or no more. LocalError: it cannot have any."""
+        """Start or stop a consumer of a session. LocalError if it cannot have messages."""
 
     def has(self, session: Any, number: int) -> bool:
-        """Is that the number of somebody whom it gives something?"""
+        """Return whether this component has a consumer with that number."""
 
     def has_work(self, session: Any) -> bool:
         """Return whether that session was given something that it has not settled."""
 
     def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
-        """That became of some. RemoteError for what cannot be."""
+        """Settle deliveries. RemoteError for an invalid settlement."""
 
 
-Share = tuple[Any, object, int]  # a session, what is held for it and counts once, its bytes
+Share = tuple[Any, object, int]  # session, contents that count once, bytes
 Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
 
 PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
 
 
 def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
-    """A part's wish to be given commands of that kind, with who sent them and on which connection."""
+    """Return the entry of a component for commands of this kind, with their sender and connection."""
     return command, then
 
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """A configuration that was read again: rules (None: as before), what else is taken on by its names in
-    Settings, and in words what is otherwise than before: what counts `now`, and names of what counts `later`,
-    after a restart. `keep` is called when the node goes by it: it is read against that the next time.
+    """A configuration that was read again.
+
+    `ruleset` is `None` if the rules are unchanged. `settings` has new values by their names in Settings;
+    `now` describes the changes in effect, and `later` names those that need a restart. `keep` is called when
+    the node applies the configuration: the next reload is compared with it.
     """
 
     ruleset: RuleSet | None
@@ -78,12 +76,12 @@ def no_file() -> Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The state that a node begins with: what its store holds, and four questions that the shell answers.
+    """The state that a node begins with: the contents of its store, and functions of the shell.
 
-    `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come,
-    `process` what runs, `is_tight` whether its disk has so little room that queues may not grow. `others`:
-    what the stores of queues hold, by their names. `reload` reads the configuration again, and changes
-    nothing; LocalError if it cannot be used.
+    `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the store,
+    `process` describes the process, and `is_tight` whether disk space is too low for queues to grow. `others`
+    are the contents of the queues' stores by name. `reload` reads the configuration without applying it;
+    LocalError if it is unusable.
     """
 
     image: Image
@@ -95,113 +93,118 @@ class Beginning:
     reload: Callable[[], Reloaded] = no_file
 
     def rows(self, table: str, store: str = "") -> dict[bytes, bytes]:
-        """The rows of one side table, in the node's own store or in another."""
+        """Return the rows of one side table, from the node's own store or from another one."""
         image = self.others.get(store) if store else self.image
         return image.tables.get(table, {}) if image is not None else {}
 
 
 class Part:
-    """Something in a node that has one duty. What it does not say of itself does nothing."""
+    """A component of a node, with one duty. Each method that it does not override does nothing."""
 
-    # --- what it is told --------------------------------------------------------------------------------
+    # --- declarations -----------------------------------------------------------------------------------
 
     def from_clients(self) -> Sequence[HandlerEntry]:
-        """Commands of clients; whoever sent one is a Session."""
+        """Return handlers of client commands; the sender is a Session."""
         return ()
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        """Commands of other nodes; whoever sent one is a Peer."""
+        """Return handlers of peer commands; the sender is a Peer."""
         return ()
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        """Commands of gateways of other sites; whoever sent one is a Gate."""
+        """Return handlers of commands from gateways of other sites; the sender is a Gate."""
         return ()
 
     def client_verbs(self) -> Sequence[Verb]:
-        """The verbs by which clients may ask it for something."""
+        """Return the verbs that clients may call."""
         return ()
 
     def peer_verbs(self) -> Sequence[Verb]:
-        """The verbs by which other nodes may ask it for something."""
+        """Return the verbs that peers may call."""
         return ()
 
     def takes(self) -> Mapping[str, Addressees]:
-        """The kinds of addresses whose letters are for it to give out."""
+        """Return the kinds of addresses whose direct messages this component delivers."""
         return {}
 
     def sends(self) -> Mapping[str, HandleEnvelope]:
-        """The kinds of destinations to which it brings what clients send."""
+        """Return the kinds of destinations to which this component forwards messages of clients."""
         return {}
 
     def gives(self) -> Mapping[str, Giver]:
-        """The kinds of destinations of which clients are given messages one by one."""
+        """Return the kinds of destinations whose messages this component delivers one by one."""
         return {}
 
     def restores(self) -> Mapping[str, Restores]:
-        """The kinds of stored envelopes that it takes up when the node begins, in the order of their
-        positions: PUBLISHED, TAILED_BACK, or a kind of addresses. Bodies that it does not keep are given up:
-        all of them may be larger than memory.
+        """Return the kinds of stored envelopes that this component restores at the start, by position.
+
+        A kind is PUBLISHED, TAILED_BACK, or a kind of address. Bodies that are not needed in memory must be
+        released, as all of them together may exceed it.
         """
         return {}
 
     def hears(self) -> Sequence[Hearing]:
-        """The facts that it wants to be told of."""
+        """Return handlers of facts."""
         return ()
 
     def speaks(self) -> Sequence[str]:
-        """Words for what it understands beyond the version of the wire: see mesh/wire/spoken.py."""
+        """Return the features that this component understands: see mesh/wire/spoken.py."""
         return ()
 
     def reads(self, query: Query) -> None:
-        """A client of this node is about to read something: have there what is made only when it is asked."""
+        """Prepare data that is only made on demand, before a client's query is answered."""
 
-    # --- when -------------------------------------------------------------------------------------------
+    # --- lifecycle --------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
-        """The node begins: take up the rows that are its own."""
+        """Restore the component's rows when the node starts."""
 
     def resumed(self) -> None:
-        """All parts have their rows, and all that was stored has been given to those who take it up."""
+        """Continue after all components have restored their rows and stored envelopes."""
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Do the work that is due."""
 
     def tidy(self) -> None:
-        """So has a second: what need not be done at each tick, before what has gathered is written."""
+        """Do the work that is due about once a second, before deferred operations are committed."""
 
     def flush(self) -> None:
-        """The event at hand is over: put on its way what has gathered."""
+        """Send everything that has gathered during an event."""
 
-    # --- what it knows ----------------------------------------------------------------------------------
+    # --- reasons and figures ----------------------------------------------------------------------------
 
     def owes(self, peer: Any) -> bool:
-        """Is there something for which that peer must be logged in?"""
+        """Return whether that peer must be logged in for something that this component owes it."""
         return False
 
     def figures(self) -> Mapping[str, int | float]:
-        """Its metrics, by names that no other part has."""
+        """Return the component's metrics, by names that no other component uses."""
         return {}
 
     def why(self, what: What) -> Iterable[Reason]:
-        """The reasons that it knows why something goes where it goes, or nowhere. It looks, and changes
-        nothing; what it looks at is bounded.
+        """Return the reasons, known to this component, why a message goes where it goes, or nowhere.
+
+        The component changes nothing, and limits how much it examines.
         """
         return ()
 
     def feeds(self) -> Iterable[Feed]:
-        """The feeds of its subscribers, whose fates are counted."""
+        """Return the feeds of the component's subscribers, for the message accounts."""
         return ()
 
-    # --- what it holds: see mesh/core/subscribers/holdings.py -------------------------------------------
+    # --- memory: see mesh/core/subscribers/holdings.py --------------------------------------------------
 
     def holds(self) -> int:
-        """Bytes in memory that it holds for others, within a bound of its own."""
+        """Return the bytes in memory that this component holds for others, within a bound of its own."""
         return 0
 
     def holds_for_sessions(self) -> int:
-        """Bytes in memory that it holds for sessions. May be too high: what several hold counts for each."""
+        """Return the bytes in memory that this component holds for sessions.
+
+        The result may be too high, as contents held for several sessions count for each.
+        """
         return 0
 
     def shares(self) -> Iterable[Share]:
-        """The same one by one."""
+        """Return what this component holds for sessions, one by one."""
         return ()

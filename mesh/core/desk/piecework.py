@@ -1,4 +1,4 @@
-"""Which messages come and go in pieces, on all connections of a node? Bounded for each, and together."""
+"""Messages sent and received in pieces on all connections of a node, with a bound for each and for all."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from mesh.wire.commands import CLIENT, Piece, PieceAck, Refuse
 from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES
 from mesh.wire.pieces import Cutter, Gatherer
 
-TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of messages of which a part is still to come
-FROM_PEER = 2 * MAX_CONTENT_EVER  # bytes of one message: an answer may hold many last values
-PATIENCE = 3  # times as long as a connection may be silent, until the next piece
-BESIDE = 2 * FRAME  # bytes that a client may say with a content
+TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of all incomplete messages
+FROM_PEER = 2 * MAX_CONTENT_EVER  # bytes; an answer may hold many retained values
+PATIENCE = 3  # times `silence`, until the next piece
+BESIDE = 2 * FRAME  # bytes beside a content
 
 
 class Piecework:
-    """The messages that are not whole yet, here and at the other ends."""
+    """The incomplete messages in both directions."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._coming: dict[Conn, float] = {}  # when the last piece of a message came that is not whole
+        self._coming: dict[Conn, float] = {}  # time of the last piece
 
     def agree(self, conn: Conn) -> None:
-        """A connection is open."""
+        """Enable pieces on a connection that was opened, if the other end has that feature."""
         if PIECES in conn.speaks and not conn.within:
             conn.cutter = Cutter()
 
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
-        """A part of a message; the message, if it is whole now. RemoteError when it cannot be one, or when
-        there is no room for it.
+        """Add a piece, and return the message if it is complete.
+
+        Raises: RemoteError for an invalid piece, or without room for it.
         """
         if conn.gatherer is None:
             conn.gatherer = self._gatherer(conn)
@@ -46,8 +47,9 @@ class Piecework:
         return None
 
     def _make_room(self, conn: Conn, size: int) -> None:
-        """Cut off whoever holds most: who has brought much, and goes no further, must not be in the way of
-        others. RemoteError when that is the one itself, who would hold `size` with its next piece.
+        """Close the connection that holds the most bytes of incomplete messages.
+
+        Raises: RemoteError if that is `conn` itself, which would hold `size` bytes with its next piece.
         """
         what = f"{self.held} bytes of unfinished messages are here, at most {TOGETHER} allowed"
         most = max(self._coming, key=_held, default=conn)
@@ -64,24 +66,24 @@ class Piecework:
 
     @property
     def held(self) -> int:
-        """Bytes of messages that are not whole."""
+        """Bytes of all incomplete messages."""
         for conn in [conn for conn in self._coming if conn.closed]:
             del self._coming[conn]
         return sum(map(_held, self._coming))
 
     def acked(self, conn: Conn, ack: PieceAck) -> None:
-        """Send what an acknowledgement of pieces makes room for. RemoteError when it cannot be one."""
+        """Send the pieces that an acknowledgement makes room for. RemoteError for an invalid one."""
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces, and none was sent", code="FORGED_ACK")
         for frames in conn.cutter.acked(ack.taken):
             self._desk.emit(Send(conn.key, frames))
 
     def stopped(self) -> list[Conn]:
-        """Connections that began a message, and bring no more of it though all that came is acknowledged."""
+        """Return connections with an incomplete message whose next piece is overdue."""
         late = self._desk.now - PATIENCE * self._desk.settings.silence
         return [conn for conn, last in self._coming.items() if last <= late and not conn.closed]
 
 
 def _held(conn: Conn) -> int:
-    """Bytes of a message that comes there and is not whole."""
+    """Return the bytes of the incomplete message on a connection."""
     return conn.gatherer.held if conn.gatherer is not None else 0

@@ -1,4 +1,4 @@
-"""What is stored of a feed, so that after a restart its subscriber is still owed what it was owed."""
+"""The stored form of a feed, from which its subscriber continues after a restart."""
 
 import msgspec
 
@@ -10,7 +10,8 @@ LARGEST = 64 * 1024 * 1024  # bytes; an earlier release kept all queries of a no
 
 
 class FeedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """A feed as it is stored. `owner` is a session, or the name of a node; the rest is as the feed has it.
+    """A stored feed. `owner` is a session or the name of a node; the other fields are those of the feed.
+
     Each query of a node has a record of its own.
     """
 
@@ -32,12 +33,12 @@ read_record = reader(FeedRecord, LARGEST)
 
 
 def query_key(feed: Feed, query: Query) -> bytes:
-    """The row of one query of a peer: it may have many, and they come one by one."""
+    """Return the row key of one query of a peer. Queries of a peer are stored one by one."""
     return feed.key + pack([query.kind, query.text, query.domain])
 
 
 def write_record(owner: str, feed: Feed, only: Query | None = None) -> bytes:
-    """Of all its queries, or of one."""
+    """Return the record of a feed with all its queries, or with `only` this one."""
     kept = feed.queries if only is None else (only,)
     queries = [[[q.kind, q.text, q.domain], feed.queries[q]] for q in kept]
     since = [[[q.kind, q.text, q.domain], list(feed.since[q].items())] for q in kept if q in feed.since]

@@ -1,24 +1,27 @@
-"""Was that told before? What somebody has us say again and again is counted, and told once a minute."""
+"""Limits repeated log lines: repetitions are counted and reported once a minute."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-TOLD, SAY_AGAIN = 256, 60.0  # so many are told one by one in so many s, and none of them twice
+TOLD, SAY_AGAIN = 256, 60.0  # pairs reported singly; s between two reports
 OTHERS = ("others", "for various reasons")  # beyond them, together
 
 
 class Repeats:
-    """By (who, why). A stranger can be many, so what is kept of all of them is bounded by `most`."""
+    """Repetitions by (who, why).
+
+    There can be any number of strangers, so at most `most` pairs are kept.
+    """
 
     def __init__(self, most: int = TOLD) -> None:
         self._most = most
-        self._told: dict[tuple[str, str], float] = {}  # when, the oldest first
+        self._told: dict[tuple[str, str], float] = {}  # time of the report, the oldest first
         self._more: Counter[tuple[str, str]] = Counter()
-        self._since = 0.0  # when the first of these came
+        self._since = 0.0  # time of the first repetition
 
     def is_news(self, who: str, why: str, now: float) -> bool:
-        """Is it to be told now? Else it is counted. `now` in seconds."""
+        """Return whether to report this now; else count it. `now` is in seconds."""
         self._forget(now)
         what = who, why
         is_known = what in self._told
@@ -35,7 +38,7 @@ class Repeats:
             del self._told[oldest[0]]
 
     def over(self, now: float) -> Counter[tuple[str, str]]:
-        """Counts of what came again, each by its text, when a minute is over since the first of them did."""
+        """Return the counts of repetitions by text, once a minute has passed since the first of them."""
         if not self._more or now - self._since < SAY_AGAIN:
             return Counter()
         more, self._more = self._more, Counter()

@@ -1,4 +1,4 @@
-"""What a core must be told at its start: who it is and how much is allowed."""
+"""The settings of a core: its identity, keys, limits and intervals."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
 
 @dataclass(frozen=True, slots=True)
 class SiteKeys:
-    """The keys by which gateways of this site come into another one."""
+    """The keys with which gateways of this site enter another site."""
 
     cluster: str
     secret: bytes = field(repr=False)  # what HELLO proves there
@@ -24,95 +24,89 @@ class SiteKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyring:
-    """The keys of this mesh that the door needs. Secrets by role: "node", "client", "monitor"."""
+    """The keys of this mesh for handshakes. Secrets by role: "node", "client", "monitor"."""
 
     server: str  # public CURVE key (Z85) of this mesh's sockets
     mine: str  # public CURVE key (Z85) with which this node dials
     secrets: Mapping[str, bytes] = field(repr=False)
     sign: Callable[[bytes], bytes] = field(repr=False)  # our Ed25519 signature of a text
-    verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
-    passwd: str = field(default="", repr=False)  # scrypt hash of what others must tell us; "" = nothing
-    passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # what we tell nodes, by name
-    admin: bytes = b""  # the Ed25519 key that signs what only the mesh's admin may say; b"": nobody may
-    relays: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # what gateways prove here, by site
-    sites: Mapping[str, SiteKeys] = field(default_factory=dict)  # and by what ours come in there
+    verify: Callable[[bytes, bytes, bytes], bool]  # of (public key, signature, text)
+    passwd: str = field(default="", repr=False)  # scrypt hash of the password for peers; "" = none
+    passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # ours at other nodes, by name
+    admin: bytes = b""  # Ed25519 key of the mesh's admin; b"" = none
+    relays: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # secrets of gateways, by site
+    sites: Mapping[str, SiteKeys] = field(default_factory=dict)  # keys of our gateways, by site
 
 
 def no_signature(key: bytes, signature: bytes, text: bytes) -> bool:
-    """Of a core that nobody gave a way to check any: none holds."""
+    """Return False: without a way to check signatures, none is valid."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Bytes, counts and seconds."""
+    """The settings of one core, in bytes, counts and seconds."""
 
     me: Introduction
     cluster: str = "default"
-    secret: bytes = field(
-        default=b"", repr=False
-    )  # the user's cookie; with keys, the secret of the role "node"
-    keyring: "Keyring | None" = None  # None: a mesh without keys, on this machine only
-    verify: Callable[[bytes, bytes, bytes], bool] = (
-        no_signature  # (public key, signature, text): is it theirs?
-    )
-    seal: bytes = field(default=b"", repr=False)  # signs our states where there are no keys: for ourselves
-    accept_rollback: bool = False  # go on with a store that has been further
-    wire_version: int = VERSION_MAX  # the newest that it speaks
+    secret: bytes = field(default=b"", repr=False)  # the user's cookie, or the node secret
+    keyring: "Keyring | None" = None  # None = a mesh on this machine only
+    verify: Callable[[bytes, bytes, bytes], bool] = no_signature  # of (public key, signature, text)
+    seal: bytes = field(default=b"", repr=False)  # signs our states where there are no keys
+    accept_rollback: bool = False  # accept a store that was rolled back
+    wire_version: int = VERSION_MAX  # newest supported version
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT
-    window_bytes: int = 4 * MIB  # unanswered publishes of a client, and items under way to a subscriber
+    window_bytes: int = 4 * MIB  # unanswered publishes of a client; items in flight
     window_count: int = 1024
     backlog_bytes: int = 64 * MIB  # waiting here for one subscriber
     topics_bytes: int = 64 * MIB  # retained values
-    linger: float = 60.0  # a vanished client's subscriptions are kept this long
-    slow_consumer: float = 10.0  # a subscriber that messages are dropped for may stand still this long
-    peer_linger: float = 3600.0  # likewise of a node that is down
+    linger: float = 60.0  # s that subscriptions of a lost client are kept
+    slow_consumer: float = 10.0  # s that a dropping subscriber may read nothing
+    peer_linger: float = 3600.0  # s that subscriptions of a lost peer are kept
     ping: float = 2.0
     pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs
-    silence: float = 10.0  # unheard for this long a client is given up,
-    busy: float = 1800.0  # … or one that has messages or requests to settle: its loop may be blocked
+    silence: float = 10.0  # s without traffic until a client is disconnected
+    busy: float = 1800.0  # likewise, with deliveries to settle
     backoff_min: float = 0.1
     backoff_max: float = 30.0
     max_sessions: int = 16_384
-    max_key_sessions: int = 1_024  # of clients with one key
-    max_key_connections: int = 512  # that came in, with one key
-    max_subscriptions: int = 1_000  # of one session,
-    max_all_subscriptions: int = 100_000  # and of all
-    link_messages: int = 64  # item messages under way on one link
-    scope: str = "mesh"  # where messages without a domain live: "mesh" or "local"
-    links: str = "any"  # which nodes may be linked: "any" that is seen, or the "configured" ones
+    max_key_sessions: int = 1_024  # of clients with the same key
+    max_key_connections: int = 512  # inbound, with the same key
+    max_subscriptions: int = 1_000  # of one session
+    max_all_subscriptions: int = 100_000  # of all sessions
+    link_messages: int = 64  # item messages in flight on one link
+    scope: str = "mesh"  # of messages without a domain: "mesh" or "local"
+    links: str = "any"  # nodes that may be linked: "any" or "configured"
     known: tuple[str, ...] = ()  # names of the configured ones
     rules: tuple[Rule, ...] = ()
-    patience: float = 1.0  # s without an answer after which a publisher is told that its message waits
-    stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); the first counts
-    volatile: frozenset[str] = frozenset()  # those that are gone with the process; "" is the node's own
-    memory_bytes: int = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
-    inboxes_bytes: int = 256 * MIB  # in all inboxes, beyond which nothing waits for who is not connected
-    sessions_bytes: int = 512 * MIB  # in memory for all sessions, and not taken or settled
-    durable_bytes: int = 1024 * MIB  # in a durable subscription,
-    durable_full: str = "drop_oldest"  # and what it does when it is full; or "reject"
-    tailback_bytes: int = 64 * MIB  # waiting here for masters,
-    tailback_count: int = 100_000  # in messages,
-    tailback_ttl: float = 86_400.0  # and for how long
+    patience: float = 1.0  # s until a publisher is warned that it waits
+    stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); first match wins
+    volatile: frozenset[str] = frozenset()  # stores in memory only; "" is the node's own
+    memory_bytes: int = 128 * MIB  # of waiting messages that are also on disk
+    inboxes_bytes: int = 256 * MIB  # in all inboxes of disconnected receivers
+    sessions_bytes: int = 512 * MIB  # unread or unsettled, for all sessions
+    durable_bytes: int = 1024 * MIB  # in a durable subscription
+    durable_full: str = "drop_oldest"  # when it is full; or "reject"
+    tailback_bytes: int = 64 * MIB  # in the outbound buffer
+    tailback_count: int = 100_000  # messages in it
+    tailback_ttl: float = 86_400.0  # s that a message stays in it
     probe: float = 1.0  # s between two probes of SWIM
     state: float = 2.0  # s between two of our own gossiped states
-    snapshots: float = 0.0  # s between two lines of each figure in the snapshots; 0: none are written
-    remember: bool = True  # dial at start the nodes that were met before
-    balancer: Balancer | None = None  # which of several nodes is taken; None: each in turn
-    site: str = ""  # the name of this one; "": it is none, and knows none
-    is_relay: bool = False  # this node may be a gateway,
-    sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to these: addresses by their names
-    ways: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of all sites, the neighbour by which each is reached
-    relays: int = 1  # gateways to one site that share the work
-    selection: Selection = field(default_factory=Selection)  # what goes to which site,
-    outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait here for each,
-    rejecting: frozenset[str] = frozenset()  # those for which nothing is accepted beyond that,
-    accepting: Mapping[str, Accepting] = field(default_factory=dict)  # and what may come from each
-    domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # in its place, by domain,
-    address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; the first counts
+    snapshots: float = 0.0  # s between two snapshot lines; 0 = none
+    remember: bool = True  # dial known nodes at the start
+    balancer: Balancer | None = None  # chooses among nodes; None = round robin
+    site: str = ""  # name of this site; "" = none
+    is_relay: bool = False  # whether this node may be a gateway
+    sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # addresses of other sites, by name
+    ways: Mapping[str, str] = field(default_factory=dict)  # site -> neighbor site that leads there
+    relays: int = 1  # active gateways to one site
+    selection: Selection = field(default_factory=Selection)  # topics for each site
+    outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait, by site
+    rejecting: frozenset[str] = frozenset()  # sites that reject beyond that
+    accepting: Mapping[str, Accepting] = field(default_factory=dict)  # topics from each site
+    domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # replaces `balancer`, by domain
+    address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; first match wins
 
     @property
     def credit(self) -> Credit:
@@ -125,9 +119,9 @@ class Settings:
         return bool(self.ways or self.sites)
 
     def sign(self, text: bytes) -> bytes:
-        """By this node's key; without keys by its seal, which only itself can check."""
+        """Return the signature of a text by this node's key; without keys, by its private seal."""
         return self.keyring.sign(text) if self.keyring is not None else sealed(self.seal, text)
 
 
-CONFIRM = 2.0  # s: a subscription, or a get, waits this long for peers that are alive but do not answer
+CONFIRM = 2.0  # s that a subscription or a get waits for peers
 CONNECT = 5.0  # s: a connection without a finished handshake is closed

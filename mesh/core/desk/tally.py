@@ -1,36 +1,36 @@
-"""What did each of the other nodes get from this one, since its start?"""
+"""Counts of messages and questions that each other node received from this one, since its start."""
 
 import msgspec
 
 
 class NodeTally(msgspec.Struct):
-    """To one node. Only grows."""
+    """Counters for one node. They only grow."""
 
-    chosen: int = 0  # times that the balancer took it, among several
+    chosen: int = 0  # times that the balancer chose it
     sent: int = 0  # messages forwarded to it
-    asked: int = 0  # gets put to it,
-    answered: int = 0  # those that it answered,
-    seconds: float = 0.0  # and how long these took, all together
+    asked: int = 0  # gets sent to it
+    answered: int = 0  # gets that it answered
+    seconds: float = 0.0  # total time of these answers
 
     @property
     def total(self) -> int:
-        """Differs when anything was counted meanwhile."""
+        """A sum that differs after any counter has changed."""
         return self.chosen + self.sent + self.asked + self.answered
 
 
 class Tally:
-    """By the name of the node."""
+    """The counters of all nodes, by name."""
 
     def __init__(self) -> None:
         self.given: dict[str, NodeTally] = {}
 
     def of(self, node: str) -> NodeTally:
-        """To be counted up."""
+        """Return the counters of a node, to be increased."""
         given = self.given.get(node)
         if given is None:
             given = self.given[node] = NodeTally()
         return given
 
     def total(self, what: str) -> int:
-        """One of NodeTally's counts, of all nodes together."""
+        """Return the sum of one counter over all nodes."""
         return sum(getattr(given, what) for given in self.given.values())

@@ -1,4 +1,4 @@
-"""The clients that were refused lately, with their reasons, for `mesh why client`."""
+"""The clients that were refused lately, with the reasons, for `mesh why client`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mesh.printable import harmless
 
 KEPT = 256  # clients, the last ones
 LATELY = 600.0  # s
-LONGEST = 64  # letters of a name, and four times as many of a reason
+LONGEST = 64  # characters of a name; a reason may have 4 times that
 
 
 class TurnedAway(NamedTuple):
-    """The last refusal of a client; `at`: s of the desk."""
+    """The last refusal of a client; `at` is in seconds of the node's clock."""
 
     code: str
     reason: str
@@ -21,14 +21,14 @@ class TurnedAway(NamedTuple):
 
 
 class RefusedClients:
-    """The refusals by the names that the clients gave themselves: nothing of these is proven."""
+    """The refusals, by the unproven names that clients gave."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, TurnedAway] = OrderedDict()
         self._stranger: TurnedAway | None = None
 
     def add(self, name: str, code: str, reason: str, now: float) -> None:
-        """Note that a client of that name was refused."""
+        """Record that a client of that name was refused."""
         name = harmless(name[:LONGEST])
         self._last[name] = TurnedAway(code, harmless(reason[: 4 * LONGEST]), now)
         self._last.move_to_end(name)
@@ -36,17 +36,18 @@ class RefusedClients:
             self._last.popitem(last=False)
 
     def add_stranger(self, reason: str, now: float) -> None:
-        """Note that a connection was ended before anybody gave a name: too many, or with wrong keys."""
+        """Record a connection that ended before it gave a name: too many, or wrong keys."""
         self._stranger = TurnedAway("", harmless(reason[: 4 * LONGEST]), now)
 
     def stranger(self, now: float) -> TurnedAway | None:
-        """Return the last of these, if it is not long ago."""
+        """Return the last connection without a name, if it is recent."""
         found = self._stranger
         return found if found is not None and now - found.at <= LATELY else None
 
     def of(self, name: str, now: float) -> TurnedAway | None:
-        """Return the last refusal of that client, if it is not long ago. Other programs may have its name, so
-        that one of them came in since says nothing.
+        """Return the last refusal of that client, if it is recent.
+
+        Other programs may have the same name, so a later login of one of them proves nothing.
         """
         found = self._last.get(name)
         return found if found is not None and now - found.at <= LATELY else None

@@ -1,1 +1,1 @@
-"""Messages on their way to a master, until the last word."""
+"""Forwarding of messages towards their masters, and of the answers back."""

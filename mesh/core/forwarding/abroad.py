@@ -1,4 +1,4 @@
-"""What is for somebody in another site: may it go there, and how? Asked of a part that is above this room."""
+"""The interface to the routes to other sites, which a component above this package implements."""
 
 from __future__ import annotations
 
@@ -10,24 +10,30 @@ from mesh.sites.letters import WAY
 
 
 class LetterWays(Protocol):
-    """The one who knows the ways to other sites. Each is a hop, and stands where else a node's name does."""
+    """The routes of direct messages to other sites.
+
+    Each route is a hop, used wherever a node's name is used.
+    """
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """What becomes of a letter to that site. `waits`: until there is a way."""
+        """Return the decision on a direct message to that site.
+
+        If `waits` is true, the message waits until there is a route.
+        """
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
-        """Call it when it is known who is a gateway to that site."""
+        """Call `then` once the gateways to that site are known."""
 
     def has_way(self, hop: str) -> bool:
-        """May something leave by that hop now?"""
+        """Return whether anything may leave by that hop now."""
 
     def ship(self, hop: str) -> None:
-        """Something may leave by it."""
+        """Send waiting messages by that hop."""
 
     def says(self, hop: str) -> str:
-        """How it stands with it, in words."""
+        """Return the state of that hop in words."""
 
 
 def is_site(hop: str) -> bool:
-    """Is that another site, and no node?"""
+    """Return whether that hop is another site."""
     return hop.startswith(WAY)

@@ -1,4 +1,4 @@
-"""What becomes of a message that was taken to wait, and that its master never takes?"""
+"""Dead letters: republishes messages that could not be delivered, with the reason in their headers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
 
-MASTER = "its master"  # instead of a receiver, of what never came so far as to have one
+MASTER = "its master"  # in place of a receiver, before the master
 
 
 class DeadLetters:
-    """A publisher of dead letters, each under a key of its own: to be read, subscribed to, and erased."""
+    """Publishes dead letters, each under a key of its own.
+
+    They can be read, subscribed to and erased like any topic.
+    """
 
     def __init__(self, desk: Desk, disk: Disk, router: Router) -> None:
         self._desk = desk
@@ -30,12 +33,13 @@ class DeadLetters:
         self._number = 0
 
     def bury(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
-        """Messages `answer.first` to `answer.last` of an envelope. `owner`: whose key the inbox is that they
-        were for.
+        """Republish the messages `answer.first` to `answer.last` of an envelope with their reason.
+
+        `owner` is the key whose inbox the messages were addressed to.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
         self._desk.losing(who)(envelope, answer.state, min(n, envelope.count))
-        with self._disk.together():  # or a crash could take some of them, as they die only once
+        with self._disk.together():  # after a crash they would not be repeated
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
                     self._desk.count("dead")
@@ -45,18 +49,18 @@ class DeadLetters:
         self.publish(self.letter(e, i, answer, owner), lambda answer: None)
 
     def publish(self, letter: LetterContents, answered: Answered, queue: str = "") -> None:
-        """Under a key of its own at this node, or into the queue of that destination here."""
+        """Publish a dead letter under its own key at this node, or into the queue named `queue`."""
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
         envelope = letter.envelope(self._stream, self._number, key, queue, self._desk.me.name)
         self._router.publish(self._stream, envelope, answered)
 
     def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> LetterContents:
-        """What is left of a message of an envelope."""
+        """Return the contents to republish for message `i` of an envelope."""
         properties, content = e.message(i)
         try:
             own = decode_properties(properties)
-        except RemoteError:  # it was never read before
+        except RemoteError:  # never decoded before
             own = NO_PROPERTIES
         name = message_id(e.stream, e.domain, e.number(i))
         headers = [
@@ -80,17 +84,17 @@ class DeadLetters:
 
 
 class LetterContents(NamedTuple):
-    """A dead letter: id and key of the message that it was, its properties, content and flags."""
+    """A message to republish: the original id and key, properties, content and flags."""
 
     name: str
     key: str
     props: bytes
     content: bytes
     flags: int
-    put: tuple[int, int, str] | tuple[()]  # into a queue, without the delay
+    put: tuple[int, int, str] | tuple[()]  # terms for a queue, without the delay
 
     def envelope(self, stream: bytes, number: int, key: str, to: str, node: str, low: int = 0) -> Envelope:
-        """As it is published by a node, in the domain of the queue that it is for, if it is for one."""
+        """Return the envelope to publish: for a queue in its domain, else without one."""
         return Envelope(
             stream=stream,
             domain=to,

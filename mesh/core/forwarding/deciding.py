@@ -1,4 +1,4 @@
-"""Which way does a message go? Found by the rules, and by what is known of other nodes."""
+"""Decides the route of an envelope by the rules and the state of other nodes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,36 @@ from mesh.sites.hops import inside, is_foreign
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
-CHANGING = "RULES_CHANGE"  # the same, while that is no last word
+CHANGING = "RULES_CHANGE"  # a routing loop that is not final yet
 UNKNOWN = "UNKNOWN_NODE"
-TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
+TO_MASTER = 1  # stratum of a hop that sends straight to a master
 UNASKED: FilterResults = ()
-REMEMBERED = 10_000  # decisions on what clients here publish
+REMEMBERED = 10_000  # decisions on messages of local clients
 
 
 class Deciding:
-    """Decisions on envelopes, each for what is of one way."""
+    """Decisions on envelopes, each for messages with the same route."""
 
     def __init__(
         self, desk: Desk, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
     ) -> None:
-        """`abroad(site, waits)` decides of letters to other sites; `waits`: until there is a way."""
+        """`abroad(site, waits)` decides on direct messages to other sites.
+
+        With `waits` they wait until there is a route.
+        """
         self._abroad = abroad
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
-        self.holds_until = 0.0  # rules have changed: until then a circle is no last word
-        self._known: dict[Hashable, Decision] = {}  # until nodes come or go
+        self.holds_until = 0.0  # until then a loop is not final
+        self._known: dict[Hashable, Decision] = {}  # until nodes or rules change
 
     def forget(self) -> None:
-        """Nodes have come or gone, or rules have changed: all is decided anew."""
+        """Drop all decisions, as nodes or rules have changed."""
         self._known.clear()
 
     def runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
-        """The envelope, cut only where ways differ."""
+        """Yield the envelope with its decision, split where routes differ."""
         if self._mapping.has_filters and self._looks_inside(envelope):
             yield from self._runs_by_content(envelope)
             return
@@ -62,13 +65,13 @@ class Deciding:
                 start = i
 
     def _looks_inside(self, envelope: Envelope) -> bool:
-        """Does it depend on the contents where it goes?"""
+        """Return whether the route depends on contents."""
         is_own = not self._visited(envelope)
         domain, xml = envelope.domain, envelope.xml
         return any(self._mapping.looks_inside(key, domain, xml, is_own) for key in envelope.keys)
 
     def _runs_by_content(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
-        """Cut also where what the filters say differs, so that each part can be decided anew by its first."""
+        """Split by filter results as well, so that a part can be decided anew by its first message."""
         rows = envelope.rows()
         asked = [(envelope.keys[rows[i]], self._held(envelope, i)) for i in range(envelope.count)]
         start = 0
@@ -79,24 +82,22 @@ class Deciding:
                 start = i
 
     def _held(self, envelope: Envelope, i: int) -> FilterResults:
-        """What the filters say of its message `i`."""
+        """Return the filter results of message `i`."""
         return self._mapping.held(Inside(envelope, i))
 
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
-        """What they say of all of an envelope that was cut by that. There are filters: to ask that first
-        spares every envelope this call.
-        """
+        """Return the filter results of an envelope that was split by them. Call only if there are filters."""
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:
-        """Is it a copy, which one that sends straight to masters has for this node as one of them?"""
+        """Return whether this is the copy for this node, sent straight to several masters."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies for _, decision in self.runs(envelope)
         )
 
     def question(self, envelope: Envelope) -> Hashable:
-        """The key of a decision: all that `decide` goes by, but for the view of others."""
+        """Return the cache key of a decision: its inputs except the state of other nodes."""
         mapping, me, to, way = self._mapping, self._desk.me.name, envelope.to, inside(envelope.route)
         return (
             mapping.row(envelope.keys[0], envelope.domain, envelope.xml),
@@ -112,7 +113,7 @@ class Deciding:
         return to.site, to.node, envelope.flags & FORCE_QUEUING, is_foreign(envelope.sender)
 
     def decide(self, envelope: Envelope) -> Decision:
-        """The way of an envelope whose messages all have one way."""
+        """Return the decision on an envelope whose messages all have the same route."""
         held = self._held_by_first(envelope) if self._mapping.has_filters else UNASKED
         return self._decide(envelope, envelope.keys[0], held)
 
@@ -120,7 +121,7 @@ class Deciding:
         return [hop.node for hop in inside(envelope.route) if hop.node != self._desk.me.name]
 
     def _decide(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
-        """The way of its messages with that key, and of which the filters say that."""
+        """Return the decision on messages with that key and these filter results."""
         if envelope.route or envelope.to or self._mapping.may_choose:
             return self._decided(envelope, key, held)
         at = self._mapping.row(key, envelope.domain, envelope.xml), envelope.domain, held

@@ -1,4 +1,4 @@
-"""What becomes of a message that is published here, or comes on its way: here, onward, or waiting?"""
+"""Takes messages from clients, peers and sites, and delivers, forwards, keeps or refuses them."""
 
 from __future__ import annotations
 
@@ -54,16 +54,17 @@ from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
 WARNING = "FORWARD_WARNING"
-HOLDS = 10.0  # s after a change of rules in which a circle is no last word for who may not know of it
-MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
-UUID = 16  # bytes: the source of what a peer has brought
+HOLDS = 10.0  # s after a change of rules in which loops are not final
+MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent messages
+UUID = 16  # bytes: the source of a peer's envelope
 
 
 class Forwarder(Part):
-    """The forwarding of messages. `to_client(stream, answer)` tells a publisher. `had` notes what this node
-    has taken that another may take as well, where masters stand in for each other. `to_site(source, stream,
-    answer)` tells a gateway of another site; `holds_back(envelope)` keeps what goes into a full queue,
-    and `abroad()` knows the ways to other sites.
+    """Forwards messages to their masters.
+
+    `to_client(stream, answer)` answers a publisher, `to_site(source, stream, answer)` a gateway of another
+    site. `had` records an envelope that a backup master may accept as well. `holds_back(envelope)` keeps an
+    envelope for a full queue, and `abroad()` returns the routes to other sites.
     """
 
     def __init__(  # noqa: PLR0913
@@ -125,10 +126,10 @@ class Forwarder(Part):
         )
         self._to_site = to_site
         self._settled = False
-        self._was_master = False  # perhaps, of what it is none of now
+        self._was_master = False  # may have accepted messages for others now
         self._put_off = PutOff(desk, self.onward, self.rulings)
         self._holds_back = holds_back
-        self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
+        self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -139,7 +140,7 @@ class Forwarder(Part):
         )
 
     def _ruled(self, fact: Ruled) -> None:
-        """Other rules are to count, or do."""
+        """Prepare for new rules, or put them into effect."""
         now = self._desk.now
         self._put_off.ruled()
         self._deciding.holds_until = 0.0 if fact.is_agreed else now + HOLDS
@@ -159,15 +160,15 @@ class Forwarder(Part):
         return {TAILED_BACK: lambda position, envelope: self._restored.append((position, envelope))}
 
     def resumed(self) -> None:
-        # In each publisher's order, whatever the order in which they had to be stored.
-        self._was_master = self._router.log.has_taken  # rules may be others than they were
+        # In the order of each publisher, not in the order of their positions.
+        self._was_master = self._router.log.has_taken  # rules may differ from those before the restart
         restored, self._restored = self._restored, []
         for position, e in sorted(restored, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
             self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
     def why(self, what: What) -> Iterator[Reason]:
-        """Of a message: for whom it waits here, or why it was refused."""
+        """Yield reasons about a message: the nodes it waits for here, or why it was refused."""
         if what.kind != MESSAGE:
             return
         stream, domain, number = what.message
@@ -197,11 +198,13 @@ class Forwarder(Part):
     def holds(self) -> int:
         return self.onward.bytes
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- accepting --------------------------------------------------------------------------------------
 
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
-        """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
-        before, so that it may be with its master, answered or not.
+        """Take an envelope of a client of this node, which is its sender.
+
+        `was_sent` means that an earlier process may have forwarded it, so that its master may have it
+        already.
         """
         if envelope.flags & LOCAL_ONLY or (
             self.mapping.is_plain
@@ -218,28 +221,28 @@ class Forwarder(Part):
             self._take(envelope, b"", was_sent)
 
     def _at_home(self, envelope: Envelope) -> Envelope:
-        """It, as it is written here when it names this site."""
+        """Return the envelope with a local destination if it names this site."""
         site, name = split(envelope.to)
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
     def enter(self, envelope: Envelope, source: bytes) -> None:
-        """From another site: `source` is longer than the uuid of a peer, and `to_site` tells it."""
+        """Take an envelope of another site. `source` is longer than a peer's uuid, for `to_site`."""
         self._take(envelope, source)
 
     def put(self, envelope: Envelope) -> None:
-        """Into a queue: accepted where it was published, always."""
+        """Put a message into a queue. It is always accepted where it was published."""
         self._here(envelope, b"")
 
     def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
         known, missing = self.onward.covering(envelope)
         if known and self._deciding.is_only_here(envelope):
-            # A copy for this node: what others of its masters have not answered is not asked, of one of whom
-            # it may come, who waits for us.
+            # This node's own copy does not wait for other masters: one of them may have sent it, and wait for
+            # this node.
             known, missing = [], [(envelope.first, envelope.last)]
         for entry in known:
             if not (source or entry.is_kept):
                 self.tailback.adopt(entry)
-            # Whoever brought it first has it under way, and keeps it until he is answered.
+            # The first source keeps the message until it is answered.
             entry.brought_by(source, self._is_there)
             self.tailback.repeat(entry, envelope)
         try:
@@ -248,23 +251,23 @@ class Forwarder(Part):
                 check_properties(envelope)
             if envelope.xml:
                 check_xml(envelope.xml)
-            if source and envelope.domain.startswith(SYSTEM):  # of clients here that was asked before
+            if source and envelope.domain.startswith(SYSTEM):  # local clients were checked before
                 raise reserved(envelope.domain)
             for first, last in missing:
                 for part in self._news(envelope, first, last, source):
                     for run, decision in self._deciding.runs(part):
                         self._act(run, source, decision, was_sent)
-        except LocalError as error:  # a name or domain that cannot be
+        except LocalError as error:  # an invalid name or domain
             self._desk.count("refused", envelope.count)
             self._answer(source, envelope, refusal(envelope, error))
 
     def _is_there(self, source: bytes) -> bool:
-        """Can it be answered?"""
+        """Return whether `source` can be answered."""
         peer = self._neighbours.peers.get(source)
         return not source or len(source) > UUID or (peer is not None and peer.data is not None)
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
-        """The parts of it that were not refused before; of the rest whoever sent it is told again."""
+        """Yield the parts that were not refused before, and repeat the answer for the others."""
         for a, b, answer in self._refused.again(e, first, last, not source):
             if answer is None:
                 yield e.part(a, b)
@@ -275,7 +278,7 @@ class Forwarder(Part):
         is_here = decision.kind is Kind.HERE and not decision.copies
         before = self._put_off.waits_for(envelope, decision)
         if before is not None and self.onward.covering(envelope)[0]:
-            before = None  # a copy for this node of what stands in line here for others of its masters
+            before = None  # this node's copy need not wait for other masters
         if is_here and before is None:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
@@ -285,7 +288,7 @@ class Forwarder(Part):
             return
         if decision.kind is Kind.REFUSE or self._turns_back(decision, source):
             self._desk.count("refused", envelope.count)
-            # Of another node's message that is said of the way by which it came, not of the message.
+            # For a peer's message the refusal is about its route, not about the message.
             answer = refusal(envelope, _refused(decision))
             if source:
                 self._say(source, envelope.stream, answer)
@@ -293,7 +296,7 @@ class Forwarder(Part):
                 self._answer(source, envelope, answer)
             return
         question = self._deciding.question(envelope)
-        hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
+        hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
         if envelope.flags & HELD:
             envelope = envelope.without(HELD)
         envelope = envelope.passed(hop, self._desk.stamp())
@@ -313,8 +316,9 @@ class Forwarder(Part):
         self.tailback.watch(entry)
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
-        """Has this node taken messages of it while it was their master? Then it answers these, and only the
-        others go on: by their new master they would be given once more.
+        """Accept messages of streams that this node knows as their earlier master. Return whether it did.
+
+        Only the others go on to the new master, which would deliver known messages again.
         """
         lane = self._router.log.known(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):
@@ -329,7 +333,7 @@ class Forwarder(Part):
         return True
 
     def _has_several(self, e: Envelope) -> bool:
-        """May any of it have more than one master?"""
+        """Return whether any of the messages may have more than one master."""
         mapping = self.mapping
         return mapping.has_several and any(len(mapping.holders(key, e)) > 1 for key in e.keys)
 
@@ -346,14 +350,12 @@ class Forwarder(Part):
         self._router.publish(_pace(source, envelope.stream), envelope, then, stamp, holder)
 
     def _link_of(self, source: bytes) -> object:
-        """The life of the link to the peer that has brought something."""
+        """Return the life of the link to the peer that forwarded an envelope."""
         peer = self._neighbours.peers.get(source)
         return peer.begun.outlet.life if peer is not None and peer.begun is not None else None
 
     def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
-        """What to do with the answer to what this node takes, perhaps in place of others, where there are
-        backups.
-        """
+        """Return the handler of answers for an envelope that this node accepts, perhaps as a backup."""
         if envelope.to:
             return say
         note = f"at {self._desk.me.name}, as {', '.join(stands_for)} cannot be asked" if stands_for else ""
@@ -367,7 +369,7 @@ class Forwarder(Part):
         return answered
 
     def _here_too(self, entry: Entry) -> None:
-        """This node is one of its masters."""
+        """Accept the envelope as one of its masters."""
         e, entry.was_sent = self._marking.here(entry), True
 
         def answered(answer: Answer) -> None:
@@ -377,9 +379,10 @@ class Forwarder(Part):
         self._router.publish(_pace(entry.source, e.stream), e, answered, self._shared_stamp(e))
 
     def _shared_stamp(self, envelope: Envelope) -> int:
-        """The stamp of the node where it was published, unless that is far ahead: several masters must agree
-        which value is the last, though it reaches them in a different order. That of another site is never
-        replaced: all sites must agree.
+        """Return the timestamp of the publishing node, or 0 if it is too far ahead.
+
+        Several masters must agree which value is the latest, though messages reach them in different orders.
+        A timestamp of another site is always kept, as all sites must agree.
         """
         if is_followed(envelope.sent, self._desk.wall):
             self._desk.heard_stamp(envelope.sent)
@@ -400,14 +403,14 @@ class Forwarder(Part):
         self._warn_in_vain(entry)
 
     def _send_to(self, hop: str) -> None:
-        """Something waits for that node."""
+        """Send the waiting entries for that node, and log in to it if needed."""
         self.shipping.due(hop)
         peer = self._nodes.named(hop)
         if peer is not None and peer.data is None and self._nodes.is_alive(hop):
             self._neighbours.review_login(peer)
 
     def _warn_in_vain(self, entry: Entry) -> None:
-        """Its publisher learns at once that it waits, if nobody is left who may answer soon."""
+        """Warn a publisher at once if no next hop can answer soon."""
         is_expected = entry.lacking.get(HERE) or entry.why.startswith("asking") or not self._settled
         if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)
@@ -416,12 +419,14 @@ class Forwarder(Part):
         peer = self._nodes.named(hop)
         if peer is None or not self._nodes.is_alive(hop):
             return is_site(hop) and self._abroad().has_way(hop)
-        return not (peer.data is None and peer.lost_at is not None and peer.link.attempt > 1)  # tried in vain
+        return not (
+            peer.data is None and peer.lost_at is not None and peer.link.attempt > 1
+        )  # retries failed
 
     # --- answers ----------------------------------------------------------------------------------------
 
     def outcomes(self, peer: Peer, command: Outcomes) -> None:
-        """Take what became of messages that were forwarded to a peer."""
+        """Handle a peer's answers for forwarded messages."""
         for outcome in command.outcomes:
             a = outcome.answer
             found = self.onward.answered(outcome.stream, a.domain, a.first, a.last)
@@ -433,10 +438,10 @@ class Forwarder(Part):
                 if line is not None:
                     line.progress = self._desk.now
                 self._outcome(entry, peer.node.name, part)
-        self.shipping.due(peer.node.name)  # its window is open again
+        self.shipping.due(peer.node.name)  # its window may be open again
 
     def said(self, entry: Entry, hop: str, answer: Answer) -> None:
-        """Take what became of a letter to another site."""
+        """Handle the answer for a direct message to another site."""
         self._outcome(entry, hop, answer)
         self.shipping.due(hop)
 
@@ -451,16 +456,16 @@ class Forwarder(Part):
             if entry.was_divided:
                 self._warn_in_vain(entry)
         elif answer.state == "OK" and hop in entry.former and not entry.was_divided:
-            # By another way; that may refuse what it likes.
+            # Accepted by an earlier hop, so refusals of the present one do not count.
             self.tailback.finish(entry, entry.hops[0], answer)
 
     def _may_turn(self, entry: Entry, answer: Answer) -> bool:
-        """Was it refused only since some nodes have new rules, and others not yet?"""
+        """Return whether a refusal may only be due to different versions of the rules."""
         is_passing = answer.state == CHANGING or (answer.state == CIRCULAR and self._put_off.is_lately)
         return is_passing and not entry.was_divided
 
     def _go_again(self) -> None:
-        """Decide what came back from a circle, and what was held for one."""
+        """Decide entries again that were deferred after a routing loop."""
         for entry in self._put_off.due():
             decision = self._deciding.decide(entry.envelope)
             self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
@@ -482,17 +487,17 @@ class Forwarder(Part):
         else:
             self._to_client(stream, answer)
 
-    # --- what changes -----------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------
 
     def linked(self, peer: Peer) -> None:
-        """Its data connection stands."""
+        """Send to a peer whose data connection opened."""
         self.incoming.provenance.introduce(peer)
-        self.onward.broken(peer.node.name)  # whatever an earlier connection carried may be lost
+        self.onward.broken(peer.node.name)  # an earlier connection may have lost messages
         self._review_if_met(peer)
         self.shipping.due(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
-        """Its data connection is gone: what it has not answered waits again."""
+        """Requeue unanswered entries of a peer, as its data connection ended."""
         self.incoming.provenance.forget(peer)
         for entry in self.onward.broken(peer.node.name):
             if not entry.was_divided:
@@ -500,7 +505,7 @@ class Forwarder(Part):
         self._review_if_met(peer)
 
     def lost(self, hop: str) -> None:
-        """A way to another site is no more: what went by it goes again, by another one if there is any."""
+        """Requeue entries that left by a lost hop to another site, and look for another hop."""
         again = self.onward.broken(hop)
         if not self._abroad().has_way(hop):
             for entry in again:
@@ -508,37 +513,37 @@ class Forwarder(Part):
         self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
-        """A node that is not named here is known only as long as it has linked itself."""
+        """Review all routes if the rules do not name that node: it is known only while linked."""
         if not self._nodes.is_named(peer.node.name):
             self.review()
 
     def needs_login(self, peer: Peer) -> bool:
-        """Does anything wait for it?"""
+        """Return whether anything waits for that peer."""
         return peer.node.name in self.onward.hops()
 
     def review(self) -> None:
-        """Nodes or rules have changed: does everything that waits still go the right way?"""
+        """Decide all waiting entries again, as nodes or rules have changed."""
         self._deciding.forget()
         self.rulings.doubt(self.tailback.young())
         self._go_on()
 
     def _go_on(self) -> None:
-        """See to that, as far as there is time in this turn of the loop."""
+        """Continue the review within the budget of this turn of the event loop."""
         self.rulings.go_on()
-        for hop in self.onward.hops():  # what was held back may leave now
+        for hop in self.onward.hops():  # held entries may leave now
             self.shipping.due(hop)
 
     def _rouse(self, decision: Decision) -> None:
-        """Send on what a new decision lets leave."""
+        """Send what a new decision allows to leave."""
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 
     def _look_in_turn(self, entry: Entry, decision: Decision) -> None:
-        """The same, where all that came before it was looked at."""
+        """Apply a decision on an entry whose predecessors have all been reviewed."""
         self._look(entry, decision, is_in_turn=True)
 
     def _look(self, entry: Entry, decision: Decision, is_in_turn: bool = False) -> None:
-        """That was decided of an entry."""
+        """Apply a decision on an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
         before = self._put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
@@ -547,26 +552,28 @@ class Forwarder(Part):
         elif is_here:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
-            return  # it may have reached its node, which is away now: nobody may call it refused
+            return  # its node may have it, so it must not be refused
         elif decision.kind is Kind.REFUSE or self._goes_back(entry, decision):
             self.tailback.refuse(entry, _refused(decision))
         else:
             self._go(entry, decision)
 
     def _goes_back(self, entry: Entry, decision: Decision) -> bool:
-        """Does it wait better at whoever has brought it?"""
+        """Return whether to hand the message back to the node that forwarded it."""
         is_to_stay = entry.is_kept or entry.was_sent or entry.is_given
         return not is_to_stay and self._turns_back(decision, entry.source)
 
     def _turns_back(self, decision: Decision, source: bytes) -> bool:
-        """Is it in a circle that may soon be none? Whoever reads his rules last is where that is known first.
-        Who is of an earlier release, which shows in his words, would take that for the last word.
+        """Return whether the message is in a routing loop that may be temporary.
+
+        The node that reads its rules last knows the result first, so the message goes back. A peer of an
+        earlier release would take that for a final answer.
         """
         peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
         return peer is not None and DIRTY in peer.speaks
 
     def _take_over(self, entry: Entry, decision: Decision) -> None:
-        """This node is its master after all."""
+        """Accept an entry, as this node is its master after all."""
         self._marking.decided(entry, decision)
         envelope = self._marking.here(entry)
         self.onward.remove(entry)
@@ -582,25 +589,25 @@ class Forwarder(Part):
             self._router.publish((entry.source, part.stream), part, answered, stamp)
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """From the store, at start: it waited here."""
+        """Restore a stored entry that waits for its master."""
         envelope, first = untailed(envelope)
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
-        entry.was_sent = envelope.to.startswith(OTHERS)  # perhaps; so it waits until there is a way
+        entry.was_sent = envelope.to.startswith(OTHERS)  # perhaps, so it waits for a route
         decision = self._deciding.decide(envelope)
-        is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
+        is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # other decisions wait for the peers
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)
         self._go(entry, decision)
         self.tailback.watch(entry)
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Do the work that is due."""
         if self._neighbours.settled() and not self._settled:
             self._settled = True
             self.review()
         for node in [h for h in self.onward.hops() if h and not (self._nodes.is_known(h) or is_site(h))]:
-            self._nodes.ask_way(node)  # nobody tells us when it comes into reach
+            self._nodes.ask_way(node)  # no event reports when it becomes reachable
         self.incoming.release()
         if self.rulings.is_open:
             self._go_on()
@@ -613,7 +620,7 @@ class Forwarder(Part):
 
 
 def _address(entry: Entry, to_master: bool) -> None:
-    """Say on the envelope whether whoever gets it next is a master (see Law 5 of the mapping)."""
+    """Record in the route whether the next hop is a master (law 5 of the mapping)."""
     *before, mine = entry.envelope.route
     stratum = TO_MASTER if to_master else 0
     if mine.stratum != stratum:
@@ -621,8 +628,10 @@ def _address(entry: Entry, to_master: bool) -> None:
 
 
 def _may_be_there(entry: Entry, decision: Decision) -> bool:
-    """Is that no last word of what was sent? For what another site keeps, also that its node is away. To a
-    site that is named no more there is no way ever.
+    """Return whether this refusal is not final for a message that was sent.
+
+    A message of another site may also wait for a node that is unreachable. A site that is no longer
+    configured has no route.
     """
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
     is_for_now = decision.code in MAY_BE_THERE and KNOWS_NO_SITE not in decision.why

@@ -1,4 +1,4 @@
-"""What do other nodes bring that is on its way to a master, and may they?"""
+"""Checks envelopes that other nodes forward: takes, holds or refuses them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ from mesh.wire.envelope import (
 )
 from mesh.wire.limits import DURABLE, HOPS
 
-# Flags of what is not on its way to a master.
+# Flags that no envelope has on its route to a master.
 ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD)
-ODD_FROM_SITES = ODD & ~INITIAL  # and if it is from another site
+ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
 
 
 class Incoming:
-    """Envelopes of other nodes. `take(envelope, source)` goes on with one, `say(source, stream, answer)`
-    tells whoever brought it, `of_older` marks what comes of a node that marks nothing.
+    """Envelopes from other nodes.
+
+    `take(envelope, source)` continues with one, `say(source, stream, answer)` answers the peer that forwarded
+    it, and `of_older` adds marks to envelopes of earlier releases.
     """
 
     def __init__(
@@ -49,10 +51,10 @@ class Incoming:
         self._take = take
         self._of_older = of_older
         self._say = say
-        self._are_signed = desk.settings.keyring is not None  # states, in which nodes name their ways
+        self._are_signed = desk.settings.keyring is not None  # node states, which name next hops
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
-        """From another node, on its way to the master."""
+        """Take envelopes that a peer forwards to their master."""
         most = self._desk.settings.max_content
         if DURABLE not in peer.speaks:
             envelopes = [self._of_older(envelope) for envelope in envelopes]
@@ -73,14 +75,14 @@ class Incoming:
             self._take(envelope, peer.node.uuid)
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
-        """RemoteError when too much waits, for all that can be refused."""
+        """Hold an envelope. RemoteError if too much waits after all that can be refused was refused."""
         self.provenance.hold(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()
             self.provenance.held.bound(peer)
 
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
-        """The parts of it that this node may take: its law holds for what other nodes bring, too."""
+        """Yield the parts that respect this node's size limit, which also binds other nodes' messages."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:
@@ -91,7 +93,7 @@ class Incoming:
         return short_parts(envelope, most, too_long)
 
     def release(self) -> None:
-        """More is known of ways than before, or it is later: what waits for that goes on, or is refused."""
+        """Take or refuse held envelopes when more routes are known, or time has passed."""
         for peer, envelope, error in self.provenance.released():
             if error is None:
                 self._take(envelope, peer.node.uuid)
@@ -105,11 +107,11 @@ class Incoming:
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
         route, me = envelope.route, self._desk.me.name
         nodes = [hop.node for hop in inside(route)]
-        odd = envelope.flags & ODD  # as a rule nothing
+        odd = envelope.flags & ODD  # usually 0
         is_odd = (
             envelope.numbers
             or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))
-            or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
+            or envelope.domain[:6] == PUTS  # queue messages stay where they were published
         )
         sites = self._desk.settings.accepting
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):

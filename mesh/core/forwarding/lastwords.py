@@ -1,6 +1,6 @@
-"""What was refused, and does its publisher ask again? Then it has not heard the answer, and hears the same.
+"""Remembers refusals, to repeat the same answer if a publisher resends a message.
 
-If it were taken the second time, it would come behind what its publisher sent after it.
+A message taken the second time would come behind later messages of its publisher.
 """
 
 from collections import OrderedDict
@@ -20,8 +20,9 @@ SpanAnswer = tuple[int, int, Answer | None]
 
 
 class LastWords:
-    """Refusals by stream and domain, to clients of this node and to peers, in this boot. `given_up(envelope)`
-    are numbers of clients of this node that it had refused when it was started again.
+    """The refusals of this boot by stream and domain, for local clients and for peers.
+
+    `given_up(envelope)` returns numbers of local clients that were refused before the node restarted.
     """
 
     def __init__(self, node: str, given_up: Callable[[Envelope], Ranges | None]) -> None:
@@ -30,12 +31,12 @@ class LastWords:
         self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()
 
     def keep(self, stream: bytes, refusal: Answer) -> None:
-        """Its publisher is told so; perhaps in vain."""
+        """Remember a refusal, as its answer may be lost."""
         key = (stream, refusal.domain)
         said = self._said.setdefault(key, {})
         self._said.move_to_end(key)
         known = said.get(refusal.first)
-        if known is None or known.last < refusal.last:  # told again, it may be a part of it
+        if known is None or known.last < refusal.last:  # a repeated one may be shorter
             said[refusal.first] = refusal
         if len(said) > EACH:
             del said[min(said)]
@@ -43,18 +44,18 @@ class LastWords:
             self._said.popitem(last=False)
 
     def of(self, stream: bytes, domain: str, number: int) -> Answer | None:
-        """The refusal of one message, if it was refused."""
+        """Return the refusal of one message, or `None`."""
         said = self._said.get((stream, domain), {})
         return next((a for a in said.values() if a.first <= number <= a.last), None)
 
     def again(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
-        """first..last: what was refused before, with the answer, and the rest (None), that in order."""
+        """Yield first..last in order: refused parts with their answers, and the rest with `None`."""
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):
             if answer is not None or not given_up:
                 yield a, b, answer
                 continue
-            # Both as they are now: what is taken in between may be refused, and that was told.
+            # Computed before any is yielded, as a part that is taken meanwhile may be refused.
             news, old = list(given_up.missing(a, b)), list(given_up.common(a, b))
             yield from ((*part, None) for part in news)
             yield from ((*part, self._refused(e, *part)) for part in old)
@@ -66,8 +67,9 @@ class LastWords:
         return Answer(e.domain, first, last, error.code, 0, str(error))
 
     def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[SpanAnswer]:
-        """first..last in order: what was refused already, with the answer, and the rest (None). Below `low`
-        its publisher knows everything.
+        """Yield first..last in order: refused parts with their answers, and the rest with `None`.
+
+        The publisher knows all answers below `low`, so these are forgotten.
         """
         said = self._said.get((stream, domain), {})
         for number in [n for n, refusal in said.items() if refusal.last < low]:

@@ -1,4 +1,4 @@
-"""The marks on the copies of a message for several masters: which one has it for durable subscriptions?"""
+"""Marks on the copies of a message for several masters: which master serves durable subscriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mesh.wire.limits import DIRTY, DURABLE, STAYS
 
 
 class FirstMarking:
-    """See mesh/routing/first.py for the laws."""
+    """Chooses the FIRST master of a message. See mesh/routing/first.py for the laws."""
 
     def __init__(
         self, desk: Desk, router: Router, nodes: Nodes, mapping: Mapping, provisional: Provisional
@@ -31,14 +31,14 @@ class FirstMarking:
         self._provisional = provisional
 
     def takes(self, node: str) -> bool | None:
-        """Can it be asked, and does it know of FIRST? None: it is away."""
+        """Return whether a node knows of FIRST, or `None` if it is unreachable."""
         if node == self._desk.me.name:
             return True
         peer = self._nodes.named(node)
         return DURABLE in peer.speaks if peer is not None and self._nodes.is_alive(node) else None
 
     def decided(self, entry: Entry, decision: Decision) -> None:
-        """It goes there from now on."""
+        """Choose the FIRST master for a new decision."""
         me = self._desk.me.name
         masters = decision.hops if decision.to_master else ()
         if decision.kind is Kind.HERE:
@@ -50,10 +50,10 @@ class FirstMarking:
             why = f"{who} was to take them for that"
             self._router.bindings.lacks(entry.envelope, lacking.count(), why)
 
-    # --- what leaves --------------------------------------------------------------------------------------
+    # --- outbound ---------------------------------------------------------------------------------------
 
     def here(self, entry: Entry) -> Envelope:
-        """It, as this node takes it."""
+        """Return the envelope as this node accepts it."""
         if not entry.first:
             return self._perhaps_twice(entry, entry.envelope)
         is_first = entry.first == self._desk.me.name
@@ -61,7 +61,7 @@ class FirstMarking:
         return entry.envelope.marked(FIRST if is_first else SECOND)
 
     def to(self, peer: Peer, entry: Entry) -> Envelope:
-        """It, as it leaves for a node."""
+        """Return the envelope as it leaves for a peer."""
         envelope = entry.envelope
         if STAYS not in peer.speaks:
             envelope = envelope.without(NO_RELAY)
@@ -76,15 +76,15 @@ class FirstMarking:
         return envelope.marked(FIRST if is_first else SECOND)
 
     def _perhaps_twice(self, entry: Entry, e: Envelope) -> Envelope:
-        """It, when another that stands in for who gets it now may have it: durable subscriptions are told."""
+        """Mark the envelope for durable subscriptions if another backup may have it already."""
         if not (entry.was_sent and self._mapping.has_backups and self._mapping.is_backed(e.keys[0], e)):
             return e
         return replace(e, flags=e.flags & ~MARKS | FIRST | RESENT)
 
-    # --- what comes ---------------------------------------------------------------------------------------
+    # --- inbound ----------------------------------------------------------------------------------------
 
     def of_older(self, envelope: Envelope) -> Envelope:
-        """Of a node that marks nothing. Its copy is FIRST at the first of the masters, as that sees it."""
+        """Mark an envelope of a node that sets no marks: SECOND unless this node is its first master."""
         if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
             return envelope
         masters = self._mapping.masters(envelope.keys[0], envelope)
@@ -93,14 +93,17 @@ class FirstMarking:
 
 
 def tailed(entry: Entry) -> Envelope:
-    """It, as it is written down while it waits. Where it would stand in a queue stands who has the mark."""
+    """Return the envelope as it is stored while it waits.
+
+    The `put` field holds the name of the FIRST master.
+    """
     e = entry.envelope
     if not entry.first:
         return replace(e, flags=e.flags | TAILED)
-    entry.first_was_sent = True  # as far as anybody knows who reads it after a crash
+    entry.first_was_sent = True  # must be assumed after a crash
     return replace(e, flags=e.flags | TAILED, put=(0, 0, entry.first))
 
 
 def untailed(e: Envelope) -> tuple[Envelope, str]:
-    """The same, read again; and who has the mark."""
+    """Return a restored envelope, and the name of its FIRST master."""
     return (replace(e, put=()), e.put[2]) if e.put and not e.to else (e, "")

@@ -1,4 +1,4 @@
-"""Did what a peer forwards come by it? What nobody vouches for waits a little, and is refused."""
+"""Checks the routes of forwarded envelopes: they wait until vouched for, and are refused after a while."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mesh.errors import PublishRefused
 from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
 
-QUESTIONS = 1000  # that may wait
-SAY_AGAIN = 600.0  # s until it is told again that a node forges
+QUESTIONS = 1000  # that may wait at once
+SAY_AGAIN = 600.0  # s until a node is reported again
 
 
 class Provenance:
-    """Of envelopes that nodes forward, in a mesh with keys."""
+    """Checks the routes of envelopes and questions in a mesh with keys."""
 
     def __init__(self, desk: Desk, vouching: Vouching) -> None:
         self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
@@ -27,11 +27,11 @@ class Provenance:
         self._waiting: list[tuple[float, Peer, tuple[str, ...], Callable[[bool], None]]] = []
 
     def introduce(self, peer: Peer) -> None:
-        """Its connection stands: if it is a way of ours, it should be able to say so."""
+        """Ask a peer that just connected to vouch for its routes."""
         self._vouching.introduce(peer)
 
     def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
-        """Is it not known that each node on its route names the next, or does it follow such a one?"""
+        """Return whether an envelope's route is not vouched for, or an earlier envelope waits."""
         if self.held and self.held.follows(peer, envelope):
             return True
         return len(inside(envelope.route)) > 1 and not self._is_believed(peer, envelope)
@@ -43,12 +43,12 @@ class Provenance:
         return self._vouching.denies(peer, tuple([hop.node for hop in inside(envelope.route)]))
 
     def hold(self, peer: Peer, envelope: Envelope) -> None:
-        """Until it is known."""
+        """Hold an envelope until its route is vouched for."""
         self.held.add(peer, envelope, self._desk.now)
         self._ask()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
-        """A question that came by this route: `then` hears whether that is believed, if need be later."""
+        """Call `then` with whether the route of a question is believed, perhaps later."""
         if self._vouching.believes(peer, route):
             then(True)
         elif len(self._waiting) >= QUESTIONS:
@@ -76,11 +76,11 @@ class Provenance:
                 self._waiting.append((until, peer, route, then))
 
     def forget(self, peer: Peer) -> None:
-        """Its connection is gone: it brings all that again."""
+        """Drop the envelopes of a peer whose connection ended. The next one resends them."""
         self.held.forget(peer)
 
     def released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
-        """The envelopes that wait no longer, each with the error if it is refused."""
+        """Return the envelopes that wait no longer, each with its error if it is refused."""
         if not self.held and not self._waiting:
             return []
         self._answer()
@@ -93,7 +93,10 @@ class Provenance:
         return found
 
     def forged(self, peer: Peer, envelope: Envelope, is_late: bool = False) -> PublishRefused:
-        """A word to whoever forwards it, and one to people. `is_late`: nobody has vouched for it."""
+        """Return the refusal of a forged envelope, and report the peer.
+
+        `is_late` means that no node has vouched for the route in time.
+        """
         self._desk.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
         unnamed = f"by {path}, of which not each names the next as its way"

@@ -1,9 +1,9 @@
-"""What clients here get before its master has it (a dirty read), and what the master says of it then."""
+"""Dirty reads: messages that local clients receive before their master accepts or refuses them."""
 
-# Law 1: nothing rests on it. Whoever was given a message so is owed it by its master as everybody is, and
-#        knows by its number that he had it. What was lost on the way, or had no room, comes from the master.
-# Law 2: a subscriber has what one publisher says in a domain in its order. So who was not given a message
-#        here is given none behind it, until it has come from its master.
+# Law 1: nothing depends on a dirty read. The master owes the message to all subscribers alike, and its number
+#        shows which ones have it. A message that was lost, or had no room, comes from the master.
+# Law 2: a subscriber receives a stream in order. After a message that it was not given here, it is given no
+#        later one until its master has sent that message.
 # Law 3: contents are not sent back to where they are held, see mesh/routing/heldbodies.py.
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.limits import DIRTY
 
-KEPT = 3600.0  # s that is remembered of who published, what he had given here
-LOOK = 60.0  # s between two looks for what may be forgotten, of which there may be much
-FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # of which messages; None: of all
+KEPT = 3600.0  # s that an idle stream is remembered
+LOOK = 60.0  # s between two sweeps, which may be long
+FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # indices of messages; None = all
 
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """A lane: what one publisher says in one domain, with the highest number that went on, and that came
-    back. `missed`: by subscriber, the highest that he was not given here. Of what an earlier process let go
-    on nobody knows whether it came back: so it did not.
+    """The dirty reads of one stream in one domain.
+
+    `last` is the highest number forwarded, `back` the highest received back. `missed` has for each subscriber
+    the highest number that it was not given here. Messages forwarded by an earlier process count as not
+    received back.
     """
 
     last: int
@@ -45,7 +47,7 @@ class Lane:
 
 
 class Provisional(Part):
-    """The dirty reads of one node. `speaks(feed)`: does that subscriber know of them?"""
+    """The dirty reads of one node. `speaks(feed)` returns whether a subscriber supports them."""
 
     def __init__(self, desk: Desk, router: Router, mapping: Mapping, speaks: Callable[[Feed], bool]) -> None:
         self._desk = desk
@@ -70,10 +72,10 @@ class Provisional(Part):
             for feed in [feed for feed in lane.missed if feed.closed]:
                 del lane.missed[feed]
 
-    # --- what goes on to a master -----------------------------------------------------------------------
+    # --- towards a master -------------------------------------------------------------------------------
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
-        """It goes on by that decision. Is it for clients here, by a rule that lets them have it at once?"""
+        """Offer a forwarded envelope to local subscribers if its rule allows dirty reads. Return whether."""
         if e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))
@@ -86,7 +88,7 @@ class Provisional(Part):
         return is_dirty
 
     def _targets(self, e: Envelope) -> FeedTargets:
-        """The subscribers here, who know of dirty reads."""
+        """Return the local subscribers that support dirty reads."""
         joining = self._router.joining
         return [
             (feed, indices)
@@ -95,7 +97,7 @@ class Provisional(Part):
         ]
 
     def _give(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
-        """To all of them for whom it is the next."""
+        """Offer the envelope to the subscribers that have received everything before it."""
         parcel = Parcel(replace(e, flags=e.flags | PROVISIONAL), master=self._desk.me.uuid)
         for feed, indices in targets:
             is_next = is_dirty and lane.missed.setdefault(feed, lane.last) <= lane.back
@@ -103,7 +105,7 @@ class Provisional(Part):
                 lane.missed[feed] = e.last
 
     def refused(self, e: Envelope, answer: Answer) -> None:
-        """Its master did not take that; who was given it is told."""
+        """Retract messages that the master refused."""
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
         parcel = Parcel(
@@ -113,13 +115,13 @@ class Provisional(Part):
             feed.offer(Portion(parcel, indices), self._desk.now)
 
     def held(self, e: Envelope) -> Envelope:
-        """It, as it leaves for a master that knows of this."""
+        """Return the envelope as it leaves for a master that supports dirty reads."""
         return self._bodies.hold(e, self._desk.now) or e
 
-    # --- what comes from one ----------------------------------------------------------------------------
+    # --- from a master ----------------------------------------------------------------------------------
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """An item that came without contents, with them; None: they are not here."""
+        """Return an item with the contents held here, or `None` if they are gone."""
         found = self._bodies.whole(item)
         if found is not None:
             self._desk.count("confirmed", found.count)
@@ -127,6 +129,6 @@ class Provisional(Part):
         return found
 
     def came(self, e: Envelope) -> None:
-        """Its master has sent it."""
+        """Record an envelope that its master has sent."""
         if (lane := self._lanes.get((e.stream, e.domain))) is not None:
             lane.back = max(lane.back, e.last)

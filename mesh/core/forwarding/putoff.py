@@ -1,4 +1,4 @@
-"""What is put off while rules change, and for how long?"""
+"""Defers entries while rules change."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from mesh.routing.onward import Onward
 from mesh.routing.rulings import LOOKS, Rulings
 from mesh.wire.envelope import Envelope
 
-# Law 1: what came back is decided anew by itself. Of what waits only for what its publisher sent before, the
-#        first is, and once that waits no more the next one.
-# Law 2: in one turn of the loop so much is decided as rulings allow; what is left is in the next one.
-# Law 3: the more is put off, the later it is looked at again: no more than LOOKS in each AGAIN.
+# Law 1: each returned entry is decided again by itself. Of entries that wait for an earlier one of a stream
+#        only the first is decided, and then the next.
+# Law 2: one turn of the event loop decides as many entries as rulings allow; the rest follow in the next one.
+# Law 3: retries slow down with the number of deferred entries: at most LOOKS in each AGAIN.
 
-LATELY = 60.0  # s after a change of rules in which a circle is no last word
-AGAIN = 0.1  # s after which what came back from one is decided anew
+LATELY = 60.0  # s after a change of rules in which loops are not final
+AGAIN = 0.1  # s until a returned entry is decided again
 RULES = "rules are changing: "
 EARLY = "what its publisher sent before is still under way"
 
 
 class PutOff:
-    """Entries that came back from a circle, and those that their publishers sent after them."""
+    """The entries that came back from a routing loop, and later ones of the same streams."""
 
     def __init__(self, desk: Desk, onward: Onward, rulings: Rulings) -> None:
         self._desk = desk
         self._onward = onward
         self._rulings = rulings
-        self._until = 0.0  # rules have changed of late
-        self._again: dict[Entry, float] = {}  # when each is decided anew
-        # By stream, in its order: those that wait for what was sent before. Only the first stands above, too.
+        self._until = 0.0  # rules count as changing until then
+        self._again: dict[Entry, float] = {}  # time of the next decision
+        # By stream, in order: entries that wait for an earlier one. Only the first is in `_again` as well.
         self._lanes: dict[tuple[bytes, str], list[Entry]] = {}
-        self._old: set[tuple[bytes, str]] = set()  # streams of which something was sent by rules of before
+        self._old: set[tuple[bytes, str]] = set()  # streams with entries sent by earlier rules
 
     def ruled(self) -> None:
-        """Rules change: what waits for others may go another way than they."""
+        """Decide waiting entries again, as new rules may send them by another route."""
         self._until = self._desk.now + LATELY
         for lane in self._lanes.values():
             self._again.update(dict.fromkeys(lane, self._desk.now))
@@ -47,19 +47,19 @@ class PutOff:
 
     @property
     def is_lately(self) -> bool:
-        """May some nodes have new rules, and others not yet?"""
+        """Whether nodes may still have different versions of the rules."""
         return self._desk.now < self._until
 
     def refiled(self) -> None:
-        """Rules have changed: what has no ruling any more was sent by those before."""
+        """Record the streams of entries without a ruling: earlier rules sent them."""
         self._old = {entry.key for entry in self._onward.entries() if entry.ruling is None}
 
     def waits_for(self, e: Envelope, decision: Decision, is_in_turn: bool = False) -> Entry | None:
-        """What its publisher sent before, and that is put off, or under way by rules of before, to where this
-        does not go; or that this node, which is its master now, has still to see to, unless it sees to all of
-        that one by one. None where there is nothing.
+        """Return the entry of the same stream that an envelope must wait for, or `None`.
 
-        All that waits for one goes with it. Else what comes meanwhile would wait for what waits, for ever.
+        The entry is deferred, is in flight to another hop by earlier rules, or must be settled here first as
+        this node is the master now (unless `is_in_turn`). All entries that wait for one go together:
+        otherwise new envelopes would wait for waiting ones forever.
         """
         if e.to:
             return None
@@ -76,19 +76,19 @@ class PutOff:
         return entry in self._again or _place(self._lanes.get(entry.key, []), entry)[1]
 
     def _is_elsewhere(self, entry: Entry, hops: Collection[str]) -> bool:
-        """Is it under way by rules of before?"""
+        """Return whether an entry is in flight to another hop by earlier rules."""
         if not self.is_lately or entry.ruling is not None or entry.envelope.to or entry.key not in self._old:
             return False
         return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
     def comes_back(self, entry: Entry, why: str) -> None:
-        """Nobody has it: it waits a little."""
+        """Defer an entry that a hop returned."""
         entry.was_sent = False
         self._put(entry, why)
         self._plan(entry)
 
     def put_behind(self, entry: Entry, other: Entry) -> None:
-        """It waits for that one, and goes with it if that is put off, too."""
+        """Let `entry` wait for `other`."""
         self._put(entry, EARLY)
         lane = self._lanes.setdefault(entry.key, [])
         place, is_there = _place(lane, entry)
@@ -100,18 +100,18 @@ class PutOff:
             self._plan(entry, self._again.get(other, 0.0))
 
     def _put(self, entry: Entry, why: str) -> None:
-        """It goes nowhere for now."""
+        """Take an entry off its route."""
         self._rulings.without(entry)
         self._onward.assign(entry, ("",), f"{RULES}{why.removeprefix(RULES)}")
 
     def _plan(self, entry: Entry, at: float = 0.0) -> None:
-        """It is decided anew then, or in a while."""
+        """Schedule a new decision on an entry, at `at` or after a while."""
         now = self._desk.now
         self._again[entry] = at if at > now else now + AGAIN * max(1.0, len(self._again) / LOOKS)
         self._desk.wake(self._again[entry])
 
     def due(self) -> Iterator[Entry]:
-        """Those that are to be decided anew now, each as its turn comes."""
+        """Yield the entries to decide now, as the budget allows."""
         now = self._desk.now
         ready = deque(entry for entry, at in self._again.items() if at <= now)
         while ready and self._rulings.takes_look():
@@ -120,13 +120,13 @@ class PutOff:
                 continue
             if not entry.is_done:
                 yield entry
-            if self._again.get(entry, now + 1) <= now:  # it is not put off once more
+            if self._again.get(entry, now + 1) <= now:  # not deferred again
                 ready.extend(self._leaves(entry))
         if self._again:
             self._desk.wake(min(self._again.values()))
 
     def _leaves(self, entry: Entry) -> list[Entry]:
-        """It waits no more; nor does the one behind it, perhaps, which is returned."""
+        """End the wait of an entry, and return the next entry to decide, if any."""
         del self._again[entry]
         lane = self._lanes.get(entry.key, [])
         place, is_there = _place(lane, entry)
@@ -141,6 +141,6 @@ class PutOff:
 
 
 def _place(lane: list[Entry], entry: Entry) -> tuple[int, bool]:
-    """Its place among those of its stream, and whether it stands there."""
+    """Return the index of an entry in its stream, and whether it is there."""
     place = bisect_left(lane, entry.envelope.first, key=lambda each: each.envelope.first)
     return place, place < len(lane) and lane[place] is entry

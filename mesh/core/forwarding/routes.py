@@ -1,4 +1,4 @@
-"""Which way would a message go? A dry run, hop by hop."""
+"""A dry run of routing, hop by hop: which route would a message take?"""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mesh.wire.calls import AskRoute
 from mesh.wire.replies import Reason, Step, Steps
 
 OnSteps = Callable[[list[Step]], None]
-TRACE = "trace"  # a stream that nobody publishes
-STEPS = 128  # of one way, also through several masters: so many fit into a reply
-LONGEST = 1200  # letters of each word in a step
+TRACE = "trace"  # a stream without a publisher
+STEPS = 128  # that fit into a reply
+LONGEST = 1200  # characters of each field of a step
 
 
 class Routes(Part):
-    """Each node says what it would do, and asks the next."""
+    """Answers route questions: each node returns its own step, and asks the next one."""
 
     def __init__(
         self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: LetterWays
@@ -48,7 +48,7 @@ class Routes(Part):
     peer_verbs = client_verbs
 
     def why(self, what: What) -> Iterator[Reason]:
-        """The claims on a topic where somebody asks, and how those stand who have one."""
+        """Yield the claims on a topic, and the state of the nodes that have them."""
         if what.kind == TOPIC and what.is_start:
             for claim in self._mapping.claims(what.text, what.domain):
                 is_me = claim.node == self._desk.me.name
@@ -56,11 +56,11 @@ class Routes(Part):
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
     def _asked(self, asked: Inquiry[AskRoute]) -> None:
-        """LocalError for names that cannot be."""
+        """Answer with the steps of the route. LocalError for invalid names."""
         self.trace(asked.ask, lambda steps: asked.say(Steps(steps=steps)))
 
     def trace(self, ask: AskRoute, then: OnSteps) -> None:
-        """The way that it would go; `then` has the steps. LocalError for names that cannot be."""
+        """Call `then` with the steps of the route. LocalError for invalid names."""
         if ask.start and ask.start != self._desk.me.name:
             if not self._nodes.is_alive(ask.start):
                 text = f"no node {ask.start} can be asked."
@@ -102,7 +102,7 @@ class Routes(Part):
         return self._mapping.address(to, ask.domain, self._nodes, visited, of=TRACE)
 
     def _site(self, to: str) -> str:
-        """The other site where that client, session or address is; "": it is here. BadName."""
+        """Return the other site of an address; "" for this site. Raises: BadName."""
         site = split(to)[0]
         if site in ("", self._desk.settings.site):
             return ""
@@ -115,7 +115,7 @@ class Routes(Part):
     def _pass_on(
         self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: OnSteps
     ) -> None:
-        """Ask each of these nodes, and put what they say between what is said already."""
+        """Ask each of the nodes, and put their steps between `steps` and `waits`."""
         peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}
 
         def came(replies: Replies[Steps], missing: list[str]) -> None:
@@ -126,7 +126,7 @@ class Routes(Part):
 
 
 def _steps(node: str, told: Told[Steps] | None) -> list[Step]:
-    """The steps that another node says it would take, and those behind it."""
+    """Return the steps that another node reports, including those behind it."""
     if told is None or told.code:
         why = "it did not answer" if told is None else f"it did not say ({told.code[:LONGEST]})"
         return [Step(node=node, decision="unknown", why=why)]

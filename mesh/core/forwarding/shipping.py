@@ -1,4 +1,4 @@
-"""What leaves for another node now? Envelopes on their way to a master, and answers that go back."""
+"""Sends forwarded envelopes and answers to other nodes, in few messages."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import DURABLE, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES, STAYS
 
 OUTCOMES = 256  # answers in one message
-NEEDED = frozenset((DURABLE, STAYS))  # words of whoever can read all flags
+NEEDED = frozenset((DURABLE, STAYS))  # features of nodes that know all flags
 
 
 class Shipping(Part):
-    """Gathers what there is to say to each node, in as few messages as it fits in."""
+    """Gathers envelopes and answers for each node, and sends them after each event."""
 
     def __init__(
         self,
@@ -32,8 +32,9 @@ class Shipping(Part):
         marked: Callable[[Peer, Entry], Envelope],
         to_site: Callable[[str], None],
     ) -> None:
-        """`marked` is an entry as it leaves for a node; `to_site` sends what leaves by a hop to another
-        site.
+        """`marked` returns an entry's envelope as it leaves for a peer.
+
+        `to_site` sends what leaves by a hop to another site.
         """
         self._to_site = to_site
         self._desk = desk
@@ -42,18 +43,18 @@ class Shipping(Part):
         self._may_leave = may_leave
         self._marked = marked
         self._due: dict[str, None] = {}  # nodes for which something may leave
-        self._answers: dict[bytes, list[Outcome]] = {}  # by the uuid of whom they go to
+        self._answers: dict[bytes, list[Outcome]] = {}  # by uuid of the receiver
 
     def due(self, node: str) -> None:
-        """Something may leave for it."""
+        """Note that something may leave for a node."""
         self._due[node] = None
 
     def answer(self, uuid: bytes, outcome: Outcome) -> None:
-        """To the peer that brought an envelope."""
+        """Answer the peer that forwarded an envelope."""
         self._answers.setdefault(uuid, []).append(outcome)
 
     def flush(self) -> None:
-        """Send it all, as far as there are connections."""
+        """Send everything for which there is a connection."""
         while self._due:
             node, _ = self._due.popitem()
             peer = self._neighbours.named(node)

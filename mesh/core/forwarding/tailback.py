@@ -1,4 +1,4 @@
-"""What waits here for a master that is away: who is told, for how long, and what becomes of it?"""
+"""The outbound buffer: messages that wait for an unreachable master."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from mesh.wire.expiry import expiry
 from mesh.wire.replies import Depth
 
 NEVER = 2**62  # ns since 1970
-RETRY = 1.0  # s after which something that could not be done now is tried again
-FEW_DUE = 1024  # dues; with more, and more than twice what waits, those of what is gone are thrown away
+RETRY = 1.0  # s until a retry
+FEW_DUE = 1024  # size above which `_due` is compacted
 
 
 class TailBack:
-    """Entries of `onward` whose publisher is told to wait. `answer(source, stream, answer)` tells it, `keep`
-    remembers a refusal, should its publisher ask again.
+    """The entries of `onward` whose publisher is warned that they wait.
+
+    `answer(source, stream, answer)` answers a source; `keep` remembers a refusal for resent messages.
     """
 
     def __init__(
@@ -51,8 +52,9 @@ class TailBack:
         is_unsettled: Callable[[Entry], bool],
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
-        """`is_unsettled`: may it still go another way? `retract` hears of what was given to clients here
-        before it was refused.
+        """`is_unsettled` returns whether an entry may still take another route.
+
+        `retract` handles refused messages that local clients have already received.
         """
         self._desk = desk
         self._disk = disk
@@ -66,15 +68,15 @@ class TailBack:
         self._onward = onward
         self._answer = answer
         self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
-        self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
-        # (when it is void, its serial). Not itself: what is done would stay in memory until then, for a day.
+        self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: entries that could not be stored
+        # (expiry, serial). The entry itself would stay in memory until it expires.
         self._due: list[tuple[int, int]] = []
         self._many_due = FEW_DUE
 
     # --- waiting ----------------------------------------------------------------------------------------
 
     def watch(self, entry: Entry) -> None:
-        """A new entry: it may need a word soon, and it may become void."""
+        """Watch a new entry for its warning and its expiry."""
         if not entry.warned:
             self._stay_young(entry)
             self._desk.wake(self._desk.now + self._desk.settings.patience)
@@ -86,11 +88,11 @@ class TailBack:
         self._wake_for_due()
 
     def warn(self, entry: Entry, why: str = "") -> None:
-        """Tell its publisher that it waits; if it is persistent, when it is on disk.
+        """Warn the publisher that an entry waits; a persistent one when it is on disk.
 
-        What the same publisher sent before it on the same way comes first: what is stored must always be
-        the beginning, or after a crash the rest would reach the master late. And this node's own answer, as
-        one of its masters, comes before: while readers are slow, publishers wait for that.
+        Earlier entries of the publisher on the same route come first: the stored ones must be the beginning
+        of the stream, or the rest would reach the master late after a crash. This node's own answer as a
+        master also comes first, as publishers wait for it while readers are slow.
         """
         young = self._young.get(entry.key, {})
         before = [
@@ -105,13 +107,13 @@ class TailBack:
     def _warn(self, entry: Entry, why: str) -> None:
         if entry.warned or entry.is_done:
             return
-        if not entry.is_kept:  # on its way only: the node where it was published keeps it
+        if not entry.is_kept:  # in transit: the publishing node keeps it
             entry.warned = True
             self._say(entry, why)
         elif self._is_behind(entry):
             self._stay_young(entry)
         elif self._is_full():
-            if entry.was_sent:  # its master may have it, so nobody may call it refused
+            if entry.was_sent:  # the master may have it, so it must not be refused
                 self._stick(entry)
             else:
                 error = TailBackFull(self._full_text(entry), hint="Publish more slowly, or see `mesh ls`.")
@@ -124,23 +126,24 @@ class TailBack:
             self._say(entry, why)
 
     def young(self) -> Iterator[Entry]:
-        """The entries whose publisher was told nothing yet."""
+        """Yield the entries without a warning or an answer."""
         for lane in self._young.values():
             yield from lane
 
     def repeat(self, entry: Entry, again: Envelope) -> None:
-        """Its `source` brings it, or a part of it, again: what it was told may be lost."""
+        """Repeat the answers of a resent entry to its source, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         self._tell(entry, told, (entry.source,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
             self._say(entry, "", (entry.source,))
 
     def adopt(self, entry: Entry) -> None:
-        """Keep an entry that was on its way only: its publisher has come to this node. From now on it is kept
-        here, in front of what follows it.
+        """Keep an entry that was only in transit, as its publisher has connected to this node.
+
+        The entry is kept in front of later ones.
         """
         entry.is_kept, entry.warned = True, False
-        entry.was_sent = True  # by its first node: nobody may call it refused for want of room here
+        entry.was_sent = True  # by its first node, so never refused for space
         self._stay_young(entry)
         self._desk.wake(self._desk.now + self._desk.settings.patience)
 
@@ -164,7 +167,7 @@ class TailBack:
             if error is None:
                 self._shelf.released(parcel)
                 self._stay_young(entry)
-            elif entry.was_sent:  # its master may answer yet
+            elif entry.was_sent:  # the master may still answer
                 self._stick(entry)
             else:
                 self.refuse(entry, error)
@@ -172,8 +175,10 @@ class TailBack:
         self._disk.commit((op,), stored)
 
     def _stick(self, entry: Entry) -> None:
-        """Mark an entry that cannot be stored now. What its publisher sent after it must not be stored before
-        it: after a crash that would reach the master first.
+        """Mark an entry that cannot be stored now.
+
+        Later entries of its publisher must not be stored first, as they would reach the master first after a
+        crash.
         """
         self._stuck[entry.key] = entry
         self._stay_young(entry)
@@ -191,7 +196,7 @@ class TailBack:
         self._young.setdefault(entry.key, {})[entry] = None
 
     def _say(self, entry: Entry, why: str, whom: Iterable[bytes] | None = None) -> None:
-        """That it waits. `whom`: one of those who ask; all of them."""
+        """Warn all askers that an entry waits, or only some of its sources."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.count("forward_warnings", entry.messages)
@@ -210,8 +215,10 @@ class TailBack:
         return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
 
     def is_half_full(self) -> bool:
-        """May others than publishers of this node have nothing more wait here? Letters for other sites do not
-        count: two sites that are full of these for each other would take none for ever.
+        """Return whether only publishers of this node may add entries.
+
+        Direct messages to other sites do not count: two sites full of them for each other would block
+        forever.
         """
         s, onward = self._desk.settings, self._onward
         if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
@@ -225,10 +232,10 @@ class TailBack:
         waiting, me = self._onward.messages - entry.messages, self._desk.me.name
         return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
 
-    # --- the last word ----------------------------------------------------------------------------------
+    # --- final answers ----------------------------------------------------------------------------------
 
     def finish(self, entry: Entry, hop: str, answer: Answer) -> None:
-        """The last word of a node on some of its messages. Its publisher hears what all have said."""
+        """Handle the final answer of a node for some messages. The publisher gets the combined answer."""
         if entry.was_divided:
             entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
         words: list[Answer] = []
@@ -236,7 +243,7 @@ class TailBack:
             whole = changed(answer, first=first, last=last)
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
         if not entry.is_done:
-            entry.told += words  # one for each of its numbers at most
+            entry.told += words  # at most one for each number
         was_stored = not entry.open and entry.position > 0
         if was_stored:
             self._shelf.released(Parcel(entry.envelope, entry.position))
@@ -247,7 +254,7 @@ class TailBack:
                 self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
             self._refused(entry, refusal)
         if was_stored and refusals:
-            # First it leaves the disk: after a crash it would go again, and be taken behind what followed it.
+            # Deleted before the answer: after a crash it would be sent again, behind later messages.
             self._disk.commit((), lambda _: self._tell(entry, words, entry.askers))
         else:
             self._tell(entry, words, entry.askers)
@@ -268,7 +275,7 @@ class TailBack:
             self._dead.bury(entry.envelope, answer)
 
     def refuse(self, entry: Entry, error: MeshError) -> None:
-        """All of it that still goes on is given up."""
+        """Refuse all open messages of an entry."""
         e = entry.envelope
         for hop in entry.hops:
             self.finish(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
@@ -276,7 +283,7 @@ class TailBack:
     # --- time -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Warn whoever has waited long enough without a word, and give up what is void."""
+        """Send warnings that are due, and expire messages."""
         now, patience = self._desk.now, self._desk.settings.patience
         young, self._young = list(self.young()), {}
         for entry in sorted(young, key=lambda entry: entry.serial):
@@ -303,20 +310,21 @@ class TailBack:
         return min(self._end(envelope), envelope.expires or self._end(envelope))
 
     def _end(self, envelope: Envelope) -> int:
-        """When it has waited long enough, whatever it says itself. What another site keeps never has, but
-        for letters.
+        """Return when an entry has waited long enough, whatever its own time to live.
+
+        A message that another site keeps has no such limit, unless it is a direct message.
         """
         if is_foreign(envelope.sender) and not envelope.to:
             return NEVER
         return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
 
     def _expire(self, entry: Entry) -> None:
-        """Give up those of its messages that are void by now."""
+        """Refuse the expired messages of an entry."""
         e, end = entry.envelope, self._end(entry.envelope)
         void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
-                continue  # it may have been taken there in time
+                continue  # it may have been accepted there in time
             void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
             for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
                 self._give_up(entry, hop, first, last)
@@ -331,19 +339,19 @@ class TailBack:
         self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
 
     def age(self) -> float:
-        """The age (s) of the oldest that waits, by the first of each line: no look at each of very many."""
+        """Return the age in s of the oldest waiting message, judged by the first one of each line."""
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
         now = self._desk.believed
         return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
 
     def depth(self, hop: str) -> Depth:
-        """The depth of what waits for a node; for "" of what waits for nobody knows whom."""
+        """Return the backlog for a node; for "" that without a known node."""
         messages = size = 0
-        oldest = self._desk.believed  # also where a clock went back: nothing waits for less than no time
+        oldest = self._desk.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):
             entries = list(line)
-            early = [e for e in entries if not e.warned]  # they may be answered any moment
+            early = [e for e in entries if not e.warned]  # they may be answered any moment now
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])

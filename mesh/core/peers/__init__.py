@@ -1,1 +1,1 @@
-"""Other nodes: which are there, and how is each reached?"""
+"""Other nodes of the mesh: discovery, connections, and the traffic with each of them."""

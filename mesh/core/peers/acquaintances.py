@@ -1,4 +1,4 @@
-"""Where might nodes be? Addresses from the configuration, from people, and of nodes met before."""
+"""Addresses of possible nodes: from the configuration, added by users, and remembered from earlier runs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from mesh.wire.codec import reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
 from mesh.wire.replies import Changed, PeerRow, Reason
 
-PATIENT = 4  # dials of a given address, in vain, before silence is worth a word
-MET = 1024  # nodes that are remembered, the last ones met,
-DIALLED = 64  # and of them, the last ones, dialled at the next start
-FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a node that was met is not dialled any more
-LONGEST = 300  # letters of an address
+PATIENT = 4  # failed dials before silence is reported
+MET = 1024  # remembered nodes, the most recent ones
+DIALLED = 64  # of them, dialed at the next start
+FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a remembered node is not dialed
+LONGEST = 300  # characters of an address
 ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
 TRYING_ON = "Trying on."
 SILENT = "it does not answer (is a node running there?)"
@@ -39,24 +39,26 @@ KINDS = CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
 
 @dataclass(slots=True)
 class Seed:
-    """An address to dial as long as nobody known lives there."""
+    """An address that is dialed while no live node is known to be there."""
 
     kind: str
     due: float = 0.0
     attempt: int = 0
     conn: Conn | None = None
     is_heard: bool = False
-    node: str = ""  # who was there last,
-    uuid: bytes = b""  # and its uuid
-    why: str = ""  # why the last dial came to nothing; "" = it did not
-    tried: int = 0  # ns since 1970, when that was
-    told: str = ""  # what people were told last of that
-    silent: int = 0  # dials, one after the other, of which nobody knows why they came to nothing
+    node: str = ""  # name of the last node there
+    uuid: bytes = b""  # uuid of the last node there
+    why: str = ""  # why the last dial failed; "" = it did not
+    tried: int = 0  # ns since 1970, time of that failure
+    told: str = ""  # the reason that was last reported
+    silent: int = 0  # consecutive failures without a reason
 
 
 class Met(msgspec.Struct, frozen=True, array_like=True):
-    """A node that was met, as it is stored. `wall`: ns since 1970, when that was. `has_queued`: there were
-    messages in its queues when it was last heard of.
+    """A remembered node, as it is stored.
+
+    `wall` is the time of the last contact in ns since 1970. `has_queued` means that its queues held messages
+    then.
     """
 
     node: Introduction
@@ -68,7 +70,7 @@ _read_met = reader(Met, 64 * 1024)
 
 
 class Acquaintances(Part):
-    """Seeds to dial, and what is kept of nodes over a restart: where they were, and with which key."""
+    """The addresses to dial, and the remembered nodes with their addresses and first keys."""
 
     def __init__(
         self,
@@ -78,13 +80,13 @@ class Acquaintances(Part):
         is_alive: Callable[[bytes], bool],
         is_occupied: Callable[[str], bool],
     ) -> None:
-        """`is_occupied(address)`: is a node that is alive there?"""
+        """`is_occupied(address)` returns whether a live node is there."""
         self._desk = desk
         self._dialler = dialler
         self._remembers = desk.settings.remember
         self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
-        self._met: dict[bytes, Met] = {}  # the one met last at the end
-        self._old: frozenset[bytes] = frozenset()  # those that were met before this process began
+        self._met: dict[bytes, Met] = {}  # the latest one at the end
+        self._old: frozenset[bytes] = frozenset()  # those met by earlier processes
         self._is_alive = is_alive
         self._is_occupied = is_occupied
         self._disk = disk
@@ -95,7 +97,7 @@ class Acquaintances(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskPeer, self._changed, Right.RUN),)
 
-    # --- what is kept -----------------------------------------------------------------------------------
+    # --- storage ----------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         rows = beginning.rows("peer")
@@ -105,7 +107,7 @@ class Acquaintances(Part):
                     self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
                 else:
                     self._met[key[1:]] = _read_met(row)
-            except (MeshError, UnicodeDecodeError):  # it was only a hint
+            except (MeshError, UnicodeDecodeError):  # addresses are only hints
                 self._desk.note("warning", "an address that was remembered cannot be read, and is forgotten")
                 self._disk.later("peer", key, Delete("peer", key))
         self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
@@ -116,9 +118,9 @@ class Acquaintances(Part):
                     self._seeds.setdefault(address, Seed(REMEMBERED, node=met.node.name))
 
     def met(self, node: Introduction) -> None:
-        """A node is there: remember it for the next start. The key that it had first is kept."""
+        """Remember a node for the next start, unless its key differs from the first one."""
         if node.key != (self.key_of(node.uuid) or node.key):
-            return  # so somebody else has said
+            return  # another node sent this key
         known = self._met.pop(node.uuid, None)
         kept = self._met[node.uuid] = Met(node, self._desk.wall, known is not None and known.has_queued)
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
@@ -127,14 +129,14 @@ class Acquaintances(Part):
             self._forget(next(iter(self._met)))
 
     def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
-        """Remember over a restart whether messages are in the queues of a node."""
+        """Remember over a restart whether the queues of a node hold messages."""
         met = self._met.get(uuid)
         if met is not None and met.has_queued != has_queued:
             kept = self._met[uuid] = Met(met.node, met.wall, has_queued)
             self._write(kept)
 
     def with_queued(self, known: Container[bytes]) -> list[str]:
-        """Return the names of nodes that had messages in their queues, but for these."""
+        """Return the names of unknown nodes whose queues held messages."""
         return [met.node.name for uuid, met in self._met.items() if met.has_queued and uuid not in known]
 
     def _write(self, met: Met) -> None:
@@ -142,30 +144,33 @@ class Acquaintances(Part):
         self._disk.later("peer", key, Put("peer", key, msgspec.msgpack.encode(met)))
 
     def key_of(self, uuid: bytes) -> bytes:
-        """The Ed25519 key with which a node was met first; b"" when it never was."""
+        """Return the first Ed25519 key of that node, or b"" if it was never met."""
         met = self._met.get(uuid)
         return met.node.key if met is not None else b""
 
     def has_met(self, uuid: bytes) -> bool:
-        """Was that node ever here, as far as is remembered?"""
+        """Return whether that node is remembered."""
         return uuid in self._met
 
     def was_met(self, uuid: bytes) -> bool:
-        """By an earlier process of this node?"""
+        """Return whether an earlier process of this node met that node."""
         return uuid in self._old
 
     def _forget(self, uuid: bytes) -> None:
         del self._met[uuid]
         self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
 
-    # --- what people say ----------------------------------------------------------------------------------
+    # --- changes by users -------------------------------------------------------------------------------
 
     def _changed(self, asked: Inquiry[AskPeer]) -> None:
         a = asked.ask
         asked.say(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
 
     def add(self, address: str) -> bool:
-        """Dial that address, now and after every start; False when that is so already. LocalError."""
+        """Dial that address, now and after every start. Return False if that is so already.
+
+        Raises: LocalError for an invalid address, or if there are too many.
+        """
         known = self._seeds.get(address)
         if known is not None and known.kind != REMEMBERED:
             return False
@@ -182,7 +187,7 @@ class Acquaintances(Part):
         return True
 
     def remove(self, what: str) -> bool:
-        """Forget an address, or the node of that name; False when there is none, or the file names it."""
+        """Forget an address or a node by its name. Return False if there is none to forget."""
         uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
         for uuid in uuids:
             self._forget(uuid)
@@ -205,11 +210,11 @@ class Acquaintances(Part):
 
     @property
     def remembered(self) -> int:
-        """Addresses that are dialled because a node was there before."""
+        """The number of addresses that are dialed because a node was there before."""
         return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
 
     def rows(self) -> dict[str, PeerRow]:
-        """Every address and every node met, for people; by a text that gives their order."""
+        """Return every address and remembered node, by a text that gives their order."""
         rows: dict[str, PeerRow] = {}
         by_address: dict[str, PeerRow] = {}
         for address, seed in self._seeds.items():
@@ -228,31 +233,31 @@ class Acquaintances(Part):
         return rows
 
     def in_vain(self, node: str, most: int) -> Iterator[Reason]:
-        """The addresses at which it may be, and was not reached: one that was met is at no other's."""
+        """Yield reasons for the failed dials of addresses where that node may be."""
         names = (node,) if any(met.node.name == node for met in self._met.values()) else ("", node)
         failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in names)
         for address, why in islice(failed, most):
             yield reason("DIAL_FAILED", address=address, why=why)
 
-    # --- dialling -----------------------------------------------------------------------------------------
+    # --- dialing ----------------------------------------------------------------------------------------
 
     def via(self, address: str) -> str:
-        """The way in which a node that answers there was found: "remembered" or "seed"."""
+        """Return how a node at that address was found: "remembered" or "seed"."""
         seed = self._seeds.get(address)
         return "remembered" if seed is not None and seed.kind == REMEMBERED else "seed"
 
     def who(self, address: str) -> bytes:
-        """The uuid of who was there last; b"" when nobody knows."""
+        """Return the uuid of the last node at that address, or b"" if it is unknown."""
         seed = self._seeds.get(address)
         return seed.uuid if seed is not None else b""
 
     @property
     def are_heard(self) -> bool:
-        """Has an answer come from each of them, or from a node that lives there?"""
+        """Whether each address has answered, or has a live node."""
         return all(s.is_heard or self._is_occupied(address) for address, s in self._seeds.items())
 
     def tick(self) -> None:
-        """Dial what is due."""
+        """Dial the addresses that are due."""
         now = self._desk.now
         for address, seed in self._seeds.items():
             if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
@@ -264,21 +269,21 @@ class Acquaintances(Part):
         self._desk.wake(self._deadline())
 
     def _is_taken(self, address: str, seed: Seed) -> bool:
-        """Does a node that is alive live there? It may call the place by another name."""
+        """Return whether a live node is there, perhaps under another address."""
         if (seed.uuid and self._is_alive(seed.uuid)) or self._is_occupied(address):
             seed.attempt = 0
             return True
         return False
 
     def answered(self, conn: Conn, node: Introduction) -> None:
-        """Note that a node is at home there."""
+        """Record the node that answered at a dialed address."""
         seed = self._seeds.get(conn.seed)
         if seed is not None:
             seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
             seed.why, seed.told, seed.silent = "", "", 0
 
     def says_no(self, conn: Conn, why: str) -> bool:
-        """Note that one side does not want the other. Is that news?"""
+        """Record a refusal by either side, and return whether its reason is new."""
         conn.why = why
         seed = self._seeds.get(conn.seed)
         if seed is None:
@@ -288,7 +293,7 @@ class Acquaintances(Part):
         return is_news
 
     def refused(self, conn: Conn, is_us: bool) -> None:
-        """Ask rarely where nobody to talk to lives, or never if it is this very node."""
+        """Dial an address less often after a refusal, or never again if it is this very node."""
         seed = self._seeds.get(conn.seed)
         if seed is None:
             return
@@ -307,7 +312,10 @@ class Acquaintances(Part):
             self._desk.wake(max(seed.due, self._desk.now))
 
     def _failed(self, address: str, seed: Seed, why: str, hint: str) -> None:
-        """One line for each reason. Silence is one only after a while: the transport does not always know."""
+        """Report a failed dial once for each reason.
+
+        Silence is reported only after several dials, as the transport does not always know the reason.
+        """
         seed.silent = 0 if why else seed.silent + 1
         is_sure = bool(why) or seed.silent >= PATIENT
         if is_sure or seed.why in ("", SILENT):
@@ -317,6 +325,6 @@ class Acquaintances(Part):
             self._desk.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
 
     def _deadline(self) -> float:
-        """When tick() is next worth calling."""
+        """Return when `tick` is next worth calling."""
         idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
         return max(min(idle, default=inf), self._desk.now)

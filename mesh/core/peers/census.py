@@ -1,4 +1,7 @@
-"""Who else is there? In a crowd not everybody greets everybody: who knows too few asks who knows more."""
+"""Asks other nodes for members that this node does not know.
+
+In a crowd not all nodes are connected, so a node that knows too few members asks a better informed one.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.rounds import CROWD
 from mesh.wire.commands import NODE_CONTROL, Census, Rumours
 
-AGAIN = 1.0  # s between two questions: a newcomer may meet many at once, and each would tell it the same
-KNOWS = 0.9  # of those whom another node counts: who knows fewer asks for all
+AGAIN = 1.0  # s between two questions, as many peers may answer alike
+KNOWS = 0.9  # share of another node's count, below which to ask
 MANY = 1000  # nodes in one message of the answer
 
 
 class Censuses(Part):
-    """Both ends of the question."""
+    """The census component: asks for unknown members, and answers such questions."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
-        self._asked = -AGAIN  # when we last did
-        self._awaited: Conn | None = None  # whence the answer to a question for all will come
+        self._asked = -AGAIN  # time of the last question
+        self._awaited: Conn | None = None  # where the answer for all members comes
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
@@ -37,14 +40,17 @@ class Censuses(Part):
         self._neighbours.liveness.rumours(peer, rumours, self._is_answer(conn, rumours))
 
     def compare(self, conn: Conn, alive: int) -> None:
-        """The other end counts so many. Rumours are only of what changes: a newcomer asks for the rest."""
+        """Ask the other end for all members if it counts many more than this node.
+
+        Rumors only report changes, so a newcomer must ask for the rest.
+        """
         knows_few = self._neighbours.membership.count < alive * KNOWS
         if conn.role == NODE_CONTROL and alive > CROWD and knows_few and self._may_ask():
             self._awaited = conn
             self._desk.send(conn, Census())
 
     def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
-        """`by` hands on the states of these; of whom we never heard, a rumour has not reached us."""
+        """Ask `by` for those nodes whose states it relays and that this node does not know."""
         strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
         peer = self._neighbours.peers.get(by)
         if strangers and peer is not None and peer.reach.question is None and self._may_ask():
@@ -58,14 +64,14 @@ class Censuses(Part):
         return True
 
     def _is_answer(self, conn: Conn, rumours: Rumours) -> bool:
-        """Does this tell us of all, as we asked? What nobody asked for is news like any other."""
+        """Return whether these rumors answer our question for all members; others are ordinary news."""
         is_awaited = conn is self._awaited and len(rumours.rumours) > CROWD
         if is_awaited:
             self._awaited = None
         return is_awaited
 
     def _answer(self, conn: Conn, census: Census) -> None:
-        """As rumours, which are weighed as any others."""
+        """Answer with rumors, which the other end weighs like any others."""
         known = self._neighbours.membership.known()
         if census.uuids:
             wanted = set(census.uuids)

@@ -1,4 +1,4 @@
-"""Changes of other nodes: what follows when one comes, goes, moves or is another process now?"""
+"""Reactions to changes of other nodes: one joins, leaves, moves or restarts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVENTS: dict[type[Sighted | Lived], ReachEvent] = {
     Conflict: ReachEvent.DOUBLED,
     Left: ReachEvent.SAID_GOODBYE,
 }
-# For people: kind, level, and what is said of it.
+# Kind, level and text of the event for each change.
 TOLD: dict[ReachEvent, tuple[str, str, str]] = {
     ReachEvent.JOINED: ("joined", "info", "{name} (boot {boot}) at {at}, found by {via}"),
     ReachEvent.RESTARTED: ("restarted", "info", "{name} is a new process (boot {boot})"),
@@ -44,7 +44,7 @@ TOLD: dict[ReachEvent, tuple[str, str, str]] = {
 
 
 class Changes:
-    """Carries out what the table of reach says. `announce` tells others of a newcomer."""
+    """Carries out the actions of the reach table. `announce` introduces a newcomer to other nodes."""
 
     def __init__(self, desk: Desk, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
         self._desk = desk
@@ -52,7 +52,7 @@ class Changes:
         self._announce = announce
 
     def react(self, peer: Peer, lived: Sighted | Lived, known: int) -> None:
-        """`known`: the boot in which we knew it before."""
+        """Take a step of the reach table for this event. `known` is the boot that was known before."""
         event = EVENTS[type(lived)]
         if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:
             event = ReachEvent.SAID_TO_LEAVE
@@ -66,14 +66,14 @@ class Changes:
             self._desk.wake(peer.reach.due)
 
     def _carry_out(self, action: ReachAction, peer: Peer, gone: int) -> None:
-        """`gone`: the boot that it had."""
+        """Carry out one action. `gone` is the boot that ended."""
         now, link, apply = self._desk.now, peer.link, self._dialler.apply
         match action:
             case ReachAction.HANG_UP:
                 self._dialler.drop(peer, NODE_CONTROL)
             case ReachAction.LOG_IN:
                 if link.is_dialling and not peer.dials[NODE_DATA]:
-                    apply(peer, link.disconnected(now))  # the process before was asked to
+                    apply(peer, link.disconnected(now))  # asked the earlier process to dial
                 apply(peer, link.restarted(now))
             case ReachAction.FOLLOW:
                 apply(peer, link.address(now))
@@ -93,13 +93,16 @@ class Changes:
         self._desk.say_last(WaysChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
-        """Tell a peer where it was. If that is another process with its identity, both learn of it so."""
+        """Send a peer its earlier address.
+
+        If another process with its identity answers there, both learn of the conflict.
+        """
         rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._desk.me.uuid)
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 
     def _tell(self, event: ReachEvent, lived: Lived) -> None:
-        """For people, and for those who watch."""
+        """Report a change as an event, and to watchers."""
         if self._desk.watched:
             self._desk.say(ViewChanged(lived))
         m = lived.member

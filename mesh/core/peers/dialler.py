@@ -17,13 +17,13 @@ from mesh.links.backoff import delay
 from mesh.links.table import LinkAction
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
-REPLACED = "replaced"  # a goodbye of one connection only
-STRANGERS = 32  # dialled at the same time,
-ROOM = 0.1  # s between two looks whether another may be
+REPLACED = "replaced"  # reason of a BYE for one connection only
+STRANGERS = 32  # dialed at the same time
+ROOM = 0.1  # s between two checks for a free place
 
 
 class Dialler:
-    """Every connection of this core is in `conns`."""
+    """Dials and replaces connections to nodes. All connections of this core are in `conns`."""
 
     def __init__(self, desk: Desk) -> None:
         self.conns: dict[Hashable, Conn] = {}
@@ -31,10 +31,10 @@ class Dialler:
         self._desk = desk
         self._dialled = 0
 
-    # --- one peer -------------------------------------------------------------------------------------
+    # --- connections of one peer ------------------------------------------------------------------------
 
     def apply(self, peer: Peer, actions: tuple[LinkAction, ...]) -> None:
-        """Do what the link table asks for."""
+        """Carry out the actions of the link table."""
         self.watchlist.add(peer)
         for action in actions:
             if action is LinkAction.DIAL:
@@ -51,7 +51,7 @@ class Dialler:
 
     def _login(self, peer: Peer) -> None:
         if peer.control is not None and not peer.control.dialled:
-            # It reached us; whether we could reach it, nobody knows. Who dialled once dials again.
+            # The peer reached this node, but the opposite may fail. The side that dialed once dials again.
             self._desk.send(peer.control, Login())
         else:
             self._dial_data(peer)
@@ -61,14 +61,15 @@ class Dialler:
             peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
 
     def asked(self, peer: Peer) -> None:
-        """Dial the data connection that a peer asks for. Where both dialled at once, both may have asked."""
+        """Dial the data connection that a peer asks for. Both sides may have asked at once."""
         self.apply(peer, peer.link.wanted(self._desk.now))
         if _only_asks(peer):
             self._dial_data(peer)
 
     def reached(self, peer: Peer) -> None:
-        """Its control connection stands anew: so a login need not wait, and one that was asked for on the
-        connection before may be lost with that.
+        """Continue a login over a new control connection.
+
+        A login request on the earlier connection may be lost with it.
         """
         if _only_asks(peer):
             self._login(peer)
@@ -76,9 +77,9 @@ class Dialler:
             self.apply(peer, peer.link.reached(self._desk.now))
 
     def take(self, peer: Peer, conn: Conn) -> None:
-        """This is the peer's connection of its kind from now on."""
+        """Use this as the peer's connection of its kind from now on."""
         if conn.role == NODE_DATA and peer.data not in (None, conn):
-            # What was sent on the connection before may be lost, though nobody has noticed its end here.
+            # Messages sent on the earlier connection may be lost, though its end was not noticed here.
             self._desk.say(LoggedOut(peer))
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
@@ -93,7 +94,7 @@ class Dialler:
             peer.pinged, peer.used = 0.0, self._desk.now
 
     def drop(self, peer: Peer, role: str) -> None:
-        """Close what there is of this kind, and want no notice of its end."""
+        """Close all connections of this kind to a peer, and ignore their ends."""
         conn, dials = peer.conns[role], peer.dials[role]
         peer.conns[role], peer.dials[role] = None, []
         for old in (conn, *dials):
@@ -108,7 +109,7 @@ class Dialler:
         self._desk.hang_up(conn)
 
     def ended(self, conn: Conn, peer: Peer | None) -> None:
-        """A connection to or from a node is gone, or was refused for now."""
+        """Handle the end or temporary refusal of a node's connection."""
         if conn.seed:
             self._desk.say(SeedEnded(conn))
         if peer is None:
@@ -129,7 +130,7 @@ class Dialler:
             self._desk.wake(peer.reach.due)
 
     def ping(self, peer: Peer) -> None:
-        """A sign of life; and a connection of which only the other end knows that it is over shows it now."""
+        """Ping a peer on both connections, so that a broken one is noticed."""
         peer.pinged = self._desk.now
         self._desk.send(peer.control, Ping(int(self._desk.now * 1e6), self._desk.believed))
         self._desk.send(peer.data, Ping(0, self._desk.believed))
@@ -140,7 +141,7 @@ class Dialler:
         rtt = max(0.0, self._desk.now - p.stamp / 1e6)
         peer.rtt += (rtt - peer.rtt) / 4 if peer.rtt else rtt  # one slow answer is not a slow node
 
-    # --- dialling ---------------------------------------------------------------------------------------
+    # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
         """Open a connection."""
@@ -154,12 +155,12 @@ class Dialler:
         return conn
 
     def wait(self, attempt: int) -> float:
-        """Seconds until dial number `attempt`."""
+        """Return the seconds until dial number `attempt`."""
         s = self._desk.settings
         return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=s.backoff_max)
 
     def sight(self, peer: Peer) -> bool:
-        """Dial its control, when it is time."""
+        """Dial the control connection of a peer if it is due, and return whether it was dialed."""
         now, node, dials = self._desk.now, peer.node, peer.dials[NODE_CONTROL]
         if peer.control is not None or not node.address or not peer.reach.is_due(now):
             return False
@@ -173,23 +174,23 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of strangers it may still dial. In a crowd the first that answer tell of the others."""
+        """The number of unknown nodes that may still be dialed. The first to answer introduce others."""
         dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
         return max(0, STRANGERS - sum(dialled))
 
     def _unanswered(self) -> Iterator[Conn]:
-        """Connections whose handshake goes on."""
+        """Yield connections whose handshake is not finished."""
         return (c for c in self.conns.values() if not c.is_open and not c.closed)
 
     def unfinished(self) -> list[Conn]:
-        """Connections whose handshake takes too long."""
+        """Return connections whose handshake takes too long."""
         return [c for c in self.conns.values() if not c.is_open and self._desk.now - c.opened >= CONNECT]
 
     def deadline(self) -> float:
-        """When the first handshake takes too long."""
+        """Return when the first handshake takes too long."""
         return min((c.opened + CONNECT for c in self._unanswered()), default=inf)
 
 
 def _only_asks(peer: Peer) -> bool:
-    """Is a data connection wanted, and none under way but by what the peer was asked?"""
+    """Return whether a data connection is wanted and the peer was only asked to dial it."""
     return peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]

@@ -1,4 +1,4 @@
-"""The directory of peers: who is known, by uuid, by name and by address."""
+"""The directory of peers: by uuid, by name and by address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesh.wire.commands import Introduction
 
 
 class Directory:
-    """All peers that were sighted, in `peers`. `made` builds one."""
+    """The known peers, in `peers`. `made` builds one."""
 
     def __init__(self, peers: dict[bytes, Peer], made: Callable[[Introduction], Peer]) -> None:
         self.peers = peers
@@ -22,15 +22,15 @@ class Directory:
         self._living: list[Peer] | None = None
 
     def changed(self) -> None:
-        """Something happens to one of them: what was concluded from all is forgotten."""
+        """Drop the cached lookups after a change of any peer."""
         self._names = self._occupied = self._living = None
 
     def known(self, uuid: bytes, name: str) -> Peer:
-        """The peer of that uuid, of which at least the name is known."""
+        """Return the peer of that uuid. Add it if at least its name is known."""
         return self.peers.get(uuid) or self.add(Introduction(uuid, name, 0, ""))
 
     def add(self, node: Introduction) -> Peer:
-        """The peer that this node is to us from now on."""
+        """Add a peer for this node, and return it."""
         peer = self.peers[node.uuid] = self._made(node)
         return peer
 
@@ -39,46 +39,46 @@ class Directory:
         del self.peers[peer.node.uuid]
 
     def of(self, conn: Conn) -> Peer | None:
-        """Whose connection it is, if it is a node's and still wanted."""
+        """Return the peer at the other end of a connection, if it is a node that is still wanted."""
         return self.peers.get(conn.owner)
 
     def introduction(self, uuid: bytes) -> Introduction | None:
-        """The introduction of that node, if it is a peer."""
+        """Return the introduction of that node, if it is a peer."""
         peer = self.peers.get(uuid)
         return peer.node if peer is not None else None
 
     def boot_of(self, uuid: bytes) -> int:
-        """That of a node, as far as it is known; else 0."""
+        """Return the boot of a node, or 0 if it is unknown."""
         node = self.introduction(uuid)
         return node.boot if node is not None else 0
 
     def named(self, name: str) -> Peer | None:
-        """The peer of that name; where several had it, the one that is alive."""
+        """Return the peer of that name; if there are several, a live one with the highest boot."""
         if self._names is None:
             ordered = sorted(self.peers.values(), key=lambda p: (p.alive, p.node.boot))
             self._names = {peer.node.name: peer for peer in ordered}
         return self._names.get(name)
 
     def living(self) -> list[Peer]:
-        """The peers that are alive."""
+        """Return the peers that are alive."""
         if self._living is None:
             self._living = [peer for peer in self.peers.values() if peer.alive]
         return self._living
 
     def askable(self) -> list[Peer]:
-        """Peers that can be asked something: alive, and not shut out by either side."""
+        """Return the peers that can be asked: alive, and not refused by either side."""
         return [peer for peer in self.living() if peer.link.state is not LinkState.NOT_ALLOWED]
 
     def is_alive(self, uuid: bytes) -> bool:
         return uuid in self.peers and self.peers[uuid].alive
 
     def is_occupied(self, address: str) -> bool:
-        """Is a node that is alive at that address?"""
+        """Return whether a live node is at that address."""
         if self._occupied is None:
             living = self.living()
             self._occupied = {a for p in living for a in (p.reached, p.node.address, *p.node.also)}
         return address in self._occupied
 
     def feeds(self) -> Iterator[Feed]:
-        """The feeds of all peers that were spoken to."""
+        """Yield the feeds of all peers that have an exchange."""
         return (begun.feed for peer in self.peers.values() if (begun := peer.begun) is not None)

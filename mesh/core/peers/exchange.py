@@ -1,4 +1,4 @@
-"""An exchange: what flows between this node and one peer that it has spoken to over a data connection."""
+"""The traffic with a peer: items to it, items from it, and their acknowledgements."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ NEVER = float("-inf")
 
 
 class Exchange:
-    """The traffic with one peer, what it is owed and has brought: kept while its connections come and go."""
+    """The traffic with one peer. It outlives the peer's connections."""
 
     def __init__(self, outlet: Outlet, feed: PeerFeed) -> None:
         self.outlet = outlet
         self.feed = feed
-        self.upstreams: dict[bytes, Upstream] = {}  # how far we are with each log that it sends from
-        self.refused: dict[bytes, int] = {}  # logs that it may not send from: how far we are done with them
-        self.topics: dict[str, set[str]] = {}  # domain -> keys that it is known to be asked for
-        self.is_way = False  # our rules name it, so that it may bring what others are master of
-        self.first_login: float | None = None  # in this boot of ours
-        self.unasked_told = NEVER  # when people were told that it sends what nobody asked for
-        self.relayed: set[Query] = set()  # what it wants that we get for it from others
-        self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (after which item, what to send)
-        self.held_versions: deque[tuple[int, list[bool]]] = deque()  # of its interest, and are they confirmed
-        self.leads = False  # it says that it has more of our log than we, which was told
+        self.upstreams: dict[bytes, Upstream] = {}  # our progress in each log it sends from
+        self.refused: dict[bytes, int] = {}  # progress in logs that it must not send from
+        self.topics: dict[str, set[str]] = {}  # domain -> keys it is known to be asked for
+        self.is_way = False  # named by our rules; may relay other masters
+        self.first_login: float | None = None  # during this boot of ours
+        self.unasked_told = NEVER  # time of the report on unrequested items
+        self.relayed: set[Query] = set()  # its queries that we relay to others
+        self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (item, send after it)
+        self.held_versions: deque[tuple[int, list[bool]]] = deque()  # (version, is it confirmed)
+        self.leads = False  # it has more of our log than we do; reported
         self.inlet = LinkReceiver()
         self.inlet_boot = 0
-        self.lacks = False  # it is to send all that is under way anew
+        self.lacks = False  # it must resend all items in flight
         self.taken = 0  # items received on this link stream
         self.ackable = (0, 0)  # (have, taken) that may be acknowledged now
-        self.acked = NEVER  # when that was done last
+        self.acked = NEVER  # time of the last acknowledgement
 
     def new_inlet(self, boot: int) -> None:
-        """The other end is a new process: its numbers begin again."""
+        """Restart the inbound numbers, as the other end is a new process."""
         if boot != self.inlet_boot:
-            self.outlet.furthest.clear()  # nor was it told of any place
+            self.outlet.furthest.clear()  # the new process knows no position
         self.inlet, self.inlet_boot = LinkReceiver(), boot
         self.taken, self.ackable = 0, (0, 0)
 
@@ -55,7 +55,7 @@ def peer_key(uuid: bytes) -> bytes:
 
 
 def exchange(desk: Desk, released: Callable[[Parcel], None], paging: Paging, node: Introduction) -> Exchange:
-    """An exchange with that node; `released` is told of what it need not be given any more."""
+    """Return an exchange with that node; `released` receives envelopes that it no longer needs."""
     s = desk.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 

@@ -1,4 +1,4 @@
-"""What happens to other nodes, and to connections with them."""
+"""Facts about other nodes and connections with them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mesh.core.peers.peer import Peer
 
 @dataclass(frozen=True, slots=True)
 class Dialled(Fact):
-    """A connection was begun by us, and nothing has been said on it."""
+    """A connection was dialed, and nothing was sent on it yet."""
 
     conn: Conn
 
 
 @dataclass(frozen=True, slots=True)
 class SeedEnded(Fact):
-    """A connection to an address that somebody gave us is gone, before or after an answer."""
+    """A connection to a configured, added or remembered address ended, before or after an answer."""
 
     conn: Conn
 
@@ -30,21 +30,21 @@ Lived = Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflic
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged(Trace):
-    """A change in what this node believes of another one."""
+    """A change in this node's view of another one."""
 
     event: Lived
 
 
 @dataclass(frozen=True, slots=True)
 class PeerJoined(Fact):
-    """A peer can be asked something, or is another process now."""
+    """A peer became reachable, or restarted."""
 
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class PeerLost(Fact):
-    """A peer can be asked nothing more, in that boot."""
+    """A peer with that boot cannot be asked any longer."""
 
     peer: Peer
     boot: int
@@ -52,33 +52,33 @@ class PeerLost(Fact):
 
 @dataclass(frozen=True, slots=True)
 class PeerForgotten(Fact):
-    """A peer is remembered no more: nothing is owed to it, and nobody knows where it is."""
+    """A peer was forgotten: nothing is owed to it, and its address is unknown."""
 
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp(Fact):
-    """A node that is not there, and that people have said to forget: it will not come back as it was."""
+    """A node that is down was forgotten by a user's command. It will not return with the same state."""
 
     uuid: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class WaysChanged(Fact):
-    """A change in whom messages and questions go to, perhaps. Said after all that has caused it."""
+    """The next hops of messages or questions may have changed. Recorded after the facts that cause it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerConnected(Fact):
-    """The control connection of a peer stands."""
+    """The control connection of a peer is open."""
 
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn(Fact):
-    """The data connection of a peer stands."""
+    """The data connection of a peer is open."""
 
     peer: Peer
     conn: Conn
@@ -86,13 +86,13 @@ class LoggedIn(Fact):
 
 @dataclass(frozen=True, slots=True)
 class LoggedOut(Fact):
-    """The data connection of a peer is gone."""
+    """The data connection of a peer ended."""
 
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class Unwelcome(Fact):
-    """A refusal to let us in; `stop` says why this node should end."""
+    """The mesh refused this node; `stop` says why it should stop."""
 
     stop: Stop

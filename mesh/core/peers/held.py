@@ -1,4 +1,4 @@
-"""What waits until it is known whether whoever brought it may bring that?"""
+"""Envelopes that wait until it is known whether the peer that forwarded them may do so."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from mesh.errors import RemoteError
 from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
 
-PATIENCE = 2.0  # s: who is still not believed then is not
-WINDOWS = 4  # of one connection, that may wait of one peer
-EACH = 1024  # bytes that an envelope counts beside its body
+PATIENCE = 2.0  # s after which an envelope is not believed
+WINDOWS = 4  # connection windows that may wait, by peer
+EACH = 1024  # bytes of an envelope beside its body
 Believes = Callable[[Peer, Envelope], bool]
 
 
 @dataclass(slots=True)
 class HeldEnvelopes:
-    """The envelopes that one peer has brought, and since when each waits; in its order."""
+    """The envelopes that one peer has forwarded, in order, with the time from which each waits."""
 
     envelopes: list[tuple[float, Envelope]] = field(default_factory=list)
     size: int = 0
@@ -32,7 +32,10 @@ class HeldEnvelopes:
 
 
 class HeldByPeer:
-    """Envelopes by the peer that brought them. A window is bytes and envelopes, as on the way here."""
+    """The waiting envelopes of all peers.
+
+    A window counts bytes and envelopes, as on the link itself.
+    """
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._most = WINDOWS * (window_bytes + EACH * window_count)
@@ -45,33 +48,35 @@ class HeldByPeer:
         return sum(len(waiting.envelopes) for waiting in self._of.values())
 
     def follows(self, peer: Peer, envelope: Envelope) -> bool:
-        """Does something of its publisher wait, so that this has to?"""
+        """Return whether an earlier envelope of the same stream waits, so that this one must wait too."""
         return peer in self._of and envelope.stream in self._of[peer].streams
 
     def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
-        """Have an envelope wait."""
+        """Let an envelope wait."""
         self._of.setdefault(peer, HeldEnvelopes()).add(now, envelope)
 
     def is_crowded(self, peer: Peer) -> bool:
-        """Has that one brought more than may wait?"""
+        """Return whether that peer has forwarded more than may wait."""
         return peer in self._of and self._of[peer].size > self._most
 
     def bound(self, peer: Peer) -> None:
-        """RemoteError when there is too much; on another connection it comes again."""
+        """Raise RemoteError if too much waits for that peer. The next connection resends it."""
         if self.is_crowded(peer):
             self.forget(peer)
             text = f"{peer.node.name} brings more than {self._most} bytes by ways that nobody names"
             raise RemoteError(text, code="FORGED_SENDER")
 
     def forget(self, peer: Peer) -> None:
-        """Its connection is gone: all of it comes again."""
+        """Drop the envelopes of a peer whose connection ended. The next one resends them."""
         self._of.pop(peer, None)
 
     def take(
         self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
-        """The envelopes that wait no longer: believed now (True), or waiting for too long, or without room
-        and denied. What a publisher sent later stays behind what he sent before.
+        """Yield the envelopes that wait no longer, each with whether it is believed.
+
+        An envelope that waited too long, or that is denied while there is no room, is not believed. Later
+        envelopes of a stream stay behind earlier ones.
         """
         crowded = {peer for peer in self._of if self.is_crowded(peer)}
         before, self._of = self._of, {}
@@ -88,12 +93,12 @@ class HeldByPeer:
                 self._of[peer] = stays
 
     def ways(self) -> dict[Peer, list[str]]:
-        """The peers that have brought what waits, and the nodes that it came by."""
+        """Return the peers with waiting envelopes, and the nodes on the routes of their envelopes."""
         return {
             peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in inside(e.route)[:-1]))
             for peer, waiting in self._of.items()
         }
 
     def deadline(self) -> float | None:
-        """When the first has waited long enough."""
+        """Return when the first envelope has waited long enough."""
         return min((waiting.envelopes[0][0] + PATIENCE for waiting in self._of.values()), default=None)

@@ -1,4 +1,4 @@
-"""Nodes and rumours, as they travel and as membership knows them."""
+"""Conversion of nodes and rumors between the wire and membership."""
 
 import re
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ from mesh.wire.commands import Introduction, Rumour
 from mesh.wire.metadata import NOTHING
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-LONGEST, KEY = 300, 32  # letters of an address, bytes of a key
+LONGEST, KEY = 300, 32  # characters of an address, bytes of a key
 UUID = 16  # bytes
 ADDRESSES = 8  # of one node
-KNOWN = 4096  # introductions that were looked at; who comes into a crowd hears all of them from each of it
+KNOWN = 4096  # cached introductions: in a crowd they repeat
 
 
 def as_node(said: Introduction) -> Node:
-    """The node that somebody introduces; RemoteError when there can be no such node."""
+    """Return the introduced node. RemoteError for an invalid introduction."""
     return _checked(*astuple(said)[:-1])
 
 
@@ -44,7 +44,7 @@ def _checked(*said: Any) -> Node:
 
 
 def without_metadata(said: Introduction) -> Introduction:
-    """As others hand it on: what it says of itself counts from nobody else."""
+    """Return an introduction without metadata, which counts only from the node itself."""
     return replace(said, metadata=NOTHING)
 
 
@@ -53,7 +53,7 @@ def as_introduction(node: Node) -> Introduction:
 
 
 def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
-    """RemoteError for a state that there is not."""
+    """Return the rumors for membership. RemoteError for an unknown state."""
     try:
         return tuple(member.Rumour(as_node(r.node), r.incarnation, NodeLife(r.state), r.by) for r in said)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What membership wants to ask of whom, on the wire, and what the wire says to membership."""
+"""Connects membership with the wire: sends its probes and rumors, and passes received ones to it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import ReachQuestion
 from mesh.wire import commands as c
 
-FEW = 3  # to whom fresh news is told
+FEW = 3  # peers that receive fresh rumors
 
 
 class Liveness:
-    """Membership on the wire. `happened` is told of what it concludes, `peer` finds the peer of a uuid."""
+    """Membership on the wire. `happened` handles its results, `peer` finds the peer of a uuid."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class Liveness:
         self._peer = peer
         self._dialler = dialler
 
-    # --- what membership wants ----------------------------------------------------------------------------
+    # --- requests of membership -------------------------------------------------------------------------
 
     def carry_out(self, request: DiscoveryRequest) -> None:
-        """Put it on the way. A probe waits for a control connection, if there is none."""
+        """Carry out a request of membership. A probe waits for a control connection if there is none."""
         match request:
             case DirectProbe(to, number, uuid, boot, rumours):
                 self.ask(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
@@ -67,7 +67,7 @@ class Liveness:
                     self._desk.emit(effects.Knock(node.uuid, address))
 
     def ask(self, peer: Peer | None, command: ReachQuestion) -> None:
-        """On its control connection, for which it waits if there is none. The last question counts."""
+        """Send a question on the control connection, or keep it until there is one. The last one counts."""
         if peer is None:
             return
         peer.used = self._desk.now
@@ -84,17 +84,17 @@ class Liveness:
             self._desk.send(peer.control or peer.data, command)
 
     def _some(self) -> list[Conn]:
-        """A few control connections that stand, by chance."""
+        """Return a few open control connections, chosen at random."""
         there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
         return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
     def connected(self, peer: Peer) -> None:
-        """Its control connection stands: what waited for that may go."""
+        """Send the question that waited for this control connection."""
         command = peer.reach.answerable()
         if command is not None:
             self._desk.send(peer.control, command)
 
-    # --- what others say ----------------------------------------------------------------------------------
+    # --- commands of peers ------------------------------------------------------------------------------
 
     def probe(self, conn: Conn, peer: Peer, p: c.Probe) -> None:
         peer.used = self._desk.now
@@ -106,7 +106,7 @@ class Liveness:
             self._desk.send(conn, answer)  # on the connection it came by
 
     def _take(self, happened: Results) -> list[c.Probed]:
-        """Everything but the answers, which are returned."""
+        """Handle all results but the answers, and return these."""
         answers = [h for h in happened if isinstance(h, Lives)]
         self._happened([h for h in happened if not isinstance(h, Lives)])
         return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]
@@ -127,7 +127,7 @@ class Liveness:
         self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
-        """Its control connection broke."""
+        """Report the end of a control connection to membership."""
         self._happened(self._membership.disconnected(peer.node.uuid, self._desk.now))
 
     def knocked(self, uuid: bytes, refused: bool) -> None:

@@ -1,4 +1,4 @@
-"""May this node come in, and which of its connections stays? Both ends of a handshake between nodes."""
+"""Handshakes between nodes: admits or refuses a node, and chooses among duplicate connections."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from mesh.printable import typed
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
 from mesh.wire.metadata import heard
 
-TOLD = 64  # nodes of which it is remembered what was told
-DUEL = 0.5  # s in which both may have dialled at once
+TOLD = 64  # nodes whose last refusal is remembered
+DUEL = 0.5  # s in which both may have dialed at once
 DENIED = "DENIED"
 NO_LINK = "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
 class Meeting(Part):
-    """After the door has found that the other belongs to this mesh."""
+    """The second half of a handshake, after the other end has proven that it belongs to this mesh."""
 
     def __init__(self, desk: Desk, dialler: Dialler, neighbours: Neighbours, rivals: Rivals) -> None:
         self._desk = desk
@@ -40,13 +40,13 @@ class Meeting(Part):
         self._neighbours = neighbours
         self._rivals = rivals
         self._born = 0.0
-        self._refused: dict[bytes, str] = {}  # whom we did not want, and why: told once
+        self._refused: dict[bytes, str] = {}  # nodes that we refused, and why: reported once
 
     def start(self, beginning: Beginning) -> None:
         self._born = self._desk.now
 
     def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
-        """A node says HELLO: control or data."""
+        """Return the peer for a HELLO of a node, or the refusal."""
         if h.node is None or len(h.node.uuid) != 16:
             return Refuse("MALFORMED", "a node introduces itself with a uuid of 16 bytes", final=True)
         refusal = self._hear(h.node, h.process)
@@ -55,7 +55,7 @@ class Meeting(Part):
         peer = self._neighbours.peers[h.node.uuid]
         if h.role == NODE_DATA and (name := self._desk.denies(h.node.name)):
             return Refuse(DENIED, NO_LINK.format(name), "To change that: mesh node allow")
-        # Only while ours is young: one that goes into a firewall shall not stand against one that works.
+        # Only while our dial is young: one that hangs at a firewall must not displace a working one.
         ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
         if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
@@ -65,9 +65,9 @@ class Meeting(Part):
         return peer
 
     def entered(self, conn: Conn, node: Introduction) -> Peer | None:
-        """Our own HELLO was welcomed; None when this connection is not needed after all."""
+        """Handle the WELCOME to our HELLO. Return `None` if the connection is not needed after all."""
         if self._rivals.asked(conn):
-            self._desk.hang_up(conn)  # somebody else lives there
+            self._desk.hang_up(conn)  # another node is there
             return None
         dialled = self._neighbours.of(conn)
         if conn.seed and not self._pinned_otherwise(node):
@@ -79,7 +79,7 @@ class Meeting(Part):
         if conn.seed:
             self._neighbours.acquaintances.answered(conn, node)
         peer = self._neighbours.peers[node.uuid]
-        if dialled is not None and dialled is not peer:  # another node lives at that address now
+        if dialled is not None and dialled is not peer:  # another node is at that address now
             self._dialler.ended(conn, dialled)
         if conn.role == NODE_DATA and self._desk.denies(node.name):
             self._shut(peer)
@@ -95,7 +95,7 @@ class Meeting(Part):
         return peer
 
     def _unwanted(self, conn: Conn, node: Introduction, refusal: Refuse, dialled: Peer | None) -> None:
-        """Hang up on whoever welcomed us and is not who may be there."""
+        """Hang up on a node that welcomed us and that this node refuses."""
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{refusal.reason} [{refusal.code}]")
             self._neighbours.acquaintances.refused(conn, is_us=False)
@@ -108,9 +108,7 @@ class Meeting(Part):
         self._desk.hang_up(conn)
 
     def deny(self, names: frozenset[str]) -> None:
-        """Nobody may be linked with nodes of these names, nor such a node with anybody; and with all others
-        again.
-        """
+        """Forbid links with the named nodes, and allow links with other nodes again."""
         peers = self._neighbours.peers.values()
         before = {peer.node.uuid for peer in peers if self._desk.denies(peer.node.name)}
         self._desk.denied = names
@@ -121,16 +119,16 @@ class Meeting(Part):
                 self._dialler.apply(peer, peer.link.allowed(self._desk.now))
 
     def _shut(self, peer: Peer) -> None:
-        """Have no link with it, as all say."""
+        """End the link with a node that is denied."""
         if peer.link.by not in ("me", "both"):
             reason = NO_LINK.format(self._desk.denies(peer.node.name))
             self._dialler.apply(peer, peer.link.denied(self._desk.now, DENIED, reason))
 
     def connected(self, conn: Conn, peer: Peer) -> None:
-        """After HELLO and WELCOME."""
+        """Continue after HELLO and WELCOME."""
         if self._desk.denies(peer.node.name):
             self._shut(peer)
-        elif peer.link.by:  # one of us has changed its mind
+        elif peer.link.by:  # one side allows the link again
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
@@ -138,7 +136,7 @@ class Meeting(Part):
             self._desk.say(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
-        """We do not want whoever answers there."""
+        """Handle our refusal of the node that answered."""
         peer, now = self._neighbours.of(conn), self._desk.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")
@@ -149,9 +147,9 @@ class Meeting(Part):
             peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
-        """Our HELLO was refused."""
+        """Handle the refusal of our HELLO."""
         peer, now = self._neighbours.of(conn), self._desk.now
-        if peer is None:  # a seed: REFUSE does not say who says it
+        if peer is None:  # a seed: REFUSE does not name its sender
             peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))
         is_trivial = r.code in ("DUEL", "SAME_UUID")
         why = f"it refused us: {r.reason} [{r.code}]"
@@ -167,7 +165,7 @@ class Meeting(Part):
                 self._desk.event("refused", text, peer.node if peer else None, level="warning")
             else:  # as before
                 self._desk.note("info", f"refused: {text}", ACCESS)
-        # Where all that is known here lets both be linked, one of us has not read yet what all say now.
+        # If this node allows the link, one of the two has not received the latest rules yet.
         is_late = r.code == DENIED and peer is not None and not self._desk.denies(peer.node.name)
         if peer is not None and conn.role == NODE_DATA and r.code != "DUEL" and not is_late:
             if conn in peer.dials[NODE_DATA]:
@@ -175,17 +173,17 @@ class Meeting(Part):
             self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
             return
         self._dialler.ended(conn, peer)
-        if peer is not None and r.final and r.code != "SAME_UUID":  # that was said by ourselves
+        if peer is not None and r.final and r.code != "SAME_UUID":  # that was this node itself
             self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
             peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
-        """The other end has proven our own key."""
+        """Handle another end that has proven our own key."""
         if process == self._desk.process and conn.seed:
             self._neighbours.acquaintances.refused(conn, is_us=True)
         self._rivals.proved(conn, process, address)
 
-    # --- who it is ------------------------------------------------------------------------------------
+    # --- identity ---------------------------------------------------------------------------------------
 
     def _hear(self, node: Introduction, process: bytes = b"") -> Refuse | None:
         if node.uuid == self._desk.me.uuid:
@@ -217,7 +215,7 @@ class Meeting(Part):
         return None
 
     def _proven(self, peer: Peer, node: Introduction) -> None:
-        """Prefer what a peer says of itself to what others said: only that is kept on disk."""
+        """Prefer a peer's own introduction to those by others, and remember only this one on disk."""
         peer.key = node.key
         peer.metadata = heard(node.metadata)
         if peer.node.key != node.key:
@@ -229,13 +227,13 @@ class Meeting(Part):
         return bool(pinned) and pinned != node.key
 
     def _pinned(self, uuid: bytes) -> bytes:
-        """The key of that node; b"" when it was never met, or people have said to forget it."""
+        """Return the known key of that node; b"" if it was never met, or was forgotten by a user."""
         known = self._neighbours.peers.get(uuid)
         present = known.key if known is not None and known.alive else b""
         return self._neighbours.acquaintances.key_of(uuid) or present
 
     def _name_in_use(self, clash: NameClash, process: bytes) -> Refuse:
-        """Refuse the newcomer; but of two that are young the one that was started first goes on."""
+        """Refuse a newcomer with a used name. If both are young, the first one started continues."""
         holder, newcomer = clash.holder, clash.newcomer
         text = (
             f"the name {newcomer.name!r} belongs to a live node at {holder.address or 'an unknown address'}"
@@ -253,11 +251,14 @@ class Meeting(Part):
 
     @property
     def is_young(self) -> bool:
-        """Does this node give way when its name is taken?"""
+        """Whether this node gives way when its name is used."""
         return self._desk.now - self._born < YOUNG
 
     def _answers(self, holder: Peer, heard: float) -> bool:
-        """Has it been heard since somebody first asked for its name? It may be dead already, unnoticed."""
+        """Return whether the holder of a name has sent anything since a newcomer first asked for it.
+
+        The holder may be dead already without having been noticed.
+        """
         if self._desk.now - holder.probed > self._desk.settings.silence:
             holder.probed = self._desk.now
             self._dialler.ping(holder)

@@ -1,4 +1,4 @@
-"""Neighbours: members, heard of and heard from, and the peer each of them is to us. Which are there?"""
+"""The nodes of the mesh, as members and as peers: passes news of them to membership, and reacts."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from mesh.routing.feed import Feed
 from mesh.wire import commands as c
 from mesh.wire.commands import Bye, Introduction, Peers
 
-TURN = 0.05  # s for each node of a crowd, in which one of them dials whom all have sighted
-LAST_TURN = 5.0  # s, likewise for all of them together
-PARTING = 2.0  # s that what a node sent before its goodbye may take on its other connection
+TURN = 0.05  # s for each node of a crowd, to spread their dials
+LAST_TURN = 5.0  # s, the most for all of them
+PARTING = 2.0  # s that earlier messages may take after a BYE
 
 
 class Neighbours(Part):
-    """The door to this room: what is heard of other nodes goes to membership, and what follows is done.
+    """The component for all other nodes: news of them goes to membership, and its results are carried out.
 
-    `made` builds a peer, `doubled` hears that others say that we are elsewhere ourselves.
+    `made` builds a peer; `doubled` is called when others report this node at another address.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Neighbours(Part):
         timing = SwimTiming(period=desk.settings.probe)
         self.membership = Membership(as_node(desk.me), desk.jitter, timing)
         directory = self.directory = Directory(peers, made)
-        self.of, self.named = directory.of, directory.named  # asked for each envelope
+        self.of, self.named = directory.of, directory.named  # looked up for each envelope
         self.rounds = Rounds(desk, directory, self.membership, dialler)
         self.acquaintances = Acquaintances(desk, disk, dialler, directory.is_alive, directory.is_occupied)
         self.liveness = Liveness(desk, self.membership, self.happened, peers.get, dialler)
@@ -58,7 +58,7 @@ class Neighbours(Part):
         self._dialler = dialler
         self._changes = Changes(desk, dialler, self._announce)
         self._doubled = doubled
-        self._parting: dict[bytes, tuple[Left, float]] = {}  # what it sent is still on its way, until when
+        self._parting: dict[bytes, tuple[Left, float]] = {}  # deferred goodbyes, until when
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -108,38 +108,38 @@ class Neighbours(Part):
         self.rounds.go()
         self._desk.wake(self.rounds.deadline(self.settled()))
 
-    # --- what others ask ----------------------------------------------------------------------------------
+    # --- the current view -------------------------------------------------------------------------------
 
     def alive(self) -> list[Peer]:
-        """Peers that can be asked something: alive, and not shut out by either side."""
+        """Return the peers that can be asked: alive, and not refused by either side."""
         return self.directory.askable()
 
     @property
     def is_crowd(self) -> bool:
-        """Are there too many nodes to keep a connection to each?"""
+        """Whether there are too many nodes for a connection to each."""
         return self.rounds.is_crowd
 
     def settled(self) -> bool:
-        """Has everybody we were told of answered, or have we waited long enough for a first view?"""
+        """Return whether all known nodes have answered, or the wait for a first view is over."""
         if self.rounds.has_waited:
             return True
         hearsay = any(member.state is NodeLife.SEEN for member in self.membership.all())
         return self.acquaintances.are_heard and not hearsay
 
     def review_login(self, peer: Peer) -> None:
-        """Is the data connection needed? Logins are lazy."""
+        """Log in to a peer if its data connection is needed. Logins are lazy."""
         self.rounds.review_login(peer)
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:
-        """The nodes that a newcomer should know; none in a crowd, where rumours tell it."""
+        """Return the nodes to introduce to a newcomer; none in a crowd, where rumors do that."""
         if self.is_crowd:
             return ()
         return tuple(p.node for p in self.directory.living() if p.node.uuid != than)
 
-    # --- hearing ------------------------------------------------------------------------------------------
+    # --- news -------------------------------------------------------------------------------------------
 
     def ended(self, conn: Conn) -> None:
-        """A connection to or from a node is gone."""
+        """Handle the end of a connection to or from a node."""
         peer = self.of(conn)
         was_control = peer is not None and peer.control is conn
         self._dialler.ended(conn, peer)
@@ -153,27 +153,27 @@ class Neighbours(Part):
             self.ended(fact.conn)
 
     def heard(self, peer: Peer) -> None:
-        """Anything from it is a sign of life."""
+        """Count any command from a peer as a sign of life."""
         happened = self.membership.heard(peer.node.uuid, self._desk.now)
         if happened:
             self.happened(happened)
 
     def introduced(self, nodes: tuple[Introduction, ...], by: Peer) -> None:
-        """Sight the other nodes that a peer tells us of."""
+        """Record the other nodes that a peer introduces."""
         for node in nodes:
             if node.uuid != self._desk.me.uuid:
                 self.sighted(node, "gossip", by.node.uuid)
 
     def sighted(self, node: Introduction, via: str, by: bytes = b"") -> None:
-        """A node was heard of."""
+        """Report a node to membership, as found by `via`."""
         self.happened(self.membership.sight(as_node(node), via, self._desk.now, by))
 
     def readdressed(self) -> None:
-        """This node is to be found elsewhere now."""
+        """Announce the new address of this node."""
         self.happened(self.membership.readdressed(as_node(self._desk.me), self._desk.now))
 
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
-        """The node goes, or only one of its connections."""
+        """Handle a BYE, of a node or of only one of its connections."""
         self._desk.hang_up(conn)
         self._dialler.ended(conn, peer)
         if command.reason != REPLACED:
@@ -182,14 +182,14 @@ class Neighbours(Part):
                 self._part(peer.node.uuid)
 
     def _put_off(self, left: Left, peer: Peer) -> None:
-        """It said goodbye on one connection, or to others: what it sent before that may come on another."""
+        """Defer a goodbye, as earlier messages may still arrive on another connection."""
         until = self._desk.now + PARTING
         self._parting[peer.node.uuid] = left, until
         peer.reach.put_off(until)
         self._desk.wake(until)
 
     def _part(self, uuid: bytes) -> None:
-        """All that it sent has come, or comes no more."""
+        """Carry out a deferred goodbye, as no earlier messages can arrive any longer."""
         left, _ = self._parting.pop(uuid, (None, 0.0))
         if left is not None and uuid in self.peers:
             self._react(left, self.peers[uuid], as_introduction(left.member.node))
@@ -200,7 +200,7 @@ class Neighbours(Part):
         for _, until in self._parting.values():
             self._desk.wake(until)
 
-    # --- what follows -------------------------------------------------------------------------------------
+    # --- reactions --------------------------------------------------------------------------------------
 
     def happened(self, happened: Results) -> None:
         for event in happened:
@@ -217,7 +217,7 @@ class Neighbours(Part):
             self._doubled(node)
             return
         peer = self.peers.get(node.uuid) or self._newcomer(node)
-        self._part(node.uuid)  # whatever follows its goodbye
+        self._part(node.uuid)  # any other event ends the wait
         if isinstance(event, Left) and peer.data is not None:
             self._put_off(event, peer)
         else:
@@ -230,20 +230,20 @@ class Neighbours(Part):
         self.directory.changed()
         self._changes.react(peer, event, known)
         if isinstance(event, Sighted) and self.is_crowd:
-            # All may have sighted it at once: a few will dial it, and rumours tell the others.
+            # All nodes may have sighted it at once: a few dial it, and rumors inform the others.
             turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
             peer.reach.put_off(self._desk.now + turn)
         self.directory.changed()
 
     def _newcomer(self, node: Introduction) -> Peer:
-        """The peer that it will be: of two the lower uuid dials first."""
+        """Add a peer. Of two nodes the one with the lower uuid dials first."""
         peer = self.directory.add(node)
         peer.reach.put_off(self._desk.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
         self._desk.wake(peer.reach.due)
         return peer
 
     def _announce(self, newcomer: Peer) -> None:
-        """Tell the others of it, at once; in a crowd the rumours do."""
+        """Introduce a newcomer to the others at once; in a crowd rumors do that."""
         for peer in self.peers.values() if not self.is_crowd else ():
             if peer is not newcomer:
                 self._desk.send(peer.control, Peers((newcomer.node,)))

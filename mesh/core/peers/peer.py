@@ -1,4 +1,4 @@
-"""One other node: who it is, what connects us, and how far it was reached."""
+"""A peer: its identity, its connections, and how it is reached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from mesh.wire.metadata import NONE
 
 
 class Peer:
-    """A peer. `control` is the connection that comes with sight, `data` the one that comes with the login."""
+    """Another node, as this node knows it.
+
+    `control` is the connection to a known node; `data` is opened by the login.
+    """
 
     def __init__(
         self, node: Introduction, reach: Reach, link: Link, meets: Callable[[Introduction], Exchange]
@@ -27,27 +30,27 @@ class Peer:
         self.reach = reach
         self.link = link
         self._meets = meets
-        self.key = b""  # its Ed25519 key, as it has proven it itself
-        self.metadata = NONE  # likewise
+        self.key = b""  # its proven Ed25519 key
+        self.metadata = NONE  # as it introduced itself
         self.conns: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
         self.dials: dict[str, list[Conn]] = {NODE_CONTROL: [], NODE_DATA: []}
-        self.reached = ""  # the address at which it was reached last
-        self.used = 0.0  # when the control connection was last needed
-        self.version = VERSION_MIN  # of the wire, that both speak,
-        self.speaks: frozenset[str] = frozenset()  # and the words that both say
-        self.asked_for_ways = NEVER  # when it was asked whom others name
-        self.forged_told = NEVER  # when people were told that it forges
-        self.hears_us = True  # our PUB reaches it, as far as we know
-        self.lost_at: float | None = None  # when its data connection ended; None while it stands
+        self.reached = ""  # address of the last connection
+        self.used = 0.0  # last use of the control connection
+        self.version = VERSION_MIN  # wire version of both ends
+        self.speaks: frozenset[str] = frozenset()  # features of both ends
+        self.asked_for_ways = NEVER  # time of the last question for routes
+        self.forged_told = NEVER  # time of the last report of forgery
+        self.hears_us = True  # our PUB is believed to reach it
+        self.lost_at: float | None = None  # end of its data connection; None while open
         self.rtt = 0.0  # s, of the last ping
         self.pinged = 0.0
-        self.probed = NEVER  # when somebody asked for its name
-        self.reads: dict[int, Call] = {}  # questions it has not answered
-        self.confirmed = -1  # version of our interest that it has
+        self.probed = NEVER  # time of a newcomer's claim to its name
+        self.reads: dict[int, Call] = {}  # unanswered questions
+        self.confirmed = -1  # version of our interest it has
 
     @cached_property
     def exchange(self) -> Exchange:
-        """The exchange with it: made when it is first asked for. Most that are known are never spoken to."""
+        """The exchange with this peer, made on first use, as most known peers never need one."""
         return self._meets(self.node)
 
     @property
@@ -61,7 +64,7 @@ class Peer:
 
     @property
     def suspect(self) -> bool:
-        """Is it alive, as far as we know, and did not answer?"""
+        """Whether the peer counts as alive but did not answer."""
         return self.reach.state is ReachState.SUSPECT
 
     @property
@@ -74,18 +77,18 @@ class Peer:
 
     @property
     def ahead(self) -> int:
-        """How many ns its clock is ahead of ours, as its connections measure; 0 if there are none."""
+        """The ns by which its clock is ahead of ours, as its connections measure; 0 without any."""
         conn = self.control or self.data
         return conn.clock.ahead if conn is not None else 0
 
     @property
     def is_active(self) -> bool:
-        """Is something connected, wanted or waited for?"""
+        """Whether anything is connected, wanted or waited for."""
         is_connected = self.control is not None or self.data is not None
         is_dialled = bool(self.dials[NODE_CONTROL] or self.dials[NODE_DATA])
         return is_connected or is_dialled or self.link.is_wanted or self.reach.is_waiting
 
 
 def met(desk: Desk, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction) -> Peer:
-    """A peer that was heard of; `meets` makes the exchange with it."""
+    """Return a new peer; `meets` makes the exchange with it."""
     return Peer(node, Reach(desk.jitter, timing), Link(node.uuid, desk.now, desk.jitter, timing), meets)

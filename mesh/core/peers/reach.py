@@ -1,4 +1,4 @@
-"""How is another node reached, and when is it dialled next?"""
+"""The state of reach of another node, and the time of its next dial."""
 
 # Rule 1: how a node is reached changes in this file only, and only by REACH_TABLE.
 # Rule 2: nothing here dials or hangs up; each event returns what the caller must do, in order.
@@ -12,20 +12,20 @@ from mesh.links.backoff import Timing, delay
 from mesh.links.table import step
 from mesh.wire.commands import Call, Census, Probe, ProbeFor
 
-ReachQuestion = Probe | ProbeFor | Census | Call  # which is worth a connection
+ReachQuestion = Probe | ProbeFor | Census | Call  # questions for which to connect
 
-HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
-STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
-SHORT = 60  # dials after which a dead node is given more time
-SHORT_WAIT = 2.0  # s at most between two dials of a node's control: what was cut heals soon
+HEAD_START = 0.3  # s for the lower uuid to dial first
+STAGGER = 0.15  # s until the next address is dialed as well
+SHORT = 60  # dials before longer waits for a dead node
+SHORT_WAIT = 2.0  # s at most between dials after a cut
 LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 
 
 class Reach:
-    """The way in which one node is reached: one of five states, and what its next dial is about.
+    """The state of reach of one node, one of five, and its next dial.
 
-    Actions about waiting are carried out here and never returned. `jitter` gives a random number from
-    [0, 1), `timing` the shortest and the longest wait.
+    Actions about waiting are carried out here and never returned. `jitter` returns a random number from [0,
+    1); `timing` has the shortest and the longest wait.
     """
 
     __slots__ = ("_jitter", "_timing", "attempt", "due", "question", "state", "untried")
@@ -35,17 +35,17 @@ class Reach:
         self._timing = timing
         self.state = ReachState.AWAY
         self.due = 0.0  # when to dial next
-        self.attempt = 0  # dials in vain
-        self.untried: list[str] | None = None  # addresses that are still to be dialled in this attempt
+        self.attempt = 0  # failed dials
+        self.untried: list[str] | None = None  # addresses left in this attempt
         self.question: ReachQuestion | None = None  # waits for the connection
 
     @property
     def is_waiting(self) -> bool:
-        """Does a question wait for it, or the next of its addresses?"""
+        """Whether a question or a further address waits for a dial."""
         return self.question is not None or bool(self.untried)
 
     def is_due(self, now: float) -> bool:
-        """May it be dialled?"""
+        """Return whether the node may be dialed."""
         return now >= self.due and self.state is not ReachState.LEFT
 
     def happens(self, event: ReachEvent, now: float) -> list[ReachAction]:
@@ -54,21 +54,21 @@ class Reach:
         return [action for action in actions if self._is_for_caller(action, now)]
 
     def put_off(self, until: float) -> None:
-        """Not before then."""
+        """Do not dial before `until`."""
         self.due = max(self.due, until)
 
     def ask(self, question: ReachQuestion, now: float) -> None:
-        """Keep a question to be asked when the connection stands. The last one counts."""
+        """Keep a question until there is a connection. The last one counts."""
         self.question = question
         self.happens(ReachEvent.ASKED, now)
 
     def answerable(self) -> ReachQuestion | None:
-        """The question that waited for the connection, and waits no more."""
+        """Return the question that waited for the connection, and forget it."""
         question, self.question = self.question, None
         return question
 
     def next_address(self, places: Iterable[str], is_dialling: bool, now: float) -> str | None:
-        """The address to dial now, each of these with a head start of the next. None: all are dialled."""
+        """Return the address to dial now, or `None` after the last. Each has a head start to the next."""
         if not self.untried:
             if is_dialling:
                 return None
@@ -78,7 +78,7 @@ class Reach:
         return self.untried.pop(0)
 
     def _is_for_caller(self, action: ReachAction, now: float) -> bool:
-        """Carry out what is about waiting; True if it is about something else."""
+        """Carry out an action about waiting. Return True for any other action."""
         match action:
             case ReachAction.SOON:
                 self.due = min(self.due, now + HEAD_START)
@@ -101,7 +101,7 @@ class Reach:
 
     def _back_off(self, now: float, is_short: bool) -> None:
         if self.untried:
-            self.due = now  # no need to wait for one that does not answer
+            self.due = now  # the next address is dialed at once
             return
         self.attempt += 1
         self.due = now + self._wait(self.attempt, is_short)

@@ -1,14 +1,14 @@
-"""The table of reach: what may happen to another node's control connection, and what follows? All of it."""
+"""The state table of reach: all events of another node's control connection, and their actions."""
 
-# Rule 1: all that can change how a node is reached stands in REACH_TABLE; a cell that is absent is illegal.
-# Rule 2: nothing here knows a socket, a clock or the node; reach.py alone looks into the table.
-# Rule 3: reach.py carries out what is about waiting, the caller what is about anything else, in order.
+# Rule 1: REACH_TABLE alone changes how a node is reached; an absent cell is illegal.
+# Rule 2: nothing here knows a socket, a clock or the node; only reach.py reads the table.
+# Rule 3: reach.py carries out actions about waiting, the caller all others, in order.
 
 from enum import Enum
 
 
 class ReachState(Enum):
-    """The degrees to which a node is reached; the value is the word in the docs."""
+    """The degrees to which a node is reached; the value is the term in the docs."""
 
     AWAY = "away"
     TOLD_OF = "told of"
@@ -18,7 +18,7 @@ class ReachState(Enum):
 
 
 class ReachEvent(Enum):
-    """The events in the life of a node that is known; the value is the explanation in the docs."""
+    """The events of a known node; the value is the explanation in the docs."""
 
     SIGHTED = "somebody tells something new of it"
     DIALLED = "we begin to dial its addresses, one after the other"
@@ -60,8 +60,8 @@ class ReachAction(Enum):
 ReachCell = tuple[ReachState, tuple[ReachAction, ...]]
 A = ReachAction
 
-# Of a process that we never met others say that it left. Two who believed a liar that of each other would
-# both wait to be dialled: so it is dialled, as the dead are.
+# A process that this node never met is reported as left. If two nodes believed false reports of each other,
+# both would wait to be dialed. The node is therefore dialed like a dead one.
 LOST = (A.AFRESH, A.SILENCE, A.HANG_UP, A.LOSE)
 GONE = (A.AFRESH, A.BYE, A.HANG_UP, A.LOSE)
 RENEWED = (A.HANG_UP, A.LOSE, A.LOG_IN, A.JOIN)
@@ -69,7 +69,7 @@ RENEWED = (A.HANG_UP, A.LOSE, A.LOG_IN, A.JOIN)
 # fmt: off
 REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
     #                        what happens    next state      what follows
-    # Nobody heard from it yet, or it is dead: dialled again and again.
+    # Never connected, or dead: dialed again and again.
     ReachState.AWAY: {
         ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
         ReachEvent.DIALLED:       (ReachState.AWAY,    ()),
@@ -79,12 +79,12 @@ REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
         ReachEvent.ASKED:         (ReachState.AWAY,    (A.NOW,)),
         ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
     },
-    # Dialled before those that are away, as there may be news.
+    # Dialed before nodes that are away, as the news is fresh.
     ReachState.TOLD_OF: {
         ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
         ReachEvent.DIALLED:       (ReachState.AWAY,    ()),
         ReachEvent.CONNECTED:     (ReachState.TOLD_OF, (A.FORGIVE,)),
-        # That dial began before the news came: the one that these ask for is not put off by it.
+        # That dial began before the news: it must not delay the dial that the news causes.
         ReachEvent.ENDED:         (ReachState.TOLD_OF, ()),
         ReachEvent.UNWELCOME:     (ReachState.TOLD_OF, (A.RETRY_RARELY,)),
         ReachEvent.ASKED:         (ReachState.TOLD_OF, (A.NOW,)),
@@ -96,7 +96,7 @@ REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
         ReachEvent.ENDED:         (ReachState.ALIVE,   (A.RETRY,)),
         ReachEvent.UNWELCOME:     (ReachState.ALIVE,   (A.RETRY_RARELY,)),
         ReachEvent.ASKED:         (ReachState.ALIVE,   (A.NOW,)),
-        # Of two processes that answered for it the older one goes on.
+        # Of two processes with its identity the older one continues.
         ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
         ReachEvent.RESTARTED:     (ReachState.ALIVE,   RENEWED),
         ReachEvent.MOVED:         (ReachState.ALIVE,   (A.TELL_PLACE, A.FOLLOW)),
@@ -107,7 +107,7 @@ REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
         ReachEvent.SAID_GOODBYE:  (ReachState.LEFT,    GONE),
         ReachEvent.SAID_TO_LEAVE: (ReachState.AWAY,    GONE),
     },
-    # It counts as alive still.
+    # A suspect node still counts as alive.
     ReachState.SUSPECT: {
         ReachEvent.DIALLED:       (ReachState.SUSPECT, ()),
         ReachEvent.CONNECTED:     (ReachState.SUSPECT, (A.FORGIVE,)),
@@ -124,7 +124,7 @@ REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
         ReachEvent.SAID_GOODBYE:  (ReachState.LEFT,    GONE),
         ReachEvent.SAID_TO_LEAVE: (ReachState.AWAY,    GONE),
     },
-    # It comes back by itself, if at all: nobody dials it.
+    # The node dials us if it comes back; it is not dialed.
     ReachState.LEFT: {
         ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
         ReachEvent.CONNECTED:     (ReachState.LEFT,    (A.FORGIVE,)),

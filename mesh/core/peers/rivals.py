@@ -1,4 +1,4 @@
-"""Does another process answer for this node? Then its data directory was copied, and only one may go on."""
+"""Detects another process with the identity of this node, as after a copy of its data directory."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.seniority import is_senior
 from mesh.wire.commands import NODE_CONTROL, Introduction
 
-AGAIN = 60.0  # s after which a place that was looked at is looked at again
-PLACES, DIALS = 64, 8  # that are remembered, and are under way at once
+AGAIN = 60.0  # s until an address is dialed again
+PLACES, DIALS = 64, 8  # remembered addresses; dials at once
 
-# Rule 1: a rival is who proves our key with other bytes than those that this process has drawn, on a
-#         connection that either of us dialled. With our own bytes it is ourselves: a second address of this
-#         machine, a forwarder, or somebody in between.
-# Rule 2: the process that was started first goes on, and the other one stops: both know both starts. Where
-#         one of them does not say when it was started, both stop.
-# Rule 3: what others say of us makes us dial and find out, and no more.
+# Rule 1: a rival proves our key with process bytes other than ours, on a connection that either side dialed.
+#         Our own bytes mean this process: a second address of the machine, a forwarder or a relay.
+# Rule 2: the process that started first continues, and the other one stops: both know both starts. If one
+#         start is unknown, both stop.
+# Rule 3: a report of others only makes this node dial the address.
 
 
 class Rivals:
-    """The one part that says CONFLICT."""
+    """Detects rivals of this process. No other component reports CONFLICT."""
 
     def __init__(self, desk: Desk, dialler: Dialler) -> None:
         self._desk = desk
         self._dialler = dialler
-        self._looked: dict[str, float] = {}  # at which places, and when; inf: it is ours
+        self._looked: dict[str, float] = {}  # address -> time; inf = our own
         self._dials: set[Conn] = set()
-        self._juniors: set[bytes] = set()  # rivals that were started later, of which people were told
+        self._juniors: set[bytes] = set()  # reported rivals that started later
 
     def rumoured(self, node: Introduction) -> None:
-        """Look who is at the addresses where others say that we are, if we never were there."""
+        """Dial addresses where others report this node, unless it is known to have been there."""
         for address in filter(None, (node.address, *node.also)):
             self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
             now = self._desk.now
@@ -46,11 +45,11 @@ class Rivals:
         self._looked = {**dict(list(self._looked.items())[1 - PLACES :]), address: when}
 
     def asked(self, conn: Conn) -> bool:
-        """Was it dialled only to find that out?"""
+        """Return whether a connection was dialed only to find a rival."""
         return conn in self._dials
 
     def proved(self, conn: Conn, process: bytes, address: str) -> None:
-        """Judge whoever is at that address: it has proven our own key, and drew these bytes as a process."""
+        """Judge a process that has proven our own key and sent these process bytes."""
         if process == self._desk.process:
             if conn.dialled:
                 self._desk.count("met_itself")
@@ -59,7 +58,7 @@ class Rivals:
             self._judge(conn, process, address)
 
     def _judge(self, conn: Conn, process: bytes, address: str) -> None:
-        """Rule 2."""
+        """Apply rule 2."""
         me = self._desk.me
         at = f"at {address or 'an address of its own'}{'' if conn.dialled else ', and has dialled us'}"
         what = f"another process answers for {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), {at}"

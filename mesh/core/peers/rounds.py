@@ -1,4 +1,4 @@
-"""Rounds: what falls due with peers as time passes. Who is dialled, pinged, closed and forgotten?"""
+"""Periodic work on peers: dials, pings, closes idle connections, and forgets peers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
 from mesh.wire.commands import NODE_CONTROL
 
-FIRST_VIEW = 1.0  # s after its start that a node waits for those it was told of
-CROWD = 32  # nodes; with more, control links are only there as long as they are needed
-UNUSED = 30.0  # s after which such a link is closed
-SWEEP = 60.0  # s between two looks for nodes that nobody remembers
+FIRST_VIEW = 1.0  # s that a node waits for known nodes at its start
+CROWD = 32  # nodes; with more, idle control links are closed
+UNUSED = 30.0  # s until an idle control link is closed
+SWEEP = 60.0  # s between two sweeps for forgotten peers
 
 
 class Rounds:
-    """A look at those peers for which time alone may matter."""
+    """The periodic work on those peers for which time alone may matter."""
 
     def __init__(self, desk: Desk, directory: Directory, membership: Membership, dialler: Dialler) -> None:
         self._desk = desk
@@ -35,23 +35,23 @@ class Rounds:
 
     @property
     def is_crowd(self) -> bool:
-        """Are there too many nodes to keep a connection to each?"""
+        """Whether there are too many nodes for a connection to each."""
         return self._membership.count > CROWD
 
     @property
     def has_waited(self) -> bool:
-        """Long enough for a first view?"""
+        """Whether the wait for a first view is over."""
         return self._desk.now - self._born >= FIRST_VIEW
 
     def go(self) -> None:
-        """Dial, ping and give up what is due."""
+        """Dial, ping and give up peers that are due."""
         now, dialler = self._desk.now, self._dialler
         if now - self._swept > SWEEP:
             self._sweep()
         is_crowd = self.is_crowd
         if is_crowd:
             self._close_unused()
-        looked_at = self._looked_at()  # without those that were closed just now: they are not dialled again
+        looked_at = self._looked_at()  # without those just closed
         self._dial(looked_at)
         for peer in looked_at:
             if now >= self._next_ping(peer, is_crowd):
@@ -61,12 +61,12 @@ class Rounds:
             self.review_login(peer)
 
     def _looked_at(self) -> list[Peer]:
-        """The peers for whom time alone may matter now. In a crowd nobody is dialled only for being alive."""
+        """Return the peers for which time alone may matter; in a crowd only the active ones."""
         active = self._dialler.watchlist.active()
         return active if self.is_crowd else list(dict.fromkeys((*self._directory.living(), *active)))
 
     def _dial(self, peers: list[Peer]) -> None:
-        """Dial the peers that are due. Where there is no room for all, new ones first, each in its turn."""
+        """Dial the peers that are due. Without room for all, new ones go first, each in its turn."""
         room = self._dialler.room
         due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
         due += self._dialler.watchlist.due(self._desk.now, room, self.is_crowd)
@@ -77,7 +77,7 @@ class Rounds:
                 room -= self._dialler.sight(peer)
 
     def _close_unused(self) -> None:
-        """In a crowd a control connection is kept only as long as it is needed."""
+        """Close idle control connections, as in a crowd."""
         for peer in self._dialler.watchlist.active():
             control = peer.control
             is_idle = peer.data is None and self._desk.now - peer.used > UNUSED
@@ -85,7 +85,7 @@ class Rounds:
                 self._dialler.drop(peer, NODE_CONTROL)
 
     def _sweep(self) -> None:
-        """Forget peers that membership has forgotten, when nothing is owed to them."""
+        """Forget peers that membership has forgotten, if nothing is owed to them."""
         self._swept = self._desk.now
         for uuid, peer in list(self._directory.peers.items()):
             begun = peer.begun
@@ -100,13 +100,13 @@ class Rounds:
                 self._desk.say(PeerForgotten(peer))
 
     def ping_all(self) -> None:
-        """Ping all who have dialled us: the transport then notices whose connection is gone."""
+        """Ping all peers that dialed us, so that the transport notices whose connection ended."""
         for peer in self._directory.peers.values():
             if any(conn is not None and not conn.dialled for conn in peer.conns.values()):
                 self._dialler.ping(peer)
 
     def review_login(self, peer: Peer) -> None:
-        """Is the data connection needed? Logins are lazy."""
+        """Log in to a peer if its data connection is needed. Logins are lazy."""
         if peer.alive and not peer.link.is_wanted and self._needs_login(peer):
             self._dialler.apply(peer, peer.link.wanted(self._desk.now))
 
@@ -120,9 +120,9 @@ class Rounds:
         return peer.pinged + s.pings.get(peer.node.name, s.ping)
 
     def deadline(self, is_settled: bool) -> float:
-        """When the next round is worth it."""
+        """Return when the next round is due."""
         now = self._desk.now
-        # Other parts of the core count on being called.
+        # Other components rely on regular calls.
         times = [self._membership.deadline(), self._dialler.deadline(), now + self._desk.settings.ping]
         room = self._dialler.room
         is_crowd = self.is_crowd

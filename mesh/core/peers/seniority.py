@@ -1,21 +1,21 @@
-"""Decides which of two processes continues where only one can: the one that started first."""
+"""Decides which of two processes continues if only one can: the process that started first."""
 
-# Law: both judge by the same bytes, which each has said of itself: so they come to the same end, whoever is
-#      asked, and in whatever order. Two clocks that differ only change which of the two that is.
+# Law: both processes judge by the same bytes, which each has sent, and so agree in any order. A difference of
+#      their clocks only changes which of the two continues.
 
 from __future__ import annotations
 
-MARK = b"born"  # earlier releases draw all bytes of a process, and say nothing of its start
+MARK = b"born"  # absent in earlier releases, which omit the start
 DRAWN = 4  # bytes, behind 8 of the start
 
 
 def process_of(drawn: bytes, wall: int) -> bytes:
-    """The bytes that stand for a process that starts at `wall`, in ns since 1970. `drawn`: random ones."""
+    """Return the bytes for a process that starts at `wall`, in ns since 1970. `drawn` are random."""
     return MARK + wall.to_bytes(8) + drawn[:DRAWN]
 
 
 def is_senior(one: bytes, other: bytes) -> bool | None:
-    """Was the process `one` started before `other`? None: one of them does not say when it was."""
+    """Return whether process `one` started before `other`; `None` if either start is unknown."""
     if not (one.startswith(MARK) and other.startswith(MARK)) or len(one) != len(other):
         return None
     return one < other

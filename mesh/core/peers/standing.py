@@ -1,4 +1,4 @@
-"""How does another node stand with this one, in words? Why can it not be asked, if it cannot?"""
+"""Describes the state of another node in words, and why it cannot be asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
 from mesh.wire.replies import Reason
 
-SHOWN = 4  # nodes of a kind that are named
+SHOWN = 4  # nodes of a kind in one answer
 LOOKED_AT = 1000  # nodes
 CODES = {
     NodeLife.SEEN: "NODE_SEEN",
@@ -26,7 +26,7 @@ CODES = {
 
 
 def standing(desk: Desk, member: Member | None, peer: Peer | None, node: str, is_usable: bool) -> Reason:
-    """As far as this node knows. A node that can be asked is a state, all else a cause."""
+    """Return the state of a node as a reason. A node that can be asked is a state, all else a cause."""
     if member is None or peer is None:
         return reason("NODE_UNKNOWN", node=node)
     link = peer.link
@@ -40,7 +40,7 @@ def standing(desk: Desk, member: Member | None, peer: Peer | None, node: str, is
 
 
 def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
-    """What is known of a name beside how it stands: is it ours, of another mesh, or perhaps misspelt?"""
+    """Yield further reasons about a name: this node, a node of another mesh, or a misspelling."""
     if node == desk.me.name:
         yield reason("NODE_SELF")
         return
@@ -55,7 +55,7 @@ def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
 
 
 def strangers(desk: Desk, neighbours: Neighbours) -> Iterator[tuple[str, str]]:
-    """Name and address of nodes that were found with other keys, without those that have joined since."""
+    """Yield name and address of nodes that were found with other keys and have not joined since."""
     for name, address in desk.near:
         member = neighbours.membership.by_name(name)
         places = () if member is None else (member.node.address, *member.node.also)
@@ -68,12 +68,12 @@ def _host(address: str) -> str:
 
 
 def of_strangers(desk: Desk, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
-    """Nodes of other meshes that were found: of that name, or all."""
+    """Yield reasons for nodes of other meshes: those of that name, or all."""
     others = (other for other in strangers(desk, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):
         yield reason("OTHER_MESH", node=name, address=address)
 
 
 def names_of(neighbours: Neighbours) -> Iterable[str]:
-    """The names of the nodes that are known."""
+    """Return the names of the known nodes."""
     return (member.name for member in islice(neighbours.membership.all(), LOOKED_AT))

@@ -1,4 +1,4 @@
-"""The watchlist: for which peers may time alone matter? Those that only wait for their next dial rest."""
+"""The watchlist: the peers for which time alone may matter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from math import inf
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
 
-SPARE = 64  # rows of what is over that may be kept, beside as many as there are others
+SPARE = 64  # obsolete rows kept, beyond the live count
 
-# Whoever begins something with a peer adds it. It stays as long as something is connected, wanted or waited
-# for; then one that is away, or was told of, is looked at again when its next dial is due, and others never.
+# A component that begins something with a peer adds it. The peer stays while anything is connected, wanted or
+# waited for. After that, only peers that are away or newly sighted are examined, when their next dial is due.
 
 
 class Resting:
@@ -19,8 +19,8 @@ class Resting:
 
     def __init__(self) -> None:
         self._due: dict[Peer, float] = {}
-        self._order: list[tuple[float, int, Peer]] = []  # of these, and of some that rest no more
-        self._number = 0  # two that are due at once are dialled in the order in which they came here
+        self._order: list[tuple[float, int, Peer]] = []  # also obsolete rows
+        self._number = 0  # breaks ties by arrival
 
     def __len__(self) -> int:
         return len(self._due)
@@ -34,11 +34,11 @@ class Resting:
             heapify(self._order)
 
     def remove(self, peer: Peer) -> None:
-        """That one rests no more, if it did."""
+        """Remove a peer, if present."""
         self._due.pop(peer, None)
 
     def take(self, now: float, most: int) -> list[Peer]:
-        """So many whose dial is due. They rest no more."""
+        """Remove and return at most `most` peers whose dial is due."""
         found: list[Peer] = []
         while len(found) < most and self.next_dial <= now:
             found.append(self._order[0][2])
@@ -47,14 +47,14 @@ class Resting:
 
     @property
     def next_dial(self) -> float:
-        """When the first is due."""
+        """When the first dial is due."""
         while self._order and self._due.get(self._order[0][2]) != self._order[0][0]:
             heappop(self._order)
         return self._order[0][0] if self._order else inf
 
 
 class Watchlist:
-    """Peers that are looked at in each round, and those that rest: news before what was tried in vain."""
+    """The peers that are examined in each round, and resting ones: news before failed dials."""
 
     def __init__(self) -> None:
         self._active: dict[Peer, None] = {}
@@ -64,19 +64,19 @@ class Watchlist:
         return len(self._active) + len(self._news) + len(self._away)
 
     def add(self, peer: Peer) -> None:
-        """Something begins with this peer."""
+        """Add a peer with which something begins."""
         self._active[peer] = None
         self._news.remove(peer)
         self._away.remove(peer)
 
     def forget(self, peer: Peer) -> None:
-        """That peer is no more."""
+        """Remove a peer."""
         self._active.pop(peer, None)
         self._news.remove(peer)
         self._away.remove(peer)
 
     def active(self) -> list[Peer]:
-        """All with which something goes on: they are few, however many are known."""
+        """Return the peers with anything in progress: few, however many are known."""
         for peer in [peer for peer in self._active if not peer.is_active]:
             del self._active[peer]
             if peer.node.address and peer.reach.state is ReachState.TOLD_OF:
@@ -86,7 +86,7 @@ class Watchlist:
         return list(self._active)
 
     def due(self, now: float, most: int, is_crowd: bool) -> list[Peer]:
-        """So many of those that rest whose dial is due. In a crowd whoever is away is not tried again."""
+        """Return at most `most` resting peers that are due. In a crowd, away peers are not tried again."""
         found = self._news.take(now, most)
         if not is_crowd:
             found += self._away.take(now, most - len(found))
@@ -95,5 +95,5 @@ class Watchlist:
         return found
 
     def next_dial(self, is_crowd: bool) -> float:
-        """When the first of those that rest is due."""
+        """Return when the first resting peer is due."""
         return self._news.next_dial if is_crowd else min(self._news.next_dial, self._away.next_dial)

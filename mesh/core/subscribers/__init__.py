@@ -1,1 +1,1 @@
-"""Sessions and peers that are owed messages."""
+"""Clients and peers as subscribers: sessions, subscriptions, inboxes, and items on data connections."""

@@ -1,8 +1,8 @@
-"""How much may wait at a node for clients that are not connected, or that perhaps never were?"""
+"""Limits the messages that wait at a node for disconnected clients."""
 
-# Law: what waits in all inboxes together has a bound, in bytes and so in names. Beyond it what would wait is
-#      refused: a message to a client that is not connected, or in whose inbox something waits already. A
-#      client that reads its inbox gets what is sent to it all the same.
+# Law: the messages in all inboxes together have a bound, in bytes and so in names. A message beyond it is
+#      refused if its client is disconnected, or has waiting messages. A client that reads its inbox still
+#      receives messages.
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from mesh.routing.memory import OWN
 from mesh.sites.hops import is_foreign
 from mesh.wire.envelope import PERSISTENT, Envelope
 
-ABROAD = 10_000  # inboxes here, beyond which other sites make no new ones
-INBOX = 4_096  # bytes that an inbox costs with nothing in it
+ABROAD = 10_000  # inboxes beyond which other sites add none
+INBOX = 4_096  # bytes of an empty inbox
 
 
 class AbsentClients:
-    """The room for letters to clients that are not connected."""
+    """The budget for direct messages to disconnected clients."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._bytes = 0  # in all inboxes: at the last look, and what was taken since
-        self.is_full = False  # at the last look
-        self.is_tight: Callable[[], bool] = lambda: False  # has the node's disk little room?
+        self._bytes = 0  # in all inboxes: last count, and additions
+        self.is_full = False  # at the last count
+        self.is_tight: Callable[[], bool] = lambda: False  # whether the disk is nearly full
 
     @property
     def bytes(self) -> int:
-        """Bytes that wait in all inboxes, as far as is known."""
+        """Bytes in all inboxes: the last count, plus later additions."""
         return self._bytes
 
     def looked(self, inboxes: Iterable[Inbox]) -> None:
-        """Count what waits now."""
+        """Count the bytes in all inboxes."""
         self._bytes = sum(INBOX + inbox.accepted_bytes for inbox in inboxes)
         self.is_full = self._bytes >= self._desk.settings.inboxes_bytes
 
     def check(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
-        """Take note of a letter that is to wait for `to`; `inboxes`: those that are there, by their names.
-        PublishRefused INBOX_FULL, StoreFull.
+        """Reserve space for a message that will wait for `to`; `inboxes` are the existing ones by name.
+
+        Raises: PublishRefused with INBOX_FULL, or StoreFull.
         """
         me, most, is_new = self._desk.me.name, self._desk.settings.inboxes_bytes, to not in inboxes
         if is_new and len(inboxes) >= ABROAD and is_foreign(envelope.sender):

@@ -1,4 +1,4 @@
-"""Which clients are here, and what do they publish?"""
+"""The clients of a node: their sessions and the messages that they publish."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from mesh.wire.envelope import (
 )
 from mesh.wire.limits import DURABLE, OPERATOR
 
-ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client may not set,
-ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # and those on what goes to an address
-RESERVE = 16  # sessions beyond the limit, of the operator on this machine
-LOOK = 60.0  # s between two looks for what may be forgotten
+ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client must not set
+ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # likewise, on requests
+RESERVE = 16  # sessions beyond the limit, for a local operator
+LOOK = 60.0  # s between two sweeps
 
 
 class Clients(Part):
-    """Sessions come, go, stay away and publish."""
+    """The sessions of clients: admits, resumes and closes them, and takes their messages."""
 
     def __init__(
         self,
@@ -90,10 +90,10 @@ class Clients(Part):
         self._desk.hang_up(conn)
         self.bye(session)
 
-    # --- coming and going ---------------------------------------------------------------------------
+    # --- coming and going -------------------------------------------------------------------------------
 
     def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """A client says HELLO: its session, new or taken up again. None: who holds it is asked first."""
+        """Return the session for a client's HELLO, new or resumed; `None` while its holder is asked."""
         try:
             name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
             self._check_name(h)
@@ -102,7 +102,7 @@ class Clients(Part):
         session = self.sessions.get(h.stream)
         if session is not None:
             name = session.name
-        # Before its first word it may not have heard our WELCOME; and nobody else can know its stream id.
+        # Until its first command it may lack our WELCOME, and no other client can know its stream id.
         must_prove = session is not None and session.has_spoken
         wanted = token(self._desk.settings.secret, str(name), h.stream)
         if (h.token or must_prove) and not same(h.token, wanted):
@@ -116,7 +116,7 @@ class Clients(Part):
         return self._attach(opened, conn, h)
 
     def _crowd(self, conn: Conn) -> Refuse | None:
-        """Has its key as many sessions as one may have? Without keys all are of one user."""
+        """Refuse if the client's key has too many sessions. Without keys all belong to one user."""
         most = self._desk.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
@@ -124,7 +124,7 @@ class Clients(Part):
         return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise limits.key_sessions there.")
 
     def _check_name(self, h: Hello) -> None:
-        """Refuse a name by which a client would be taken for the mesh itself, or for a node of it."""
+        """Refuse a client name that belongs to the mesh or to one of its nodes."""
         is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
@@ -132,10 +132,10 @@ class Clients(Part):
             raise BadName(f"{h.client!r} is the name of {'a node' if is_node else 'the mesh'}.", hint=hint)
 
     def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """A session that this node does not have, or has forgotten."""
+        """Return a new session, a refusal, or `None` while the holder of its name is asked."""
         holder = self._all.named(name)
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
-            return in_use(holder)  # even if it is away: it may come back for its subscriptions
+            return in_use(holder)  # even if disconnected: it may return for its subscriptions
         if holder is not None and holder.conn is not None:
             self.holders.ask(holder, conn, h)
             return None
@@ -169,7 +169,7 @@ class Clients(Part):
         return session
 
     def welcomed(self, session: Session, have: int) -> None:
-        """After the WELCOME has gone out: what it is owed may follow."""
+        """Resume deliveries after the WELCOME was sent."""
         assert session.conn is not None
         have = have if have < session.outlet.next else 0
         session.outlet.attach(session.conn, have, self._desk.raw)
@@ -191,7 +191,7 @@ class Clients(Part):
         )
 
     def gone(self, session: Session) -> None:
-        """Its connection ended; the session waits for it."""
+        """Keep a session whose connection ended."""
         session.conn = None
         session.outlet.detach()
         session.gone_since = self._desk.now
@@ -201,7 +201,7 @@ class Clients(Part):
         self._desk.say(SessionAway(session))
 
     def _lost(self, session: Session) -> None:
-        """End a session that does not say that it lives, while somebody else wants its place."""
+        """Disconnect a session whose holder does not answer, as another client claims it."""
         if session.conn is not None:
             self._desk.hang_up(session.conn)
         self.gone(session)
@@ -218,7 +218,7 @@ class Clients(Part):
         self._desk.say(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
-        """Close a session that goes on purpose: all was answered, so nothing of its streams comes again."""
+        """Close a session at its own request. Its streams can be forgotten, as all was answered."""
         self.close(session)
         self._router.log.forget_stream(session.stream)
         self._ingress.forget(session.stream)
@@ -235,7 +235,7 @@ class Clients(Part):
                 self.close(session)
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
-        """Cut off a client that takes nothing while messages are dropped for it, and say so to everybody."""
+        """Disconnect a client that reads nothing while its messages are dropped, and report it."""
         if session.conn is None:
             return
         what = f"{self.subscribing.named(session, feed)} has taken nothing for {seconds:.0f} s"
@@ -245,7 +245,7 @@ class Clients(Part):
             each.shed()
 
     def cut_off_largest(self, session: Session, held: int) -> None:
-        """Cut off a session that holds most where all together hold too much, and free what it holds."""
+        """Disconnect a session that holds too much memory, and free that."""
         what = f"{session.text} has {held:,} bytes at this node that it has not taken or settled"
         most = f"{self._desk.settings.sessions_bytes:,}"
         hint = "Take and settle messages faster, or raise limits.sessions_bytes there."
@@ -264,10 +264,10 @@ class Clients(Part):
             self._desk.hang_up(session.conn)
             self.gone(session)
 
-    # --- what it says -----------------------------------------------------------------------------------
+    # --- publishing -------------------------------------------------------------------------------------
 
     def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
-        """Envelopes of its own streams, and of nobody else's."""
+        """Take envelopes of the session's own streams; any other breaks the protocol."""
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
             raise RemoteError(f"{len(envelopes)} envelopes, {len(command.ttls)} times", code="MALFORMED")
@@ -279,7 +279,7 @@ class Clients(Part):
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
-                if refused is not None:  # not in the accounts, which keep a line for each domain
+                if refused is not None:  # not counted in the accounts, which keep a row for each domain
                     self._desk.count("refused", e.count)
                     self._all.owe(session, refusal(e, refused))
                     continue
@@ -315,7 +315,7 @@ class Clients(Part):
         send(session, envelope, ttl)
 
     def start(self, beginning: Beginning) -> None:
-        """Sessions that may come back, with their subscriptions."""
+        """Restore sessions that may come back, with their subscriptions."""
         positions = beginning.rows("position")
         for key, record in beginning.rows("feed").items():
             if key[:1] != b"c":
@@ -328,11 +328,11 @@ class Clients(Part):
             self.subscribing.restore(session, key, known, positions.get(key, b""))
 
     def _generate(self) -> int:
-        # A session number of an earlier boot must never name somebody else.
+        # A session number of an earlier boot must never name another session.
         self._generated += 1
         return -(self._desk.me.boot << 32 | self._generated)
 
 
 def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
-    """The ms that it has; 0 = any time."""
+    """Return the time limit of an envelope in ms; 0 = none."""
     return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

@@ -1,5 +1,6 @@
-"""Who is given messages one by one, and says of each what became of it? He who serves an address, and he who
-takes from a queue: the command says from where, and whoever gives it out is asked.
+"""Commands of consumers, which receive messages one by one and settle each.
+
+The component for the address (a service or a queue) handles the command.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Consuming(Part):
-    """CONSUME and SETTLE."""
+    """Passes CONSUME and SETTLE to the component that delivers from the address."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -29,7 +30,7 @@ class Consuming(Part):
         self._desk.answer(conn, command.request, lambda: self._begin(conn, session, command))
 
     def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """LocalError for what cannot be consumed."""
+        """Start or stop a consumer. LocalError for an address without consumers."""
         number = command.subscription
         if not conn.may_write:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
@@ -40,10 +41,10 @@ class Consuming(Part):
             if other != kind and giver.has(session, number):
                 raise BadArgument(f"{number} is the number of something else.", hint="Take another one.")
         gives = self._desk.face.gives
-        gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which says what is no address
+        gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which rejects invalid addresses
 
     def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """RemoteError for counts of what was never given."""
+        """Settle deliveries. RemoteError for tags that were never delivered."""
         for giver in self._desk.face.gives.values():
             if giver.has(session, command.subscription):
                 giver.settle(conn, session, command, envelopes)

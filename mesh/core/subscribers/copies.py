@@ -1,7 +1,7 @@
-"""The last values of what a master and its backups take for each other: each of them keeps all."""
+"""Copies of retained values among a master and its backups: each of them keeps all."""
 
-# Law 1: of two values the newer one stays, by its master's clock; and what has ended since stays away.
-# Law 2: nothing is kept but what this node may be asked for, as one of those that rules name.
+# Law 1: of two values the newer one by its master's clock stays, and an erased topic stays erased.
+# Law 2: a node keeps only values of topics for which the rules name it.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Copies:
         self._disk = disk
 
     def keep(self, e: Envelope) -> None:
-        """Another of them has taken it."""
+        """Keep the value of an envelope that another master accepted."""
         if not self._mapping.has_backups:
             return
         mine = [key for key in e.keys if self._mapping.is_kept(key, e)]
@@ -38,7 +38,7 @@ class Copies:
         self._disk.commit_later()
 
     def take(self, values: Iterable[Envelope]) -> int:
-        """Values that another has told. Returns how many are news."""
+        """Keep values that another master sent, and return how many are new."""
         latest, is_kept = self._desk.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
         count = self._take(last for e in ours for last in last_values(e))

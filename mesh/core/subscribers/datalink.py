@@ -1,4 +1,4 @@
-"""What flows between two nodes that are logged in: items and questions."""
+"""Data connections between nodes: numbered items, and questions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
 from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
 from mesh.wire.limits import HOPS
 
-BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
-SETTLED = 1000  # masters in one ACK: it has to fit into a frame
+BEHIND = 0.2  # s until an acknowledgement is repeated while readers lag
+SETTLED = 1000  # masters in one ACK, which must fit into a frame
 
 Greeting = TypeVar("Greeting", Hello, Welcome)
 
 
 class DataLinks(Part):
-    """One direction of it is a numbered stream of items per pair of boots; the rest can be said again."""
+    """The data connections to all peers.
+
+    Items of one direction are a numbered stream for each pair of boots; everything else can be repeated.
+    """
 
     def __init__(  # noqa: PLR0913
         self,
@@ -76,10 +79,10 @@ class DataLinks(Part):
         self._router = router
         self._demand = demand
         self._forwarder = forwarder
-        self._received: dict[bytes, int] = {}  # master -> how far we have its log, by whomever
+        self._received: dict[bytes, int] = {}  # master -> how far we have its log
         self._acking = settling.acking
-        self._replying: dict[Peer, None] = {}  # are owed a reply behind items
-        # master -> how far its log has come here, and the peer that brought it so far
+        self._replying: dict[Peer, None] = {}  # peers owed a reply behind items
+        # master -> (how far its log has come, the peer that sent the last of it)
         self._furthest: dict[bytes, tuple[int, bytes]] = {}
 
     def hears(self) -> Sequence[Hearing]:
@@ -98,21 +101,21 @@ class DataLinks(Part):
         if self._router.pacing:
             self._tell_that_we_are_behind()
 
-    # --- logging in ---------------------------------------------------------------------------------
+    # --- logging in -------------------------------------------------------------------------------------
 
     def greeting(self, peer: Peer, said: Greeting) -> Greeting:
-        """The same HELLO or WELCOME, with how far we are with each other."""
+        """Return the HELLO or WELCOME with the state of the item streams."""
         x = peer.exchange
         seen = 0 if x.lacks else x.inlet_boot
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """Take what the other says of that; returns how far it has our items."""
+        """Compare the peer's state of the item streams, and return how far it has our items."""
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
-            self._router.pacing.forget(peer.node.uuid)  # what it held were numbers of the old stream
-        # A new process has seen our boot as well when it welcomes us, but has nothing of what we sent.
+            self._router.pacing.forget(peer.node.uuid)  # held numbers are of the old stream
+        # A new process has also seen our boot when it welcomes us, but has none of our items.
         knows_us = said.boot_seen == self._desk.me.boot and not is_new
         if knows_us and peer.exchange.outlet.can_resume(said.have):
             return said.have
@@ -121,13 +124,13 @@ class DataLinks(Part):
         return 0
 
     def _ruled(self) -> None:
-        """Other rules count: other nodes may bring what they are not master of."""
+        """Apply new rules: other peers may relay items of other masters."""
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
                 peer.begun.is_way = self._demand.is_way(peer.node.name)
 
     def _login(self, fact: LoggedIn) -> None:
-        """A data connection stands: go on where it broke off, and say what we want."""
+        """Resume the item stream on a new data connection, and send our queries."""
         peer, conn = fact.peer, fact.conn
         peer.exchange.lacks = False
         peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
@@ -142,7 +145,7 @@ class DataLinks(Part):
             self._desk.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
         peer.lost_at = None
-        self._missed(peer, (), 0)  # nor can those behind us know what it has lost or given up
+        self._missed(peer, (), 0)  # it may have lost messages for nodes behind us
         self._forwarder.linked(peer)
 
     def _logout(self, peer: Peer) -> None:
@@ -158,14 +161,14 @@ class DataLinks(Part):
         self._forwarder.unlinked(peer)
 
     def owes(self, peer: Peer) -> bool:
-        """Lazily: because something is wanted from it, asked, owed to it, or waits for it."""
+        """Return whether a data connection is needed: for queries, questions, or waiting messages."""
         if not (self._desk.serves and self._nodes.is_usable(peer)):
             return False
         if self._demand.needs(peer) or peer.reads or self._forwarder.needs_login(peer):
             return True
         return (begun := peer.begun) is not None and begun.feed.is_owed
 
-    # --- items ----------------------------------------------------------------------------------------
+    # --- items ------------------------------------------------------------------------------------------
 
     def _items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
         x = peer.exchange
@@ -183,12 +186,12 @@ class DataLinks(Part):
                     self._lacks_contents(conn, peer)
                     return
                 envelope = whole
-            if envelope.flags & UNCONFIRMED:  # this node's own word to its clients
+            if envelope.flags & UNCONFIRMED:  # only this node sets it, for its clients
                 envelope = envelope.without(UNCONFIRMED)
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
                 if part is None:
-                    if head.gaps and self._demand.needs(peer):  # its gaps are of other things, too
+                    if head.gaps and self._demand.needs(peer):  # its gaps may concern other topics
                         self._told_of_gaps(peer, head)
                     self._solicited.refuse(peer, master, position, envelope)
                     self._note_received(peer, master)
@@ -204,8 +207,9 @@ class DataLinks(Part):
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
-        """Something came without contents that are not held here any more: all that is under way comes again,
-        whole, as if this were a new process.
+        """Handle an item without contents that are not held here any longer.
+
+        The peer resends all items in flight, complete, as if this were a new process.
         """
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
@@ -213,14 +217,15 @@ class DataLinks(Part):
         self._desk.end(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
-        """Note what a peer has dropped for us before this item."""
+        """Record the gaps that a peer reports before an item."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
         self._router.cache.empty()
 
     def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
-        """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
-        It ends where it has been, for ways may form a circle.
+        """Report a gap of another node to local subscribers and to relayed peers.
+
+        Nodes that the gap has passed are left out, as routes may form a loop.
         """
         may_miss = self._from_sites(path)
         self._missed_here(messages, may_miss)
@@ -238,7 +243,7 @@ class DataLinks(Part):
                     feed.missed(messages)
 
     def _missed_from_site(self, fact: MissedFromSite) -> None:
-        """Nor do those get it to whom this node would have given it."""
+        """Report a gap of another site to local subscribers and to peers."""
         path = (mark_of_site(fact.neighbour),)
         may_miss = self._from_sites(path)
         self._missed_here(fact.messages, may_miss)
@@ -247,8 +252,10 @@ class DataLinks(Part):
                 pass_on(peer.begun.outlet.passed_on, path, fact.messages)
 
     def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
-        """Which queries can match what a gap on that path is about? If a gateway has reported the gap, those
-        of what may come in from its neighbour; else all.
+        """Return a test of which queries a gap on that path concerns.
+
+        If a gateway has reported the gap, these are the queries for topics accepted from its neighbor; else
+        all.
         """
         settings = self._desk.settings
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
@@ -288,14 +295,15 @@ class DataLinks(Part):
             self._relay(peer, parcel)
 
     def _goes_round(self, parcel: Parcel) -> bool:
-        """Did a way bring it, where others get such messages by this node? Nodes that are ways for each other
-        would wait for each other for ever, if a repeat that came so waited for its first copy here. What a
-        master has brought itself may wait: it is in no circle.
+        """Return whether a peer relayed an item that this node relays to others.
+
+        Nodes that relay to each other would wait for each other forever if a repeated item waited for its
+        first copy here. An item from the master itself may wait, as it is in no loop.
         """
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
     def _is_held(self, parcel: Parcel) -> bool:
-        """Has another peer brought all of it before, from that log, and does somebody here need it still?"""
+        """Return whether another peer sent all of it before, and it is still needed here."""
         numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
         for peer in self._neighbours.peers.values():
             upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
@@ -307,7 +315,7 @@ class DataLinks(Part):
         return False
 
     def received(self) -> dict[bytes, int]:
-        """The place up to which we have each master's log, of those that sent us any. Kept up to date."""
+        """Return the current position up to which we have each master's log."""
         return self._received
 
     def _note_received(self, peer: Peer, master: bytes) -> None:
@@ -316,15 +324,17 @@ class DataLinks(Part):
             self._received[master] = upstream.received
 
     def _forgotten(self, peer: Peer) -> None:
-        """That peer is no more: what only it has brought, we have not."""
+        """Forget the logs that only a forgotten peer has relayed."""
         for master in begun.upstreams if (begun := peer.begun) is not None else ():
             self._received.pop(master, None)
             for other in self._neighbours.peers.values():
                 self._note_received(other, master)
 
     def _is_behind(self, parcel: Parcel) -> bool:
-        """Has another peer brought that log further already? Then this one was the way before, and was away:
-        what it still holds for us was not dropped for anybody here.
+        """Return whether another peer has already relayed that log further.
+
+        In that case this peer was the relay before, and was unreachable: its remaining items were not dropped
+        here.
         """
         place = parcel.position or parcel.after
         furthest, by = self._furthest.get(parcel.master, (0, b""))
@@ -334,7 +344,7 @@ class DataLinks(Part):
         return by != parcel.source
 
     def _merge(self, peer: Peer, parcel: Parcel) -> None:
-        """Another master may have brought it before."""
+        """Relay the part of an item that no other master has sent before."""
         merging = self._merging
         news = merging.take(parcel)
         if news is not None and not news:
@@ -363,12 +373,12 @@ class DataLinks(Part):
 
     def _may_ack(self, peer: Peer, state: tuple[int, int]) -> None:
         x = peer.exchange
-        if state[0] <= x.inlet.have:  # else it belongs to a link stream that is over
+        if state[0] <= x.inlet.have:  # else it is of an earlier item stream
             x.ackable = max(x.ackable, state)
         self._acking[peer] = None
 
     def flush(self) -> None:
-        """Send the acknowledgements that have gathered, and replies whose turn has come."""
+        """Send the acknowledgements that have gathered, and replies that are due."""
         if self._replying:
             for peer in [p for p in self._replying if self._reply_held(p)]:
                 del self._replying[peer]
@@ -385,8 +395,9 @@ class DataLinks(Part):
         self._acking.clear()
 
     def _tell_that_we_are_behind(self) -> None:
-        """Tell those who brought what waits here for a reader that goes on how far we are, again: what others
-        brought may come first, and they would take us for stopped.
+        """Repeat acknowledgements to peers whose items wait for slow readers here.
+
+        Items of other peers may come first, and these peers would take this node for stopped.
         """
         for source in self._router.pacing.sources():
             peer = self._neighbours.peers.get(source) if isinstance(source, bytes) else None
@@ -406,12 +417,12 @@ class DataLinks(Part):
     # --- questions --------------------------------------------------------------------------------------
 
     def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
-        """Send it after the items that wait for the peer by now: values must not overtake older messages."""
+        """Reply after the items queued for the peer: values must not overtake older messages."""
         peer.exchange.held_replies.append((peer.exchange.feed.line, send))
         self._replying[peer] = None
 
     def _reply_held(self, peer: Peer) -> bool:
-        """Are all replies out?"""
+        """Send replies that are due, and return whether all were sent."""
         held = peer.exchange.held_replies
         while held and held[0][0] <= peer.exchange.outlet.departed:
             held.popleft()[1]()

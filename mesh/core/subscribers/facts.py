@@ -1,4 +1,4 @@
-"""What becomes of sessions, also of those that two programs want."""
+"""Facts about sessions, also about sessions that two programs claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mesh.wire.commands import Hello, Refuse
 
 @dataclass(frozen=True, slots=True)
 class HolderLives(Fact):
-    """The program that has the session answers: whoever said HELLO for it too is refused."""
+    """The holder of a session answered: the other client that sent HELLO for it is refused."""
 
     conn: Conn
     hello: Hello
@@ -21,7 +21,7 @@ class HolderLives(Fact):
 
 @dataclass(frozen=True, slots=True)
 class HolderGone(Fact):
-    """The program that had the session is gone: the HELLO of whoever waits counts as if it had just come."""
+    """The holder of a session is lost: the waiting HELLO counts as if it had just arrived."""
 
     conn: Conn
     hello: Hello
@@ -29,36 +29,37 @@ class HolderGone(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionBack(Fact):
-    """A session has a connection, a first one or a new one."""
+    """A session has a connection, its first or a new one."""
 
     session: Session
 
 
 @dataclass(frozen=True, slots=True)
 class SessionAway(Fact):
-    """A session has no connection any more, or is closed."""
+    """A session was disconnected or closed."""
 
     session: Session
 
 
 @dataclass(frozen=True, slots=True)
 class SessionCutOff(Fact):
-    """A session held more than it may: what can be given up of that is."""
+    """A session held too much memory: everything expendable is freed."""
 
     session: Session
 
 
 @dataclass(frozen=True, slots=True)
 class SessionClosed(Fact):
-    """A session will not come back."""
+    """A session was closed for good."""
 
     session: Session
 
 
 @dataclass(frozen=True, slots=True)
 class MissedFromSite(Fact):
-    """Another site had no room for so many messages that were for this one. `neighbour` reports it: they are
-    of that site, or of one that is reached by it.
+    """Messages for this site were dropped by another one.
+
+    `neighbour` reported it; the messages come from that site, or from a site behind it.
     """
 
     neighbour: str

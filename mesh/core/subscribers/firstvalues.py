@@ -1,4 +1,4 @@
-"""What is a subscription given first? The last values of its topics, some of which may be away."""
+"""First values of subscriptions: the retained values of their topics, some of whose masters are away."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mesh.core.ways.questions import Questions
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 
-TURN = 32  # subscriptions that are given their last values in a turn: each is a question to other nodes
+TURN = 32  # subscriptions in one turn; each asks other nodes
 
 
 class FirstValues(Part):
-    """Values for those that wait: from `joining`, which knows what went past them meanwhile."""
+    """Fetches first values for new subscriptions. `joining` knows the newer messages."""
 
     def __init__(
         self, desk: Desk, joining: Joining, demand: Demand, questions: Questions, lookup: Lookup
@@ -31,23 +31,24 @@ class FirstValues(Part):
         self._demand = demand
         self._questions = questions
         self._lookup = lookup
-        # Have not got all the last values yet: by what has the same sources, those whose sources are away,
+        # Feeds that lack values, by row of the rules: those whose masters are away,
         self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
         self._ready: dict[Feed, tuple[Session, Query]] = {}  # and those that can get them now
-        self._is_spent = False  # enough were given theirs since the last tick
+        self._is_spent = False  # the budget of this tick is used
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(WaysChanged, lambda _: self.review()),)
 
     def expects(self, feed: Feed) -> None:
-        """A new subscription is given them soon."""
+        """Register a new subscription that gets first values soon."""
         self._joining.expects(feed)
 
     def give(
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
-        """Give a subscription the values that are there already. Those of masters that cannot be reached
-        now come when they can be (see `review`).
+        """Deliver existing values to a subscription.
+
+        Values of unreachable masters follow when these return (see `review`).
         """
 
         def deliver(found: LookupResult) -> None:
@@ -63,19 +64,19 @@ class FirstValues(Part):
         self._lookup.get(query, deliver, after=True)
 
     def review(self) -> None:
-        """Nodes have come or gone: can anybody be given now what could not be had before?"""
+        """Fetch missing values again, as nodes have come or gone."""
         for row, lacking in list(self._lacking.items()):
             if self._demand.is_reachable(next(iter(lacking.values()))[1]):
                 self._ready |= self._lacking.pop(row)
         self._give()
 
     def _give(self) -> None:
-        """Give the last values that can be had now, to as many feeds as there is time for."""
+        """Fetch values that are reachable now, for as many feeds as the budget allows."""
         ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
         for feed, (session, query) in ready:
             self._is_spent = True
             del self._ready[feed]
-            self._demand.catch_up(query)  # values must not come before what follows them is asked for
+            self._demand.catch_up(query)  # later messages must be asked for first
             self._questions.confirm(
                 self._demand.unconfirmed(),
                 lambda s=session, f=feed, q=query: self.give(s, f, q),  # type: ignore[misc]
@@ -84,13 +85,13 @@ class FirstValues(Part):
             self._desk.wake(self._desk.now)
 
     def tick(self) -> None:
-        """Time has passed: go on with that."""
+        """Continue with the next budget."""
         self._is_spent = False
         if self._ready:
             self._give()
 
     def lacks_nothing(self, feed: Feed, query: Query) -> None:
-        """Strike out a feed that is gone from those that still want last values."""
+        """Remove a feed that ended from the feeds that lack values."""
         self._joining.lacks_nothing(feed)
         self._ready.pop(feed, None)
         row = self._demand.row(query) if self._lacking else None

@@ -1,7 +1,7 @@
-"""A session is asked for by another while its connection stands: does its holder still live?
+"""Claims to a session that has a connection: checks whether its holder still lives.
 
-A program that was killed may leave a connection that nobody has found out to be dead. So its holder is
-asked, and whoever would like to have the session waits for what it says.
+A killed program may leave a connection that is not yet known to be dead. The holder is therefore asked, and
+the claimant waits for the answer.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from mesh.core.subscribers.facts import HolderGone, HolderLives
 from mesh.core.subscribers.session import Session
 from mesh.wire.commands import Hello, Ping, Pong, Refuse
 
-ANSWER = 2.0  # s: longer than a living program stands still, and less than a newcomer waits
+ANSWER = 2.0  # s, longer than pauses of a program, shorter than a handshake
 
 
 @dataclass(slots=True)
 class HolderQuestion:
-    """When its holder was asked, by which stamp, and who waits for the answer."""
+    """The time and number of the question to a holder, and the waiting claimants."""
 
     since: float
     stamp: int
@@ -28,7 +28,10 @@ class HolderQuestion:
 
 
 class Holders:
-    """The sessions that others ask for. `lost(session)`: a silent holder. Says HolderLives, HolderGone."""
+    """The sessions that other clients claim.
+
+    `lost(session)` handles a silent holder. Records HolderLives and HolderGone.
+    """
 
     def __init__(self, desk: Desk, lost: Callable[[Session], None]) -> None:
         self._desk = desk
@@ -37,7 +40,7 @@ class Holders:
         self._stamp = 0
 
     def ask(self, holder: Session, conn: Conn, hello: Hello) -> None:
-        """Ask the holder whether it lives, for whoever wants its session on `conn`."""
+        """Ask the holder whether it lives, for the client that claims its session on `conn`."""
         asked = self._asked.get(holder)
         if asked is None:
             self._stamp += 1
@@ -47,7 +50,7 @@ class Holders:
         asked.waiting[conn] = hello
 
     def answered(self, holder: Session, pong: Pong) -> None:
-        """Note that the holder lives, if this answers: what it said before may have come after its end."""
+        """Refuse the claimants if this answers the question; earlier messages of a holder prove nothing."""
         asked = self._asked.get(holder)
         if asked is None or asked.stamp != pong.stamp:
             return
@@ -57,14 +60,14 @@ class Holders:
                 self._desk.say(HolderLives(conn, hello, in_use(holder)))
 
     def gone(self, holder: Session) -> None:
-        """Give the session to the first who waited: its holder has left, or its connection has ended."""
+        """Give the session to the first claimant, as its holder left or lost its connection."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
                 self._desk.say(HolderGone(conn, hello))
 
     def tick(self) -> None:
-        """Call those lost that have not answered in time."""
+        """Handle holders that have not answered in time."""
         for holder, asked in list(self._asked.items()):
             if self._desk.now - asked.since < ANSWER:
                 self._desk.wake(asked.since + ANSWER)
@@ -74,20 +77,20 @@ class Holders:
                 self._lost(holder)
 
     def _is_busy(self, holder: Session) -> None:
-        """Have those who wait ask again later: the holder may be blocked by its work."""
+        """Refuse claimants for now, as the holder may be blocked by its work."""
         for conn, hello in self._asked.pop(holder).waiting.items():
             if not conn.closed:
                 self._desk.say(HolderLives(conn, hello, busy(holder)))
 
 
 def busy(holder: Session) -> Refuse:
-    """Return the refusal while the holder has work and does not answer: it may be dead, or blocked."""
+    """Return the refusal while a holder has work and does not answer: it may be dead, or blocked."""
     text = f"{holder.name} is open elsewhere, has work and does not answer"
     hint = "Its program may be blocked or stopped: end it, or choose another session number."
     return Refuse("SESSION_IN_USE", text, hint)
 
 
 def in_use(holder: Session) -> Refuse:
-    """The refusal for whoever else asks for that session."""
+    """Return the refusal for other claimants of that session."""
     hint = "Close it there, or choose another session number."
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)

@@ -1,14 +1,14 @@
-"""One account of the bytes in memory that this node holds for others, and the bound on those of sessions.
+"""The account of the bytes in memory that this node holds for others, and the bound for sessions.
 
-A session holds messages that it was given, or that wait for it, and that it has not taken or settled, and its
-own requests that wait for their replies.
+A session holds messages that wait for it, or that it has not read or settled, and its own requests without a
+reply.
 """
 
-# Law 1: after each look, once a second, all sessions together hold at most `limits.sessions_bytes`. Sessions
-#        with most are cut off, until the others fit: nobody who holds little is cut off or refused.
+# Law 1: after each count, once a second, all sessions together hold at most `limits.sessions_bytes`. The
+#        largest ones are disconnected until the others fit: a session that holds little is never affected.
 # Law 2: a body in memory counts once, however many sessions hold it.
-# Law 3: everything else in the account (inboxes, queues, last values, what waits for masters, peers and
-#        sites) has a bound of its own, and refuses what is beyond it: no kind takes the room of another.
+# Law 3: all else in the account (inboxes, queues, retained values, buffers for masters, peers and sites)
+#        has its own bound, and refuses messages beyond it: no kind uses the space of another.
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from mesh.excess import largest
 from mesh.routing.feed import Feed
 from mesh.routing.memory import OWN
 
-SHARED = 256  # bytes that one more holder of an envelope costs, about
+SHARED = 256  # bytes, roughly, of a further holder of an envelope
 
 
 class Holdings(Part):
-    """The account. `cut_off` is called with a session that holds too much, and the bytes that it holds."""
+    """The memory account. `cut_off` is called with a session that holds too much, and its bytes."""
 
     def __init__(self, desk: Desk, sessions: Sessions, cut_off: Callable[[Session, int], None]) -> None:
         self._desk = desk
         self._sessions = sessions
         self._cut_off = cut_off
-        self._bytes = 0  # at the last look
+        self._bytes = 0  # at the last count
 
     def figures(self) -> dict[str, int | float]:
         return {"held_bytes": self._bytes}
 
     def tidy(self) -> None:
-        """Take stock, and cut off the sessions with most if all of them hold too much."""
+        """Count the bytes, and disconnect the largest sessions if all together hold too much."""
         face, most = self._desk.face, self._desk.settings.sessions_bytes
         held = face.holds_for_sessions()
-        if held > most:  # or less, as some of it was counted more than once
+        if held > most:  # an upper bound, with repetitions
             sizes = sizes_of(face.shares())
             held = sizes.total()
             for session in list(largest(sizes.items(), held - most)):
@@ -64,12 +64,12 @@ class Holdings(Part):
             for feed in _feeds(session):
                 under_way += feed.under_way_bytes
                 yield from ((session, parcel.envelope.body, parcel.size) for parcel in feed.parcels())
-            # A session may say that it has taken messages, and not that it has the frames in which they came.
+            # A session may have settled messages without acknowledging their frames.
             yield session, session.outlet, max(0, session.outlet.unacked_bytes - under_way)
 
 
 def sizes_of(shares: Iterable[Share]) -> Counter[Session]:
-    """Return the bytes by session. What several have counts for the first of them."""
+    """Return the bytes by session. Shared contents count for the first session."""
     sizes, seen = Counter[Session](), set[int]()
     for session, what, size in shares:
         sizes[session] += SHARED if id(what) in seen else size + OWN
@@ -78,5 +78,5 @@ def sizes_of(shares: Iterable[Share]) -> Counter[Session]:
 
 
 def _feeds(session: Session) -> Iterator[Feed]:
-    """The feeds of a session but its inbox, which has a bound of its own."""
+    """Yield the feeds of a session except its inbox, which has a bound of its own."""
     return (feed for number, feed in session.feeds.items() if number != INBOX)

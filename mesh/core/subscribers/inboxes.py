@@ -1,11 +1,11 @@
-"""Where does a message wait that is addressed to one client or session, and who may have it?
+"""Inboxes: direct messages that wait for a client or a session.
 
-An inbox belongs to a name, not to a connection: `/node/heron/client/joe/session/1`, or the client as a
-whole, whose messages go to the first of its sessions that opens its inbox.
+An inbox belongs to a name, not to a connection: to a session such as `/node/heron/client/joe/session/1`, or
+to the client as a whole, whose messages go to the first of its sessions that opens its inbox.
 """
 
-# Law: a message for a client as a whole stays addressed to the client, whichever of its sessions is given it.
-#      It waits for the client again when that session leaves without having read it, and after a restart.
+# Law: a message for a client as a whole stays addressed to the client, whichever session receives it. It
+#      waits for the client again if that session closes without reading it, and after a restart.
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ from mesh.wire.envelope import FORCE_QUEUING, Envelope
 from mesh.wire.expiry import all_void, unexpired
 from mesh.wire.replies import Reason, Released
 
-NEARLY = 0.9  # of the room in an inbox: it may be full for most letters
-SHOWN = 8  # inboxes that are named
-IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
+NEARLY = 0.9  # share of an inbox above which it counts as full
+SHOWN = 8  # inboxes in one answer
+IDLE = 60.0  # s that an empty inbox is kept, for pending commits
 
 
 class Inboxes(Part):
-    """By absolute name. `open_of(name)` gives the sessions of a client, or the one session, that are here;
-    `bury(envelope, answer, owner)` makes dead letters.
+    """The inboxes by absolute name.
+
+    `open_of(name)` returns the connected sessions of a client, or the named session; `bury(envelope, answer,
+    owner)` republishes expired messages.
     """
 
     def __init__(self, desk: Desk, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions) -> None:
@@ -58,12 +60,12 @@ class Inboxes(Part):
         self._dead = dead
         self._open_of = sessions.open_of
         self._feeds: dict[str, Inbox] = {}
-        self._asked: dict[str, float] = {}  # when each was last asked for
-        self._opened: set[str] = set()  # names of sessions that asked for theirs, connected or not
-        self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
-        # Clients whose inbox is being emptied into that of a session; was more addressed to it meanwhile?
+        self._asked: dict[str, float] = {}  # time of the last use
+        self._opened: set[str] = set()  # names of sessions with an open inbox
+        self._positions: dict[bytes, bytes] = {}  # from the store, until an inbox needs it
+        # Clients whose inbox is moving to a session; True if more messages came meanwhile.
         self._moving: dict[str, bool] = {}
-        # By client: its sessions that have left, and may have unread messages.
+        # By client: closed sessions that may have unread messages.
         self._left: dict[str, list[str]] = {}
         self._absent = AbsentClients(desk)
         self.owners = Owners(desk, disk.later)
@@ -84,7 +86,7 @@ class Inboxes(Part):
         asked.say(Released(released=self.owners.release(asked.ask.release)))
 
     def why(self, what: What) -> Iterator[Reason]:
-        """What waits in the inboxes of a client, and of which a message still does."""
+        """Yield reasons about the inboxes of a client, or about a message that waits in some."""
         if what.kind == CLIENT:
             for name, feed in islice(self._named(what.client), SHOWN):
                 size = feed.accepted_bytes
@@ -97,7 +99,7 @@ class Inboxes(Part):
             yield from (reason("HELD_FOR", who=name) for name in islice(holding, SHOWN))
 
     def _named(self, client: SessionName) -> Iterator[tuple[str, Inbox]]:
-        """The inboxes of a client as a whole and of its sessions, or of one of these."""
+        """Yield the inboxes of a client and its sessions, or of one session."""
         for name, feed in self._feeds.items():
             owner = SessionName.parse(name)
             if owner.client == client.client and client.session in (None, owner.session):
@@ -110,14 +112,17 @@ class Inboxes(Part):
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """(a copy for each inbox, how many sessions have it at once). NotConnected, INBOX_FULL, StoreFull."""
+        """Return (copy, targets) for each inbox, and how many connected sessions receive one.
+
+        Raises: NotConnected, PublishRefused with INBOX_FULL, or StoreFull.
+        """
         to = SessionName.parse(envelope.to).at(self._desk.me.name)
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
             raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
         if not sessions:
             self._absent.check(str(to), envelope, self._feeds)
-        names = {session.text: session.text for session in sessions}  # by inbox: whom its copy is for
+        names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
         if len(sessions) <= 1:
             has_reader = len(sessions) == 1 and not self._has_older(str(to), sessions[0])
             names = {sessions[0].text if has_reader else str(to): str(to)}
@@ -134,20 +139,20 @@ class Inboxes(Part):
         return copies, len(sessions)
 
     def _entitled(self, to: SessionName) -> list[Session]:
-        """The sessions that are here, but for those of a key to which the inbox does not belong."""
+        """Return the connected sessions, unless the inbox belongs to another key."""
         owner = self.owners.of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
-        """May messages for the client as a whole be there that its session is still to be given?"""
+        """Return whether messages for the client may still wait for its session."""
         if client in self._moving:
             self._moving[client] = True
             return True
-        # Connected, perhaps again, but its question for the inbox is still to come: they wait for that.
+        # A connected session that has not opened its inbox yet has to wait for these.
         return not _has_opened(session)
 
     def taker(self, name: str) -> Inbox:
-        """The inbox of that name, made when it is first needed."""
+        """Return the inbox of that name, made when it is first needed."""
         self._asked[name] = self._desk.now
         feed = self._feeds.get(name)
         if feed is None:
@@ -178,10 +183,10 @@ class Inboxes(Part):
         return feed
 
     def _bury(self, name: str, portion: Portion, void: Sequence[int]) -> None:
-        """Each of these has waited too long, and is a dead letter from now on."""
+        """Republish messages that waited too long, with their reason."""
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
-            # With the commit of the dead letters, or after a crash they would be void once more.
+            # In the commit of the dead letters, or they would expire again after a crash.
             self._shelf.keep_only(parcel, left)
         e = parcel.envelope.cut(void)
         answer = Answer(e.domain, e.first, e.last, "EXPIRED", 0, f"it waited for {name} too long.")
@@ -189,8 +194,10 @@ class Inboxes(Part):
         self._desk.count("expired", e.count)
 
     def opened(self, session: Session) -> None:
-        """A session asks for its inbox: what waits comes, also what waits for its client as a whole, if
-        somebody chose to be that client. LocalError when it is another key's.
+        """Open the inbox of a session, and deliver its backlog.
+
+        A session with a chosen client name also gets the backlog of its client. LocalError if another key
+        owns it.
         """
         self.owners.open(session)
         feed = session.feeds[INBOX] = self.taker(session.text)
@@ -203,7 +210,7 @@ class Inboxes(Part):
             self._deal(client)
 
     def closed(self, session: Session) -> None:
-        """The session gives it up, or goes: what it has not taken waits on for whom it is addressed to."""
+        """Close the inbox of a session. Unread messages wait for their addressee."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
             return
@@ -219,9 +226,9 @@ class Inboxes(Part):
             self._deal(client)
 
     def _deal(self, client: str) -> None:
-        """Give what waits for a client as a whole to a session of it that reads, if there is one.
+        """Assign the backlog of a client to one of its sessions that reads, if there is one.
 
-        That includes what is on its way there over the disk, and what sessions that have left did not read.
+        That includes messages still to be stored, and unread messages of closed sessions.
         """
         self._moving[client] = False
 
@@ -240,7 +247,7 @@ class Inboxes(Part):
         return feed.take_all() if feed is not None and name not in self._opened else []
 
     def _dealt(self, client: str, portions: list[Portion]) -> None:
-        """All of them are in memory."""
+        """Assign the slices, which are all in memory."""
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
             self._put_back(name, some)
@@ -250,21 +257,21 @@ class Inboxes(Part):
             del self._moving[client]
 
     def _put_back(self, name: str, portions: list[Portion]) -> None:
-        """They wait before what has come meanwhile, unless somebody reads that already."""
+        """Add the slices in front of newer ones, unless the inbox is being read."""
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()
         for portion in sorted((*portions, *waiting), key=place):
             inbox.offer(portion, self._desk.now)
 
     def start(self, beginning: Beginning) -> None:
-        """Restore how far each inbox was settled, and whose it is."""
+        """Restore the position and the owner of each inbox."""
         self._absent.is_tight = beginning.is_tight
         positions = beginning.rows("position")
         self.owners.restore(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def tidy(self) -> None:
-        """Make dead letters of what has waited too long for its session."""
+        """Republish messages that waited too long for their session."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
             self._bury_void()
@@ -282,7 +289,7 @@ class Inboxes(Part):
 
 
 def _has_opened(session: Session) -> bool:
-    """Since it is connected."""
+    """Return whether the session has opened its inbox on its present connection."""
     return INBOX in session.feeds and session.feeds[INBOX].connected
 
 

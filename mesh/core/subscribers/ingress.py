@@ -1,4 +1,4 @@
-"""May a client publish that? In order, in not too many domains, and under no name of the mesh's own."""
+"""Checks which messages a client may publish: their order, domains, and names."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from mesh.values import check_text
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import PUT_GROUP
 
-DOMAINS = 10_000  # streams of one key that are remembered; without a key of CURVE, of one session
-KEPT = 24 * 3600.0  # s that they are: as long as a master remembers the numbers of a stream
-CHECKED = 100_000  # keys remembered as nobody's own
+DOMAINS = 10_000  # streams of one key, or of a session without one
+KEPT = 24 * 3600.0  # s, as long as a master remembers a stream
+CHECKED = 100_000  # keys remembered as not reserved
 
 
 class Ingress:
-    """Asked of each domain of a connection once, and of each key; whoever asks sees to that with `free` and
-    `Session.sent`, so that what is known costs next to nothing.
+    """Checks on published messages, once for each domain of a connection and each key.
+
+    The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
     """
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self.free: set[str] = set()  # keys that anybody may write
-        self._streams: dict[bytes, dict[str, float]] = {}  # of each session: domain -> since when
-        self._holder: dict[bytes, str | bytes] = {}  # of each session: whose it is
-        self._counts: dict[str | bytes, int] = {}  # by holder: how many streams
+        self.free: set[str] = set()  # keys that are not reserved
+        self._streams: dict[bytes, dict[str, float]] = {}  # stream -> domain -> since when
+        self._holder: dict[bytes, str | bytes] = {}  # stream -> its key, or itself
+        self._counts: dict[str | bytes, int] = {}  # holder -> number of streams
 
     def refuses(self, session: Session, e: Envelope) -> LocalError | None:
-        """Why it is not taken. RemoteError when this is no client of ours that says it."""
+        """Return why an envelope is refused, or `None`. RemoteError if it breaks the protocol."""
         last = session.sent.get(e.domain, 0)
         if e.first <= last:
             text = f"{session.name} sends number {e.first} of domain {e.domain!r} after {last}"
@@ -71,8 +72,10 @@ class Ingress:
         return None
 
     def misplaces(self, session: Session, e: Envelope) -> LocalError | None:
-        """Why it cannot go where it is put: into a queue goes what stands in the domain of that, and nothing
-        else does. RemoteError when it says how it is put into none.
+        """Return why an envelope must not go to its destination, or `None`.
+
+        A queue takes only messages in its own domain, and that domain nothing else. RemoteError for queue
+        terms on a message to anything else.
         """
         is_put = kind_of(e.to) == QUEUE
         if e.put and not is_put:
@@ -91,12 +94,12 @@ class Ingress:
         return None
 
     def forget(self, stream: bytes) -> None:
-        """Its session is closed for good."""
+        """Forget the streams of a session that was closed for good."""
         self._uncount(stream, len(self._streams.pop(stream, {})))
         self._holder.pop(stream, None)
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
-        """Forget what a master has forgotten, too; who still publishes there is counted anew."""
+        """Forget streams that masters have forgotten as well; active ones are counted anew."""
         oldest = self._desk.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]

@@ -1,4 +1,4 @@
-"""What is answered when a client or another node asks for last values, or has one taken away?"""
+"""Answers gets and erasures of retained values, for clients and peers."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class LastValues(Part):
     def tick(self) -> None:
         self._erasures.tick(self._desk.now)
 
-    # --- clients ------------------------------------------------------------------------------------------
+    # --- clients ----------------------------------------------------------------------------------------
 
     def _get(self, asked: Inquiry[AskGet]) -> None:
         self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
 
     def _erase_if_readable(self, asked: Inquiry[AskErase]) -> None:
-        """Erase a topic, but a dead letter only for those who may read it."""
+        """Erase a topic; a dead letter only for clients that may read it."""
         key = asked.ask.key
         if asked.conn.grant == NODE or not key.startswith(DEAD):
             self._erase(asked)
@@ -92,7 +92,7 @@ class LastValues(Part):
 
         self._erasing.erase(it, done, asked.fail)
 
-    # --- nodes --------------------------------------------------------------------------------------------
+    # --- nodes ------------------------------------------------------------------------------------------
 
     def _get_for(self, asked: Inquiry[AskGet]) -> None:
         ask, peer = asked.ask, asked.who
@@ -121,7 +121,7 @@ class LastValues(Part):
 
 
 def _say(asked: Inquiry[AskGet], found: LookupResult) -> None:
-    """To a client."""
+    """Answer a client."""
     if not found.best and found.away:
         text = f"{listed(found.away)} cannot be reached, and nothing is cached here."
         asked.fail(MasterAway(text, hint="See `mesh ls`."))
@@ -142,7 +142,7 @@ def _query(ask: AskGet) -> Query:
 
 
 def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
-    """All values, in as many messages as they need; and whether more come."""
+    """Return all values in messages of allowed size, each with whether more follow."""
     parts = []
     while True:
         n = _fit(values)
@@ -153,7 +153,7 @@ def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
 
 
 def _fit(values: list[LastValue]) -> int:
-    """The number of values that fit into one message: a node's connection holds no more (see the guard)."""
+    """Return the number of values that fit into one message, as connections of nodes bound it."""
     frames = size = 0
     for n, value in enumerate(values):
         frames += 1 + body_frames(value.envelope)

@@ -1,8 +1,8 @@
-"""Whose is the inbox of a client? The key's that opened it first, as long as it holds or awaits anything.
+"""Owners of inboxes: the key that first opened a client's inbox, while that holds or awaits messages.
 
-Any key may use any name, for publishing and for sessions of its own: two machines whose user is called pi
-are two keys. So a name that nobody chose has no inbox of the client as a whole, and one that is chosen
-belongs to a key of CURVE; over the local file, and without keys, that is "".
+Any key may use any name to publish and for its sessions: two machines whose user is called pi are two keys. A
+generated name therefore has no client inbox, and a chosen one belongs to a CURVE key; "" stands for the local
+socket, and for a mesh without keys.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from mesh.operations import Delete, Op, Put
 
 
 class Owners:
-    """By name of a client, or of a session whose client's name nobody chose; absolute as text.
+    """Owners by the absolute name of a client, or of a session whose client name is generated.
 
-    `later(table, key, op)` has a row written.
+    `later(table, key, op)` stores a row with the next commit.
     """
 
     def __init__(self, desk: Desk, later: Callable[[str, bytes, Op], None]) -> None:
         self._desk = desk
         self._later = later
         self._users: dict[str, str] = {}
-        self._used: dict[str, float] = {}  # when each was last seen to hold or await anything
+        self._used: dict[str, float] = {}  # last time that it held or awaited anything
 
     def restore(self, rows: dict[bytes, bytes]) -> None:
-        """From the store, at start."""
+        """Restore the owners from the store."""
         for key, user in rows.items():
             self._users[key.decode()] = user.decode()
             self._used[key.decode()] = self._desk.now
 
     def of(self, name: SessionName) -> str | None:
-        """The key that has the inbox of this client or session; None: whoever comes first."""
+        """Return the key that owns the inbox of this client or session; `None` if it is free."""
         user = self._users.get(str(name))
         return user if user is not None else self._users.get(str(name.of_all_sessions()))
 
     def may_open(self, session: Session) -> bool:
-        """Does none of what it would be given belong to another key?"""
+        """Return whether no inbox of this session belongs to another key."""
         if not session.is_named and session.name.session_is_generated:
-            return True  # nobody else had that name before
+            return True  # a generated name is new
         user = user_of(session)
         names = (session.text, str(session.name.of_all_sessions()))
         return all(self._users.get(name, user) == user for name in names)
 
     def open(self, session: Session) -> None:
-        """Open the inbox of a session. LocalError when it belongs to somebody else."""
+        """Take the inbox of a session. LocalError if it belongs to another key."""
         client = session.name.of_all_sessions()
         if not self.may_open(session):
             raise LocalError(
@@ -68,7 +68,7 @@ class Owners:
             self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
 
     def release(self, text: str) -> list[str]:
-        """Leave the inboxes of that client to whoever comes next; returns their names."""
+        """Free the inboxes of that client, and return their names."""
         name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._desk.me.name)
         client = str(name.of_all_sessions())
         found = [known for known in self._users if _client(known) == client]
@@ -77,7 +77,7 @@ class Owners:
         return found
 
     def tick(self, used: Iterable[str]) -> None:
-        """`used`: names of inboxes that hold or await anything."""
+        """Free inboxes that were unused for a while; `used` are names of inboxes in use."""
         now = self._desk.now
         for name in used:
             for each in (name, _client(name)):
@@ -92,12 +92,12 @@ class Owners:
 
 
 def user_of(session: Session) -> str:
-    """The key by which it came in."""
+    """Return the key of the session's connection, "" without one."""
     return session.user or ""
 
 
 def owner_of(owners: Owners, text: str, node: str) -> str:
-    """The key that has the inbox that a message is for; "" without any."""
+    """Return the key that owns the inbox of an addressee; "" without any."""
     try:
         return owners.of(SessionName.parse(text).at(node)) or ""
     except BadName:

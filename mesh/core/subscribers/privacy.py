@@ -1,6 +1,7 @@
-"""Who may read a dead letter? What was for one receiver is read by that one, by its sender, and by nodes.
+"""Decides which clients may read a dead letter.
 
-What was in a queue was for nobody: whoever takes from it would have got it.
+One for a single receiver may be read by that receiver, its sender and nodes. One from a queue has no single
+receiver: any consumer could have received it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from mesh.values import Headers, parse_message_id
 from mesh.wire.envelope import Envelope
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 
-SHOWN = ("dead-code", "dead-id")  # and what else they are shown
+SHOWN = ("dead-code", "dead-id")  # headers that remain visible
 
 
 def as_seen_by(session: Session, envelope: Envelope) -> Envelope:
-    """The envelope as a client gets it: of a dead letter perhaps only that there is one, and why."""
+    """Return the envelope as a client may see it: of some dead letters, only the id and the code."""
     is_node = session.conn is not None and session.conn.grant == NODE
     if is_node or not envelope.keys[0].startswith(DEAD):
         return envelope
@@ -56,7 +57,7 @@ def _is_of(session: Session, headers: Headers) -> bool:
 
 
 def _closed(e: Envelope, headers: Headers) -> Envelope:
-    """As many messages, without what is in them."""
+    """Return the envelope with the same number of messages, but without their contents."""
     said = [(name, headers[name]) for name in SHOWN if name in headers]
     own = encode_properties(Properties(Headers([*said, (PRIVATE, "it was for one receiver")])))
     return replace(

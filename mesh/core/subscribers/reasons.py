@@ -1,4 +1,4 @@
-"""What do the sessions here say of a topic, a client or a message: who wants it, and who takes it?"""
+"""Explains topics, clients and messages by the sessions here: subscriptions, backlogs and refusals."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 from mesh.wire.replies import Reason
 
-SHOWN = 8  # sessions that are named
-QUERIES, PORTIONS = 10_000, 20_000  # that are looked at
+SHOWN = 8  # sessions in one answer
+QUERIES, PORTIONS = 10_000, 20_000  # examined at most
 
 
 def of_topic(
     desk: Desk, sessions: Sessions, takers: Iterable[Feed], key: str, domain: str
 ) -> Iterator[Reason]:
-    """`takers`: the subscriptions here that match it. Without any those that nearly do."""
+    """Yield reasons about a topic from `takers`, its local subscriptions.
+
+    Without any, the reasons name subscriptions that almost match.
+    """
     wanting = [(session, feed) for feed in takers if (session := sessions.holder(feed)) is not None]
     if wanting:
         who = [session.text for session, _ in wanting]
@@ -35,7 +38,7 @@ def of_topic(
 
 
 def _slow(desk: Desk, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
-    """Subscriptions that do not take what they want."""
+    """Yield reasons for subscribers that do not read."""
     for session, feed in wanting:
         if session.conn is None:
             yield reason("SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=feed.pending)
@@ -44,7 +47,7 @@ def _slow(desk: Desk, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reaso
 
 
 def _near(queries: list[Query], key: str, domain: str) -> Iterator[Reason]:
-    """What others subscribe to that is much like it: another key, or the same in another domain."""
+    """Yield reasons for similar subscriptions: another key, or the same key in another domain."""
     here = (query.text for query in queries if query.domain in ("", domain))
     if found := near_patterns(key, here):
         yield reason("NEAR_KEY", near=found)
@@ -63,7 +66,7 @@ def _queries(sessions: Sessions) -> Iterator[Query]:
 
 
 def of_client(desk: Desk, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
-    """The sessions of a client here, or one of them."""
+    """Yield reasons about the sessions of a client here, or about one of them."""
     found = list(islice(sessions.all_of(name), SHOWN))
     is_ours = name.node in (None, desk.me.name)
     if is_ours and (refused := desk.refused_clients.of(name.client, desk.now)) is not None:
@@ -93,7 +96,7 @@ def _of_session(desk: Desk, session: Session) -> Iterator[Reason]:
 
 
 def of_message(desk: Desk, sessions: Sessions, stream: bytes, domain: str, number: int) -> Iterator[Reason]:
-    """Who has published it here, and who has not taken it yet."""
+    """Yield reasons about a message: its publisher here, and subscribers that have not read it yet."""
     if (is_done := desk.accounts.is_done(stream, domain, number)) is not None:
         session = sessions.by_stream.get(stream)
         who = session.text if session is not None else "a session that is gone"

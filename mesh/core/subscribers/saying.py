@@ -1,4 +1,4 @@
-"""An INTEREST that comes in parts: what of it has come, and what it does not name any more."""
+"""An INTEREST that arrives in parts: the parts so far, and the queries that it no longer names."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.wire.commands import Interest, Query
 from mesh.wire.limits import MIB
 
-WANTED = 1_000_000  # queries of one peer, each a row on disk,
-WANTED_BYTES = 256 * MIB  # and what they take by their texts
+WANTED = 1_000_000  # queries of one peer, each a row on disk
+WANTED_BYTES = 256 * MIB  # bytes of their texts
 
 
 @dataclass(slots=True)
 class Saying:
-    """One that has begun. `unsaid` stands, and is wanted no more unless a later part names it."""
+    """An unfinished INTEREST. Queries in `unsaid` end with it unless a later part names them."""
 
     version: int
     full: bool
     positions: tuple[tuple[bytes, int], ...]
     unsaid: dict[Query, int]
     unsaid_bytes: int
-    rows: dict[Hashable, Query] = field(default_factory=dict)  # of what it adds: one of all that are alike
-    is_said: bool = False  # no more is to come
+    rows: dict[Hashable, Query] = field(default_factory=dict)  # one added query for each row of the rules
+    is_said: bool = False  # the last part has arrived
 
     @classmethod
     def of(cls, first: Interest, feed: PeerFeed) -> Saying:
-        """The saying that begins with that part."""
+        """Return the state for a first part."""
         unsaid = dict(feed.queries) if first.full else {}
         size = feed.wanted_bytes if first.full else 0
         return cls(first.version, first.full, first.positions, unsaid, size)
 
     def check_next(self, peer: Peer, part: Interest) -> None:
-        """RemoteError when this is another one, and the last part of the one before has not come."""
+        """Raise RemoteError if this part belongs to another INTEREST than the unfinished one."""
         if (part.version, part.full) != (self.version, self.full):
             what = f"{peer.node.name} said INTEREST {part.version} before all of {self.version}"
             raise RemoteError(what, code="UNEXPECTED")
 
     def says(self, queries: Iterable[Query]) -> None:
-        """These are wanted, still or from now on."""
+        """Record queries that this INTEREST names."""
         for query in queries:
             if query in self.unsaid:
                 del self.unsaid[query]
@@ -50,8 +50,9 @@ class Saying:
 
 
 def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Collection[Query]) -> None:
-    """RemoteError when a peer wants too much: many things, or such that take much memory. What it says anew
-    may stand beside what it wanted before, until it has said all.
+    """Raise RemoteError if a peer has too many queries, or too large ones.
+
+    A new full set may stand beside the earlier one until it is complete.
     """
     feed = peer.exchange.feed
     count = len(feed.queries) + len(add) - len(remove)

@@ -1,4 +1,4 @@
-"""A client's session at this node: its connection may come and go, the session stays."""
+"""The session of a client at its node, which outlives its connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesh.wire.envelope import RESENT, Envelope
 
 
 def subscription_of(feed: Keyed) -> int:
-    """The client's own number of a subscription stands at the end of its feed's key; an inbox is 0."""
+    """Return the subscription number at the end of a feed's key; 0 for an inbox."""
     return int.from_bytes(feed.key[-4:]) if feed.key[:1] == b"c" else 0
 
 
@@ -23,12 +23,12 @@ def feed_key(stream: bytes, subscription: int) -> bytes:
     return b"c" + stream + subscription.to_bytes(4)
 
 
-INBOX = 0  # the number that every session's inbox has among its subscriptions,
-REPLIES = 2**32 - 1  # and the feed of replies to its requests
+INBOX = 0  # subscription number of the inbox
+REPLIES = 2**32 - 1  # subscription number of replies
 
 
 class Session:
-    """A session. `stream` identifies the publisher in all its streams."""
+    """A client's session, over reconnects. `stream` identifies the publisher in all its streams."""
 
     def __init__(self, name: SessionName, stream: bytes, outlet: Outlet) -> None:
         self.name = name
@@ -36,19 +36,19 @@ class Session:
         self.stream = stream
         self.outlet = outlet
         self.conn: Conn | None = None
-        self.user: str | None = None  # the key by which it came in; None: not since the node was started
-        self.is_named = False  # somebody chose the client's name
-        self.has_spoken = False  # it knows that it is in
+        self.user: str | None = None  # key of its connection; None = none since the start
+        self.is_named = False  # the client's name was chosen by its user
+        self.has_spoken = False  # it has received a WELCOME
         self.feeds: dict[int, Feed] = {}
-        self.ended: dict[int, Ended] = {}  # subscriptions that are over, until it says that it knows
+        self.ended: dict[int, Ended] = {}  # ended subscriptions, until it confirms
         self.answers: list[Answer] = []
-        self.sent: dict[str, int] = {}  # by domain: the last number that its connection has brought,
-        self.sent_before: dict[str, int] = {}  # and the highest that earlier ones have
-        self.says_again = True  # its client marks what it has sent to another node or process before
+        self.sent: dict[str, int] = {}  # by domain: last number on this connection
+        self.sent_before: dict[str, int] = {}  # by domain: highest on earlier connections
+        self.says_again = True  # its client marks resent messages
         self.gone_since = 0.0
 
     def connected(self, conn: Conn, says_again: bool) -> None:
-        """It has a connection, which may bring again what earlier ones have brought."""
+        """Attach a connection, which may resend messages of earlier ones."""
         self.conn = conn
         for domain, last in self.sent.items():
             self.sent_before[domain] = max(last, self.sent_before.get(domain, 0))
@@ -56,12 +56,12 @@ class Session:
         self.says_again &= says_again
 
     def is_again(self, e: Envelope) -> bool:
-        """May it have gone on before, here or elsewhere, so that its master has it, answered or not?"""
+        """Return whether an envelope may have been forwarded before, so that its master may have it."""
         return not self.says_again or e.flags & RESENT > 0 or e.first <= self.sent_before.get(e.domain, 0)
 
 
 def merged(answers: list[Answer]) -> list[Answer]:
-    """Neighbouring answers of one kind as one."""
+    """Return the answers with adjacent equal ones joined."""
     result: list[Answer] = []
     for a in answers:
         last = result[-1] if result else None

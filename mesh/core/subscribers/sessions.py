@@ -1,4 +1,4 @@
-"""Which sessions are there, and what are they still to be answered?"""
+"""The sessions of a node, and the answers that they are owed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mesh.wire.commands import Answer, Answers
 
 
 class Sessions(Part):
-    """All of them by stream id (`by_stream`), and by name."""
+    """The sessions by stream id (`by_stream`), by name, and by client."""
 
     def __init__(self, desk: Desk) -> None:
         self.by_stream: dict[bytes, Session] = {}
         self._names: dict[str, Session] = {}
-        self._of_client: dict[str, dict[str, Session]] = {}  # the same by the client's name
-        self._answering: dict[Session, None] = {}  # are owed an answer
-        self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: parts of this node that publish
+        self._of_client: dict[str, dict[str, Session]] = {}  # by the client's name
+        self._answering: dict[Session, None] = {}  # sessions with answers to send
+        self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: components that publish
         self._desk = desk
 
     def figures(self) -> dict[str, int | float]:
@@ -36,34 +36,34 @@ class Sessions(Part):
             yield from (feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES))
 
     def of(self, conn: Conn) -> Session | None:
-        """Whose connection it is, if it is a client's and still in use."""
+        """Return the session of a connection, if it is its current one."""
         session = self.by_stream.get(conn.owner)
         return session if session is not None and session.conn is conn else None
 
     def named(self, name: SessionName) -> Session | None:
-        """The one of that name, connected or not."""
+        """Return the session of that name, connected or not."""
         return self._names.get(str(name))
 
     def holder(self, feed: Feed) -> Session | None:
-        """The session whose subscription that is."""
+        """Return the session of a subscription's feed."""
         return self.by_stream.get(feed.key[1:17])
 
     def speak(self, feed: Feed, word: str) -> bool:
-        """Does whoever has that subscription say the word now?"""
+        """Return whether the subscriber is connected and has the feature `word`."""
         session = self.holder(feed)
         return session is not None and session.conn is not None and word in session.conn.speaks
 
     def all_of(self, name: SessionName) -> Iterator[Session]:
-        """The session of that name, or all of that client here, connected or not."""
+        """Return the session of that name, or all of that client here, connected or not."""
         ours = self._of_client.get(name.client, {}) if name.node in (None, self._desk.me.name) else {}
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
     def clients(self) -> Iterable[str]:
-        """The names of the clients that have a session here."""
+        """Return the names of the clients with a session here."""
         return self._of_client
 
     def open_of(self, name: SessionName) -> list[Session]:
-        """The session of that name, or all that chose to be that client, if they are connected."""
+        """Return the connected session of that name, or all with that chosen client name."""
         if name.session is not None:
             session = self.named(name)
             return [session] if session is not None and session.conn is not None else []
@@ -71,7 +71,7 @@ class Sessions(Part):
         return [ours[text] for text in sorted(ours) if ours[text].conn is not None and ours[text].is_named]
 
     def add(self, session: Session) -> None:
-        """A new one."""
+        """Add a new session."""
         self.by_stream[session.stream] = self._names[session.text] = session
         self._of_client.setdefault(session.name.client, {})[session.text] = session
 
@@ -86,7 +86,7 @@ class Sessions(Part):
                 del self._of_client[session.name.client]
 
     def answer(self, stream: bytes, answer: Answer) -> None:
-        """Answer a client what became of something that it has published."""
+        """Answer a client's published message."""
         self._desk.accounts.answered(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
@@ -95,7 +95,7 @@ class Sessions(Part):
             self.others[stream](answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
-        """Have a session told of an answer with the next flush."""
+        """Send an answer to a session with the next flush."""
         session.answers.append(answer)
         self._answering[session] = None
 
@@ -104,5 +104,5 @@ class Sessions(Part):
         for session in self._answering:
             if session.answers and session.conn is not None:
                 self._desk.send(session.conn, Answers(tuple(merged(session.answers))))
-            session.answers = []  # whoever reconnects sends again, and is answered again
+            session.answers = []  # a reconnecting client resends, and is answered again
         self._answering.clear()

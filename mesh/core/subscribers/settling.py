@@ -1,4 +1,4 @@
-"""A parcel that nobody here needs any more is settled with whoever brought it."""
+"""Settles stored envelopes with their source when no subscriber here needs them any longer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from mesh.routing.shelf import Shelf
 
 
 class FeedSettling:
-    """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought, and
-    where there are other sites, what gateways have.
+    """Settles envelopes with the store or with the peer that sent them.
+
+    Peers in `acking` are owed an acknowledgement. `merging` knows what several masters, or gateways of other
+    sites, have sent.
     """
 
     def __init__(
@@ -31,20 +33,20 @@ class FeedSettling:
 
     @property
     def merges(self) -> bool:
-        """May one message come from several peers?"""
+        """Whether a message may come from several peers."""
         return self._mapping.has_several or self._knows_sites
 
     def released(self, parcel: Parcel) -> None:
-        """One of those that it was for is done with it."""
+        """Handle the end of one subscriber's need of an envelope."""
         if parcel.own and parcel.owed:
             self._shelf.thinned(parcel)
         elif parcel.own:
             self._shelf.released(parcel)
-        elif (peer := self._peers.get(parcel.source)) is not None:  # else it was forgotten
+        elif (peer := self._peers.get(parcel.source)) is not None:  # otherwise forgotten
             self.settle(peer, parcel)
 
     def settle(self, peer: Peer, parcel: Parcel) -> None:
-        """Settle a parcel that this peer has brought and nobody here needs any more."""
+        """Settle an envelope with the peer that sent it."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
         for repeat in self._merging.released(parcel) if self.merges else ():

@@ -1,9 +1,9 @@
-"""Decides which clients are given up because nothing was heard of them."""
+"""Decides which clients are disconnected for their silence."""
 
-# Law 1: a client that has nothing to settle is given up after `silence`.
-# Law 2: a client that has messages of a queue, requests or messages of a group is given up after `busy`: its
+# Law 1: a client that has nothing to settle is disconnected after `silence`.
+# Law 2: a client that has messages of a queue or group, or requests, is disconnected after `busy`: its
 #        event loop may be blocked by that work. The end of its program or machine ends its connection sooner.
-# Law 3: the program in whose process the node runs is never given up.
+# Law 3: the program that embeds the node is never disconnected.
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire.commands import CLIENT
 
-KIND = "silent client"  # of events
+KIND = "silent client"  # kind of the events
 ADVICE = "its event loop may be blocked, or its program stopped"
 
 
 def is_given_up(unheard: float, has_work: bool, silence: float, busy: float) -> bool:
-    """Return whether a client is given up of which nothing was heard for `unheard` seconds."""
+    """Return whether to disconnect a client that was silent for `unheard` seconds."""
     return unheard > (max(silence, busy) if has_work else silence)
 
 
 class SilentClients:
-    """Ends the connections of clients that are silent for too long, and reports those that have work."""
+    """Disconnects clients that are silent for too long, and reports silent clients with work."""
 
     def __init__(self, desk: Desk, sessions: Sessions) -> None:
         self._desk = desk
         self._sessions = sessions
-        self._reported: dict[Conn, float] = {}  # when it was last heard
+        self._reported: dict[Conn, float] = {}  # last traffic when it was reported
 
     def look(self, conns: Iterable[Conn]) -> None:
-        """End the connections of those that are given up."""
+        """Disconnect clients that are silent for too long."""
         now, silence = self._desk.now, self._desk.settings.silence
         silent = [x for x in conns if x.role == CLIENT and now - x.heard > silence and not x.within]
         for conn in silent:

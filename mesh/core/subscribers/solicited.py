@@ -1,4 +1,4 @@
-"""Was what a peer brings asked of it? What was not is taken off the link, settled, and goes to nobody."""
+"""Checks that a peer's items were asked for. Others are settled, and delivered to no subscriber."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
 
-# Nobody is hung up on for this: what was asked may be on its way when it is asked no more, and the rest of
-# what such a peer brings may be owed to somebody.
-GRACE = 60.0  # s after the first login of a peer: what the process before this one had asked of it may come
-MASTERS = 4096  # whose logs one peer may bring
-SAY_AGAIN = 600.0  # s until it is told again of a peer
+# An unrequested item does not close the connection: its query may have ended meanwhile, and other
+# items of the peer may be owed to subscribers.
+GRACE = 60.0  # s for items that an earlier process asked for
+MASTERS = 4096  # whose logs one peer may relay
+SAY_AGAIN = 600.0  # s until a peer is reported again
 
 
 class Solicited:
-    """The check of what peers bring. `was_met(uuid)`: did an earlier process of this node know that peer?"""
+    """The check of items from peers.
+
+    `was_met(uuid)` returns whether an earlier process of this node knew that peer.
+    """
 
     def __init__(self, desk: Desk, demand: Demand, was_met: Callable[[bytes], bool]) -> None:
         self._desk = desk
@@ -27,12 +30,12 @@ class Solicited:
         self._was_met = was_met
 
     def logged_in(self, peer: Peer) -> None:
-        """Its data connection stands."""
+        """Start the grace period at the first login of a peer."""
         if peer.exchange.first_login is None:
             peer.exchange.first_login = self._desk.now
 
     def _is_way(self, peer: Peer) -> bool:
-        """May it bring what another is master of?"""
+        """Return whether a peer may relay items of other masters."""
         return peer.exchange.is_way or (self._demand.has_ways and self._has_grace(peer))
 
     def _has_grace(self, peer: Peer) -> bool:
@@ -40,9 +43,9 @@ class Solicited:
         return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
 
     def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
-        """The messages of it that were asked of that peer; None: nothing."""
+        """Return the messages of an item that were asked of that peer, or `None`."""
         if master == self._desk.me.uuid:
-            return None  # handed on, a made-up place in our log would make what we send from it look old
+            return None  # a false position in our own log would make our items look old
         if master != peer.node.uuid and not self._is_way(peer):
             return None
         upstreams = peer.exchange.upstreams
@@ -60,7 +63,7 @@ class Solicited:
         return envelope.cut(indices) if indices else None
 
     def refuse(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
-        """Settle what nobody here gets, in that log and for whoever brings it: else it came for ever."""
+        """Settle an unrequested item, as it would be resent forever otherwise."""
         x = peer.exchange
         self._desk.count("unasked", envelope.count)
         if master == peer.node.uuid:
@@ -75,7 +78,7 @@ class Solicited:
         self._tell(peer, envelope)
 
     def _tell(self, peer: Peer, envelope: Envelope) -> None:
-        # While rules change, who is asked by those of before may be a way by the others.
+        # While rules change, a peer may be asked by the old ones and relay by the new ones.
         if self._demand.is_changing or self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
             return
         peer.exchange.unasked_told = self._desk.now

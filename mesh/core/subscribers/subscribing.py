@@ -1,4 +1,4 @@
-"""What do the sessions of this node subscribe to, and what are they given first?"""
+"""Subscriptions of the sessions of this node."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import GAPS, XPATH
 from mesh.wire.replies import Reason
 
-MOST_OF_ONE = MOST_TOGETHER // 2  # visits of the XPaths of one client: others have room beside it
+MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths, half of the total
 
 
 class SubscriberFeeds(Part):
-    """Feeds of sessions; each is known to the router, and wanted from other nodes."""
+    """The feeds of sessions. Their queries are registered here and requested from other nodes."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -60,7 +60,7 @@ class SubscriberFeeds(Part):
         paging: Paging,
         sessions: Sessions,
     ) -> None:
-        """`received()`: how far each master's log has come here."""
+        """`received()` returns how far each master's log has come here."""
         self._paging = paging
         self._sessions = sessions
         self._disk = disk
@@ -72,8 +72,8 @@ class SubscriberFeeds(Part):
         self._questions = questions
         self._first = first
         self._inboxes = inboxes
-        self._count = 0  # of all sessions
-        self.overran: dict[Feed, Session] = {}  # something was dropped for it, since it was last looked at
+        self._count = 0  # subscriptions of all sessions
+        self.overran: dict[Feed, Session] = {}  # feeds with drops since the last check
 
     def speaks(self) -> Sequence[str]:
         return (GAPS,)
@@ -102,7 +102,7 @@ class SubscriberFeeds(Part):
         self._desk.outlets[session.outlet] = None
         for number, total in command.taken:
             feed = session.feeds.get(number)
-            if feed is not None:  # else it was just unsubscribed
+            if feed is not None:  # otherwise just unsubscribed
                 before = feed.position
                 feed.taken(total, self._desk.now)
                 if feed.position != before:
@@ -136,7 +136,7 @@ class SubscriberFeeds(Part):
                 lambda: self._subscribed(session, feed, query, conn, command.request, wanted),
             )
 
-        # With a full disk it is made all the same, and written when there is room again.
+        # With a full disk the subscription is made anyway, and stored when there is room again.
         self._disk.commit((), lambda error: self._questions.when_settled(known))
 
     def _open_inbox(self, session: Session, command: Subscribe) -> None:
@@ -145,7 +145,7 @@ class SubscriberFeeds(Part):
         try:
             self._inboxes.opened(session)
         except LocalError as error:
-            if command.request:  # 0: it was its own before, and is no more
+            if command.request:  # 0: the session had it before
                 raise
             session.ended[INBOX] = Ended(INBOX, error.code, str(error))
             self._desk.send(session.conn, session.ended[INBOX])
@@ -155,7 +155,7 @@ class SubscriberFeeds(Part):
     def _subscribed(
         self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
     ) -> None:
-        """Every node that can be reached knows of it; now the values that are there already."""
+        """Reply, after first values if wanted, once all reachable nodes know the subscription."""
 
         def reply() -> None:
             self._desk.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
@@ -185,7 +185,7 @@ class SubscriberFeeds(Part):
         return feed
 
     def _check_xpaths(self, session: Session, query: Query) -> None:
-        """TOO_MANY if one message could make this node busy for long: each is asked of it."""
+        """Raise TOO_MANY if the XPaths together make a single message too expensive."""
         texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
         visits = visits_together(texts | {query.text})
         whose, most = f"the XPaths that {session.name} has subscribed to", MOST_OF_ONE
@@ -238,12 +238,12 @@ class SubscriberFeeds(Part):
         return feed
 
     def named(self, session: Session, feed: Feed) -> str:
-        """As a person may know it."""
+        """Return the name of a subscription for people."""
         query = next(iter(feed.queries), None)
         return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"
 
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
-        """Subscriptions that have stood still for too long, and how long."""
+        """Return subscriptions that read nothing for too long, and for how many s."""
         stopped = []
         for feed, session in list(self.overran.items()):
             since, limit = feed.stands_since, self._desk.settings.slow_consumer
@@ -251,13 +251,13 @@ class SubscriberFeeds(Part):
                 del self.overran[feed]
             elif self._desk.now - since < limit:
                 self._desk.wake(since + limit)
-            elif not self._desk.face.has_work(session):  # else its loop may be blocked by that
+            elif not self._desk.face.has_work(session):  # otherwise its event loop may be blocked
                 del self.overran[feed]
                 stopped.append((session, feed, self._desk.now - since))
         return stopped
 
     def _end(self, session: Session, feed: Feed) -> None:
-        """End a subscription that wanted to end rather than to miss anything."""
+        """End a subscription whose overflow policy is to end instead of dropping messages."""
         number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
         self.drop(session, number)
         session.ended[number] = Ended(number, SlowConsumer.code, text)
@@ -279,11 +279,11 @@ class SubscriberFeeds(Part):
             if error is None or isinstance(error, StoreFull):
                 self._desk.send(conn, reply)
 
-        # When it is on disk: a crash must not bring back what nobody would give up a second time.
+        # Reply when it is on disk: a crash must not restore a subscription that is never ended again.
         self._disk.commit((), stored)
 
     def drop(self, session: Session, number: int) -> None:
-        """The session wants it no more, or is gone."""
+        """Remove a subscription."""
         if number == INBOX:
             self._inboxes.closed(session)
             return
@@ -306,7 +306,7 @@ class SubscriberFeeds(Part):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 
     def restore(self, session: Session, key: bytes, record: FeedRecord, position: bytes) -> None:
-        """From the store, at start: a feed of a session that may come back."""
+        """Restore the feed of a session that may come back."""
         policy = overflow(record.overflow)
         queries = [query for query, _ in record.queries]
         feed = self._make_feed(session, int.from_bytes(key[-4:]), policy, record.max_queue, *queries)

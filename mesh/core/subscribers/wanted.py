@@ -1,4 +1,4 @@
-"""What do other nodes want from this one, and since when?"""
+"""The queries of other nodes at this one, and the positions from which they count."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ from mesh.values import check_domain
 from mesh.wire.commands import Interest, Interested, Query
 from mesh.wire.spoken import UNDERSTOOD, UNKNOWN_IS_TOLD
 
-TURN = 128  # queries that are taken up, or dropped, in one turn: some milliseconds
-RELAYED = 4  # as many queries are as much work, where others may have to be asked for each
-LINE = 2 * WANTED  # queries of one peer that may wait: all that it may want, and as much again
+TURN = 128  # queries added or dropped in one turn, some ms
+RELAYED = 4  # factor for a query that is relayed to others
+LINE = 2 * WANTED  # waiting queries of one peer, twice the limit
 
-QUESTIONS = 1000  # of one peer that may wait for that; at the last its turn does not end
+QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 
 
 class Wanted(Part):
-    """The feeds of other nodes: what each is owed messages of. `received()`: how far we have each log."""
+    """The feeds of other nodes: which messages each is owed.
+
+    `received()` returns how far we have each log.
+    """
 
     def __init__(
         self,
@@ -54,10 +57,10 @@ class Wanted(Part):
         self._demand = demand
         self._questions = questions
         self._received = received
-        self._saying: dict[Peer, Saying] = {}  # who has not said all of it yet, or not all is taken up
-        self._line: dict[Peer, deque[Interest]] = {}  # what waits for its turn
-        self._left: float = TURN  # queries until others are heard
-        self._behind: dict[Peer, list[Callable[[], None]]] = {}  # what is done when it is taken up
+        self._saying: dict[Peer, Saying] = {}  # unfinished INTERESTs
+        self._line: dict[Peer, deque[Interest]] = {}  # parts that wait for their turn
+        self._left: float = TURN  # queries left in this turn
+        self._behind: dict[Peer, list[Callable[[], None]]] = {}  # callbacks after all parts
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -73,7 +76,7 @@ class Wanted(Part):
         )
 
     def start(self, beginning: Beginning) -> None:
-        """Restore what peers wanted, and how far they were."""
+        """Restore the queries of peers, and their positions."""
         positions = beginning.rows("position")
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"n":
@@ -82,7 +85,7 @@ class Wanted(Part):
                 self._restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
     def tidy(self) -> None:
-        """Forget what nodes want that have been away for too long."""
+        """Drop queries of peers that were disconnected for too long."""
         lost = self._desk.now - self._desk.settings.peer_linger
         for peer in self._neighbours.peers.values():
             feed = begun.feed if (begun := peer.begun) is not None else None
@@ -91,10 +94,10 @@ class Wanted(Part):
             if feed.queries and feed.gone_since < lost:
                 self.forget(peer)
 
-    # --- what they say ------------------------------------------------------------------------------
+    # --- commands of peers ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """Take what a peer wants from us, or a part of it, in turns: others are heard between."""
+        """Take a peer's queries, or a part of them, in turns that leave time for others."""
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
         if len(line) > LINE // self._turn:
@@ -119,7 +122,7 @@ class Wanted(Part):
                 self._refuse(peer, error)
 
     def _go_on(self, peer: Peer) -> None:
-        """Take up what it has said, as far as there is time for it."""
+        """Process a peer's queries within the budget of this turn."""
         line = self._line[peer]
         while self._left > 0:
             saying = self._saying.get(peer)
@@ -132,11 +135,11 @@ class Wanted(Part):
                 for then in self._behind.pop(peer, ()):
                     then()
                 return
-        self._line[peer] = self._line.pop(peer)  # others first, the next time: it may never end
+        self._line[peer] = self._line.pop(peer)  # others first in the next turn
         self._desk.wake(self._desk.now)
 
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
-        """Do that when all is taken up that the peer has said by now: its questions count on it."""
+        """Call `then` after all queries that the peer has sent by now: its questions rely on them."""
         if peer not in self._line:
             then()
             return
@@ -149,7 +152,7 @@ class Wanted(Part):
                 self._left = 0
 
     def _take_up(self, peer: Peer, part: Interest) -> None:
-        """Take up a part. What stood and is in no part of a full one falls at the end."""
+        """Process one part. Queries that a full INTEREST does not name are dropped at its end."""
         saying = self._saying.pop(peer, None)
         if saying is None:
             self._note_lead(peer, part)
@@ -171,7 +174,7 @@ class Wanted(Part):
         self._left -= 1 + len(add) + len(remove)
 
     def _end(self, peer: Peer, saying: Saying) -> None:
-        """End what a peer says. When nothing is left that it did not name, it is owed what it wants."""
+        """Finish an INTEREST: drop unnamed queries, connect the feed, and confirm."""
         while saying.unsaid and self._left > 0:
             self._drop(peer, saying.unsaid.popitem()[0])
             self._left -= 1
@@ -184,7 +187,7 @@ class Wanted(Part):
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _take(self, peer: Peer, queries: Iterable[Query]) -> None:
-        """Add queries that a peer wants, too, from now on."""
+        """Add queries of a peer from now on."""
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:
@@ -193,20 +196,20 @@ class Wanted(Part):
             self._keep(peer, query)
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
-        """Hang up on a peer that wants what cannot be, which was found later than it came."""
+        """Disconnect a peer for an invalid query that was found late."""
         self._cut_short(peer)
         conn = peer.data
         if conn is not None:
             self._desk.broke_protocol(conn, peer.node.name, peer.node, error)
 
     def _cut_short(self, peer: Peer) -> None:
-        """Its connection is gone: it says all of it again on the next one."""
+        """Drop the unfinished INTEREST of a peer whose connection ended. The next one repeats it."""
         self._saying.pop(peer, None)
         self._line.pop(peer, None)
         self._behind.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
-        """The queries of a kind that is known here. A later release may know more."""
+        """Return the queries of known kinds. A later release may have more kinds."""
         if peer.version < UNKNOWN_IS_TOLD:
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
@@ -215,8 +218,10 @@ class Wanted(Part):
         return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
-        """Does the peer say that it has something of our log that we have not? What we write next stands
-        above what an earlier boot ever gave; so this is only told, whether it is true or not.
+        """Report a peer that has later positions of our log than this node.
+
+        New positions are above all of earlier boots, so the report has no consequence, whether it is true or
+        not.
         """
         ours = self._router.shelf.next_position
         known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
@@ -226,8 +231,9 @@ class Wanted(Part):
             self._desk.event("peer", text, peer.node, level="warning")
 
     def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:
-        """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
-        those whom we have to ask for it know it as well.
+        """Confirm an INTEREST when it is on disk, and known to the nodes that must be asked for it.
+
+        A crash must not make this node forget its subscribers.
         """
         done = [False]
         peer.exchange.held_versions.append((version, done))
@@ -250,15 +256,16 @@ class Wanted(Part):
         self._relay(peer, query)
 
     def _relay(self, peer: Peer, query: Query) -> None:
-        """If others are master of it, get it from them for this peer."""
+        """Request a query from other masters on behalf of this peer."""
         if self._demand.is_relayed(query):
             self._router.relays.add(peer.exchange.feed, query)
             self._demand.want(query, by=peer.node.uuid)
             peer.exchange.relayed.add(query)
 
     def _ruled(self) -> None:
-        """Other rules count: this node may be on the way for what it was not. Where it was, it stays so: what
-        still comes there is handed on.
+        """Apply new rules: this node may relay further queries now.
+
+        Queries that it relayed before stay relayed, as items may still come.
         """
         for peer in list(self._neighbours.peers.values()):
             if peer.begun is not None:
@@ -276,7 +283,7 @@ class Wanted(Part):
             self._demand.unwant(query, by=peer.node.uuid)
 
     def _keep(self, peer: Peer, query: Query) -> None:
-        """On disk, with the next commit."""
+        """Store a query with the next commit."""
         key, record = (
             query_key(peer.exchange.feed, query),
             write_record(peer.node.name, peer.exchange.feed, query),
@@ -292,21 +299,21 @@ class Wanted(Part):
         self._questions.confirmed(peer)
 
     def forget(self, peer: Peer) -> None:
-        """Give up what a peer is owed that has been away for too long."""
+        """Drop everything owed to a peer that was disconnected for too long."""
         for query in list(peer.exchange.feed.queries):
             self._drop(peer, query)
         peer.exchange.feed.clear()
-        # Should it come back as the same process, it acknowledges nothing of this.
+        # If the same process comes back, it must not acknowledge items of before.
         peer.exchange.outlet.restart()
         peer.exchange.feed.restart()
         self._delete("position", peer.exchange.feed.key)
 
     def _restore(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
-        """From the store, at start: what it wanted, and how far it was."""
+        """Restore the queries and the position of a peer."""
         record.put_into(peer.exchange.feed)
         for query, _ in record.queries:
             self._add(peer, query)
-        if key == peer.exchange.feed.key:  # of an earlier release
+        if key == peer.exchange.feed.key:  # stored by an earlier release
             self._delete("feed", key)
             for query, _ in record.queries:
                 self._keep(peer, query)
