@@ -70,7 +70,7 @@ class Entering(Part):
                 self._forwarder.enter(part, source)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
-        """Report a gap in an event, and to subscribers of what may come from that site."""
+        """Report a gap in an event, and to subscribers that messages of that site may reach."""
         now, total = self._desk.now, self._dropped.get(site, 0) + dropped
         self._dropped[site] = total
         self._desk.say(MissedFromSite(neighbour, dropped))

@@ -161,7 +161,7 @@ class Letters(Part):
             self._forwarder.review()
 
     def ship(self, hop: str) -> None:
-        """Send what may leave, as far as there is a route."""
+        """Send the messages that may leave, as far as there is a route."""
         site, onward = hop.removeprefix(WAY), self._forwarder.onward
         able = self._exits.able(site)
         if not able or self._why_paused(site):

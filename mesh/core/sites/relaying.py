@@ -173,7 +173,7 @@ class Relaying(Part):
             self._ship(site, way, envelopes)
 
     def depth(self, site: str) -> Depth:
-        """Return the depth of what waits for that site or is unanswered."""
+        """Return the depth of the messages that wait for that site or are unanswered."""
         out = self._outbound.get(site)
         return out.feed.depth(self._desk.believed) if out is not None else Depth()
 
@@ -188,7 +188,7 @@ class Relaying(Part):
         }
 
     def start(self, beginning: Beginning) -> None:
-        """Resume each site: it is owed what it had not answered, and what came after it was configured."""
+        """Resume each site: it is owed unanswered messages, and all since it was configured."""
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
         for key, feed in feeds.items():
@@ -320,7 +320,7 @@ class Relaying(Part):
         self._again(out, gone)
 
     def _lost(self, uuid: bytes) -> None:
-        """Resend what was in transit through that node, whose connection is lost."""
+        """Resend messages in transit through that node, whose connection is lost."""
         for out in self._outbound.values():
             if out.notes.pop(uuid, None) is not None:
                 self._again(out, [uuid])
@@ -346,7 +346,7 @@ class Relaying(Part):
                 self._go(self._outbound[site])
 
     def _go(self, out: Outbound) -> None:
-        """Send what may leave, as far as there is a route."""
+        """Send the messages that may leave, as far as there is a route."""
         if not out.notes or not out.unsent:
             return
         going: dict[bytes, list[Envelope]] = {}

@@ -35,7 +35,7 @@ def site_key(site: str) -> bytes:
 class SiteFeed(Feed):
     """The feed of one site.
 
-    `leaves` is called with what may be sent now. `transient` is how many bytes of non-persistent messages may
+    `leaves` is called with slices that may be sent now. `transient` is how many bytes of non-persistent messages may
     wait. `passes` is called with the first and last position of a run that is no longer owed.
     """
 
@@ -200,7 +200,7 @@ class SiteFeed(Feed):
         self.pump()
 
     def depth(self, wall: int) -> Depth:
-        """Return what waits or is unanswered, with the age of the oldest."""
+        """Return the depth of waiting and unanswered messages, with the age of the oldest."""
         sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 

@@ -226,7 +226,7 @@ class Through(Part):
             self._lost(uuid, fact.name)
 
     def _lost(self, uuid: bytes, site: str = "") -> None:
-        """Defer what was in transit through that gateway, to one site or to all."""
+        """Defer messages in transit through that gateway, to one site or to all."""
         for to in [site] if site else list(self._lines):
             lines = self._lines.get(to, {})
             for key in [key for key, line in lines.items() if line.way == uuid]:
