@@ -134,8 +134,8 @@ class ServedAddress:
 def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[Work]:
     """Yield the work that is held for a server.
 
-    This is work with outstanding messages or in its own line, and with `is_first` also what waits at the
-    address for any of its servers.
+    Such work has outstanding messages, or waits in the server's own line. With `is_first`, work that waits at
+    the address for any server is included.
     """
     last = None
     for given in server.out.values():

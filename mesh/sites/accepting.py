@@ -1,4 +1,4 @@
-"""Decides which messages of another site may enter: those that the configuration accepts, no system topics."""
+"""Decides which messages of another site may enter: accepted topics, but no system topics."""
 
 # Law: the owner of another site controls the topics that the site may write here, and nothing else.
 

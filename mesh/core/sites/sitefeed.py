@@ -35,8 +35,8 @@ def site_key(site: str) -> bytes:
 class SiteFeed(Feed):
     """The feed of one site.
 
-    `leaves` is called with slices that may be sent now. `transient` is how many bytes of non-persistent messages may
-    wait. `passes` is called with the first and last position of a run that is no longer owed.
+    `leaves` is called with slices that may be sent now. `transient` is how many bytes of non-persistent
+    messages may wait. `passes` is called with the first and last position of a run that is no longer owed.
     """
 
     def __init__(
