@@ -272,8 +272,8 @@ class SendFates:
     def lost(self, uuid: bytes) -> None:
         """Handle the loss of a node or its connection.
 
-        Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that have not left
-        go to another node.
+        Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that have not
+        left go to another node.
         """
         name = self.faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
