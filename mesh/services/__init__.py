@@ -1,1 +1,1 @@
-"""Services: whoever serves an address is given messages one by one, and may reply."""
+"""Services: consumers of an address get messages one by one, and may reply."""

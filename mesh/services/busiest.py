@@ -1,7 +1,7 @@
-"""Which addresses have figures of their own, where only so many can? The busiest; all others are one sum.
+"""Selects the busiest addresses for statistics of their own; all others share one sum.
 
-Law: none of the sums ever shrinks, and each message is in one of them. What is counted of an address while it
-has no place is in the rest for good.
+Law: no sum ever shrinks, and each message is in one of them. Messages counted for an address without a place
+stay in the shared sum.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from mesh.services.figures import Fared
 
-REST = "other"  # under which all those are told that have no place. An address of that name is among them
+REST = "other"  # name of the shared sum
 
 
 class Sums(Struct, frozen=True):
-    """The sums of one address: what became of what was sent to it. All of them only grow."""
+    """The sums of one address over everything sent to it. They only grow."""
 
     sent: int = 0
     requests: int = 0
@@ -29,7 +29,7 @@ class Sums(Struct, frozen=True):
         return Sums(*map(add, self._all(), other._all()))
 
     def less(self, other: Sums) -> Sums:
-        """The difference; 0 where there is less than there was."""
+        """Return the difference, with 0 in place of negative values."""
         return Sums(*(max(0, n) for n in map(sub, self._all(), other._all())))
 
     def _all(self) -> tuple[int, int, int, int, float]:
@@ -41,24 +41,27 @@ def sums(fared: Fared) -> Sums:
 
 
 class _Place(Struct):
-    """The place of one address: what it had at the last look, and what has come since it has the place."""
+    """The place of one address: its sums at the last look, and those since it got the place."""
 
     known: Sums
     own: Sums
 
 
 class Busiest:
-    """So many `places`. Whoever looks sees what was counted since it began, and may look at any time."""
+    """At most `places` addresses with sums of their own. Sums cover everything since the start."""
 
     def __init__(self, places: int) -> None:
         self._places = places
         self._of: dict[str, _Place] = {}
-        self._every = Sums()  # of all, when it was last looked at
+        self._every = Sums()  # sum at the last look
         self._rest = Sums()
-        self._is_full = False  # some had no place the last time
+        self._is_full = False  # the last look had addresses without a place
 
     def look(self, every: Sums, found: Mapping[str, Sums]) -> dict[str, Sums]:
-        """`every`: of all addresses together; `found`: of each. By address, and REST if there is any."""
+        """Return the sums by address, and REST if it is not empty.
+
+        `every` is the sum over all addresses, `found` has the sums of each.
+        """
         names = sorted(
             found.keys() - {REST}, key=lambda name: (-found[name].sent - found[name].requests, name)
         )
@@ -74,10 +77,10 @@ class Busiest:
         return {**told, REST: self._rest} if self._rest != Sums() else told
 
     def _count(self, name: str, now: Sums) -> Sums:
-        """What is new of one that has a place, or gets one."""
+        """Add the new counts of an address to its place, and return the difference."""
         place = self._of.get(name)
         if place is None:
-            known = now if self._is_full else Sums()  # perhaps it is in the rest
+            known = now if self._is_full else Sums()  # may already be in the shared sum
             place = self._of[name] = _Place(known, Sums())
         new = now.less(place.known)
         place.known, place.own = now, place.own + new

@@ -1,11 +1,9 @@
-"""Somebody who takes messages one by one, and says of each what became of it.
+"""A consumer that gets messages one by one and settles each. Used for addresses; queues work alike."""
 
-Of an address by now; a queue gives out what it holds in the same way.
-"""
-
-# Law 1: the k-th message that is given in an epoch has the count k, and is out until it is settled.
-# Law 2: what is out is never more than the credit.
-# Law 3: what is said of another epoch, or of a count that is not out, changes nothing.
+# Law 1: the k-th message delivered in an epoch has the delivery tag k, and is outstanding until it is
+# settled.
+# Law 2: the outstanding messages never exceed the credit.
+# Law 3: settlements of another epoch, or of a tag that is not outstanding, change nothing.
 
 from __future__ import annotations
 
@@ -14,38 +12,38 @@ from typing import Generic, Protocol, TypeVar
 
 from mesh.errors import RemoteError
 
-T = TypeVar("T")  # a message, as its giver knows it
+T = TypeVar("T")  # a message as its owner knows it
 
 
 class AddressConsumer(Generic[T]):
-    """A consumer, for as long as its connection stands. `key`: that of its subscription."""
+    """A consumer for the time of its connection. `key` is that of its subscription."""
 
     def __init__(self, key: bytes, epoch: int, credit: int, local_only: bool) -> None:
         self.key = key
         self.epoch = epoch
         self.credit = credit
         self.local_only = local_only
-        self.given = 0  # the last count
-        self.turn = 0  # when it was given something last, in turns of whoever gives
+        self.given = 0  # last delivery tag
+        self.turn = 0  # turn of the last assignment
         self.out: dict[int, T] = {}
 
     @property
     def busy(self) -> int:
-        """How many it has now."""
+        """The number of outstanding messages."""
         return len(self.out)
 
     @property
     def room(self) -> int:
-        """How many more it may be given now."""
+        """The number of messages that it may get now."""
         return max(0, self.credit - len(self.out))
 
     def give(self, message: T) -> None:
-        """It is given that."""
+        """Add an outstanding message, under the next tag."""
         self.given += 1
         self.out[self.given] = message
 
     def settle(self, ranges: Sequence[int]) -> Iterator[T]:
-        """What was out of these counts: first, last, ... RemoteError for what was never given."""
+        """Yield the outstanding messages in tag ranges (first, last, …). Raises: RemoteError (FORGED_ACK)."""
         if len(ranges) % 2:
             raise RemoteError(f"{len(ranges)} ends of ranges were settled", code="MALFORMED")
         for first, last in zip(ranges[::2], ranges[1::2], strict=True):
@@ -59,14 +57,14 @@ class AddressConsumer(Generic[T]):
                     yield message
 
     def take(self, count: int) -> T | None:
-        """What was out with that count; None: nothing is any more. RemoteError as above."""
+        """Remove and return the message with that tag, or None. Raises: RemoteError (FORGED_ACK)."""
         if not 1 <= count <= self.given:
             raise RemoteError(f"count {count} was settled, {self.given} were given", code="FORGED_ACK")
         return self.out.pop(count, None)
 
 
 class Sharing(Protocol):
-    """One of several who are given messages."""
+    """A consumer that shares messages with others."""
 
     turn: int
 
@@ -81,8 +79,10 @@ C = TypeVar("C", bound=Sharing)
 
 
 def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
-    """How many of n messages each is given: as many as it has room for, evenly by what is out; of those that
-    are alike whoever has waited the longest comes first.
+    """Return how many of n messages each consumer gets.
+
+    Messages are spread so that the outstanding counts become equal, within the credit. Among equals the
+    consumer that has waited longest comes first.
     """
     if n == 1:
         ready = [consumer for consumer in consumers if consumer.room]
@@ -90,7 +90,7 @@ def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
     line = sorted((c for c in consumers if c.room), key=lambda c: (c.busy, c.turn))
     shares = dict.fromkeys(line, 0)
     while n > 0 and line:
-        # As high as the next one, or as far as it goes; all below that level get the same.
+        # Raise the lowest consumers to the next level, as far as credit and messages allow.
         level = min(c.busy + shares[c] for c in line)
         low = [c for c in line if c.busy + shares[c] == level]
         others = [c.busy + shares[c] for c in line if c.busy + shares[c] > level]

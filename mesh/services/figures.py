@@ -1,4 +1,4 @@
-"""How did requests fare? Counted where they are sent, by address and by the node that served them."""
+"""Statistics of requests, counted at the sender's node, by address and serving node."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from msgspec import Struct, field
 from mesh.services.replies import codes
 from mesh.wire.envelope import Envelope
 
-COUNTED = 1024  # addresses at nodes that are kept when there are too many: the busiest
+COUNTED = 1024  # entries kept when there are too many
 MOST = 2 * COUNTED
-SPAN = 5.0  # s: what is recent is no older than this, or twice this
-FINE = 8  # buckets in which a latency doubles: none is told wrong by more than a sixteenth
-LEAST = 1e-6  # s: what is sooner counts as this
-NOWHERE = ""  # the node, where there is none that serves it
+SPAN = 5.0  # s: recent means one to two spans
+FINE = 8  # buckets per doubling; error below 1/16
+LEAST = 1e-6  # s: the shortest latency counted
+NOWHERE = ""  # node name if no node serves it
 
-Latencies = Counter[int]  # replies, by the bucket of their latency
+Latencies = Counter[int]  # replies by latency bucket
 
 
 class Fared(Struct):
-    """The fate of what was sent to one address at one node. All counts only grow."""
+    """The outcomes of messages to one address at one node. All counts only grow."""
 
-    sent: int = 0  # that somebody has, and that want no reply
-    requests: int = 0  # that somebody has, or that have failed
+    sent: int = 0  # accepted messages without a reply
+    requests: int = 0  # accepted or failed
     replies: int = 0
-    seconds: float = 0.0  # that the replies took, all together
-    failed: int = 0  # whoever had them could not do it,
-    lost: int = 0  # has gone meanwhile,
-    refused: int = 0  # nobody took them,
-    expired: int = 0  # or their time was over
-    recent: Latencies = field(default_factory=Counter)  # since somebody looked,
-    told: int = 0  # and the total then
+    seconds: float = 0.0  # total latency of the replies
+    failed: int = 0  # the service failed
+    lost: int = 0  # the service disconnected
+    refused: int = 0  # no service accepted it
+    expired: int = 0  # the deadline passed
+    recent: Latencies = field(default_factory=Counter)  # since the last look
+    told: int = 0  # total at the last look
 
     @property
     def failures(self) -> int:
@@ -41,11 +41,11 @@ class Fared(Struct):
 
     @property
     def total(self) -> int:
-        """Differs from `told` when anything was counted meanwhile."""
+        """Differs from `told` if anything was counted since."""
         return self.sent + self.requests + self.replies + self.failures
 
     def look(self) -> tuple[float | None, float | None]:
-        """p50 and p99 (s) of the replies since the last look."""
+        """Return p50 and p99, in s, of the replies since the last look."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
         self.told = self.total
@@ -53,9 +53,9 @@ class Fared(Struct):
 
 
 class ServiceFigures:
-    """Since the start, of each (address, node), and of all together.
+    """The statistics since the start, for each (address, node) and in total.
 
-    With more than MOST of them the least busy ones are forgotten, and begin again from 0 when they come back.
+    Beyond MOST entries the least busy ones are dropped, and start again at 0 when they return.
     """
 
     def __init__(self) -> None:
@@ -63,37 +63,37 @@ class ServiceFigures:
         self._at: dict[tuple[str, str], Fared] = {}
         self._new: Latencies = Counter()
         self._old: Latencies = Counter()
-        self._turn = 0.0  # when what is new becomes old
+        self._turn = 0.0  # time of the next roll
 
     # --- counting ---------------------------------------------------------------------------------------
 
     def sent(self, address: str, node: str, n: int) -> None:
-        """So many that want no reply are taken."""
+        """Count n accepted messages that want no reply."""
         for fared in self._both(address, node):
             fared.sent += n
 
     def asked(self, address: str, node: str, n: int, state: str = "OK") -> None:
-        """So many requests are taken, or refused."""
+        """Count n requests that were accepted or refused."""
         for fared in self._both(address, node):
             fared.requests += n
             if state != "OK":
                 _fail(fared, state, "refused", n)
 
     def failed(self, address: str, node: str, n: int, code: str) -> None:
-        """So many requests will have no reply, although they were taken."""
+        """Count n accepted requests that will get no reply."""
         for fared in self._both(address, node):
             _fail(fared, code, "failed", n)
 
     def replied(
         self, address: str, node: str, e: Envelope, places: Sequence[int], seconds: float, now: float
     ) -> None:
-        """Replies of this envelope came, so long after they were asked for."""
+        """Count the replies in this envelope, with their latency."""
         refusals = codes(e, places)
         n = len(places) - len(refusals)
         bucket = _bucket(seconds)
         for fared in self._both(address, node):
             for code in refusals:
-                _fail(fared, "" if e.sender else code, "failed", 1)  # whoever serves may use any code
+                _fail(fared, "" if e.sender else code, "failed", 1)  # services may use any code
             fared.replies += n
             fared.seconds += n * seconds
         if n:
@@ -115,16 +115,16 @@ class ServiceFigures:
     # --- telling ----------------------------------------------------------------------------------------
 
     def each(self) -> Iterator[tuple[str, Fared]]:
-        """(address, how it fared at some node) of all that are kept."""
+        """Yield (address, outcomes at some node) for all entries."""
         return ((address, fared) for (address, _), fared in self._at.items())
 
     def busiest(self, n: int) -> list[tuple[str, str, Fared]]:
-        """(address, node, how it fared) of so many, those to which most was sent first."""
+        """Return (address, node, outcomes) of the n busiest entries, in falling order."""
         ordered = sorted(self._at.items(), key=lambda item: item[1].sent + item[1].requests, reverse=True)[:n]
         return [(address, node, fared) for (address, node), fared in ordered]
 
     def latency(self, now: float, share: float) -> float:
-        """s within which this share of the replies of the last 5 to 10 s came; 0 without any."""
+        """Return the latency, in s, of this share of recent replies, or 0 without any."""
         self._roll(now)
         return quantile(self._new + self._old, share) or 0.0
 
@@ -135,7 +135,7 @@ class ServiceFigures:
 
 
 def quantile(latencies: Mapping[int, int], share: float) -> float | None:
-    """s within which this share of them lies; None without any."""
+    """Return the latency, in s, below which this share of the replies lies, or None without any."""
     left = ceil(share * sum(latencies.values()))
     for bucket in sorted(latencies):
         left -= latencies[bucket]

@@ -1,12 +1,12 @@
-"""Which of a publisher's sends to addresses went where, and what came of each?
+"""Remembers where a publisher's messages to addresses went, and the answer to each.
 
-A send that comes again, after its client's connection broke, must not be given to somebody else.
+A message that is resent after a reconnect must not be given to another consumer.
 """
 
-# Law 1: a number is fresh once. When it comes again it is open, or it has the answer that it had.
-# Law 2: what was sent to another node before (RESENT), and is not known here, somebody may have:
-#        HANDLER_LOST, never a new choice.
-# Law 3: what lies below `low` never comes again, and is forgotten. Of refusals the last KEPT are remembered.
+# Law 1: a number is fresh once. When it comes again, it is open, or it gets the same answer.
+# Law 2: a message that was sent to another node before (RESENT), and is unknown here, may have been
+# delivered: it gets HANDLER_LOST, never a new choice.
+# Law 3: numbers below `low` never come again, and are forgotten. The last KEPT refusals are remembered.
 
 from __future__ import annotations
 
@@ -23,42 +23,44 @@ LOST = "HANDLER_LOST"
 
 
 class EnvelopeWay(Struct, eq=False):
-    """Where messages of one envelope went, and which of them are still open. Those that are for all who serve
-    the address went to each of several nodes.
+    """The destination of messages of one envelope, and which of them are still open.
+
+    A message for all consumers of an address goes to several nodes.
     """
 
     stream: bytes
     to: str
     sender: str
-    until: float  # when nobody waits for a reply any more
+    until: float  # deadline of the reply
     is_request: bool
     is_for_all: bool
-    nodes: dict[bytes, int | None]  # uuid -> how many have it there; None: it did not say yet
+    nodes: dict[bytes, int | None]  # uuid -> consumers there; None: not reported
     envelope: Envelope | None = None  # until it is answered
     tries: int = 0
-    in_vain: frozenset[bytes] = frozenset()  # uuids of nodes where nobody serves it
-    open: dict[int, None] = {}  # numbers that are unanswered, or wait for a reply
-    went: float = 0.0  # when
-    is_lost: bool = False  # a node is gone that did not say how many have it there, or lost it on its way
-    refusal: Answer | None = None  # of one for all: what one of its nodes said, beside that nobody has it
-    matched: int = 0  # of one for all, when each node has said it: how many have it
-    heard: dict[int, list[bytes]] = {}  # of one for all, by number: the node of each reply
+    in_vain: frozenset[bytes] = frozenset()  # uuids of nodes without a consumer
+    open: dict[int, None] = {}  # unanswered, or waiting for a reply
+    went: float = 0.0  # time of sending
+    is_lost: bool = False  # a node was lost before it reported its count
+    refusal: Answer | None = None  # for all: a node's refusal other than NO_HANDLERS
+    matched: int = 0  # for all: total number of consumers
+    heard: dict[int, list[bytes]] = {}  # for all: repliers' nodes, by number
 
 
 class SentMemory:
-    """What one client has sent to addresses."""
+    """The messages that one client has sent to addresses."""
 
     def __init__(self) -> None:
         self.high = 0
-        self.unanswered: dict[int, EnvelopeWay | None] = {}  # None: it is being looked up where it is to go
-        self.asked: dict[int, EnvelopeWay] = {}  # requests that somebody has
+        self.unanswered: dict[int, EnvelopeWay | None] = {}  # None: its destination is looked up
+        self.asked: dict[int, EnvelopeWay] = {}  # accepted requests
         self._done = Ranges()
         self._refused: dict[int, tuple[str, str]] = {}
         self._low = 1
 
     def sort(self, e: Envelope, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
-        """Its numbers in runs: (first, last, None = fresh, or the answer that they have). What is open is in
-        no run: its answer will come.
+        """Yield its numbers in runs: (first, last, known answer or None if fresh).
+
+        Open numbers are in no run, as their answer will follow.
         """
         self._forget_below(e.low)
         run: tuple[int, int, Answer | None] | None = None
@@ -84,16 +86,15 @@ class SentMemory:
         return Answer(domain, n, n, code, text=text)
 
     def open_envelopes(self) -> Iterator[Envelope]:
-        """The envelopes of which something is unanswered, or waits for a reply."""
+        """Yield the envelopes with unanswered messages, or messages that wait for a reply."""
         ways = dict.fromkeys((*self.unanswered.values(), *self.asked.values()))
         return (way.envelope for way in ways if way is not None and way.envelope is not None)
 
     def was_taken(self, n: int) -> bool:
-        """Was its sender told that somebody has it?"""
+        """Return whether the sender was notified that the message was accepted."""
         return n in self._done
 
     def answered(self, n: int, code: str, text: str) -> None:
-        """That became of it."""
         self.unanswered.pop(n, None)
         if code == "OK":
             self._done.add(n, n)

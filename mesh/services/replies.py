@@ -1,4 +1,4 @@
-"""Replies: from one envelope of whoever serves an address to those who asked."""
+"""Builds the reply envelopes for the requesters from one envelope of a service."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mesh.names import SENDS
 from mesh.wire.envelope import REPLY, Envelope, as_ranges
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 
-ReplyPlace = tuple[int, int]  # number of a request, and the place of its reply in the envelope
+ReplyPlace = tuple[int, int]  # number of a request, index of its reply
 
 
 def replies(
     contents: Envelope, pairs: Iterable[ReplyPlace], stream: bytes, to: str, sender: str, sent: int
 ) -> Iterator[Envelope]:
-    """The envelopes that answer requests of one stream: as a rule one, with the body untouched."""
+    """Yield the replies to requests of one stream: usually one envelope, with the body unchanged."""
     for run in _rising(sorted(pairs)):
         numbers = [number for number, _ in run]
         piece = contents.cut([place for _, place in run])
@@ -43,19 +43,19 @@ def replies(
 
 
 def _rising(pairs: Sequence[ReplyPlace]) -> Iterator[list[ReplyPlace]]:
-    """Cut where the places do not rise: an envelope can only be cut in its order."""
+    """Cut where the indices do not rise, because an envelope can only be cut in order."""
     cuts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(pairs)) if b[1] <= a[1]), len(pairs)]
     for start, end in pairwise(cuts):
         yield list(pairs[start:end])
 
 
 def _listed(numbers: Sequence[int]) -> tuple[int, ...]:
-    """As an envelope says them: not at all where none is missing, as a rule."""
+    """Return the numbers as an envelope lists them: empty if none is missing, the usual case."""
     return () if numbers[-1] - numbers[0] + 1 == len(numbers) else as_ranges(numbers)
 
 
 def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str) -> Envelope:
-    """The mesh's own reply to these requests, in rising order: each is refused for the same reason."""
+    """Return the mesh's own reply to these requests, in rising order, which refuses all alike."""
     props = encode_properties(Properties(code=code))
     content = props + text.encode(errors="replace")
     return Envelope(
@@ -75,7 +75,7 @@ def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str
 
 
 def codes(e: Envelope, places: Sequence[int]) -> list[str]:
-    """The codes of those of these replies that are refusals, and of those that nobody can read."""
+    """Return the codes of the replies that are refusals or cannot be decoded."""
     if not e.props:
         return []
     return [code for place in places if (code := _code(e.message(place)[0]))]

@@ -1,4 +1,4 @@
-"""What waits at an address, and is given to those who serve it there."""
+"""Messages that wait at an address, and their assignment to consumers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 
 
 class Work(Struct, eq=False):
-    """Messages of one envelope that came here for an address."""
+    """Messages of one envelope that arrived for an address."""
 
     envelope: Envelope
-    source: bytes  # uuid of the peer that brought it; b"" = a client here has sent it
-    until: float  # when it need not be begun any more
+    source: bytes  # uuid of the peer; b"": a client here
+    until: float  # deadline to begin
     came: float
-    at: int = 0  # the first one that is not given yet
-    was_given: bool = False  # to somebody who has given it back: its sender was told that somebody has it
+    at: int = 0  # index of the first undelivered message
+    was_given: bool = False  # delivered before, so already answered
 
     @property
     def size(self) -> int:
-        """Bytes, with what a message without any costs."""
+        """Size in bytes, with 64 bytes of overhead per message."""
         return len(self.envelope.body) + 64 * self.envelope.count
 
     def answers(self, start: int, end: int, answer: Answer) -> Iterator[Answer]:
-        """What is to be said of these messages, by their numbers."""
+        """Yield the answer for these messages, by their numbers."""
         e = self.envelope
         numbers = e.number_list(range(start, end)) if e.numbers else ()
         for first, last in runs(numbers) if numbers else ((e.first + start, e.first + end - 1),):
@@ -45,14 +45,14 @@ class Work(Struct, eq=False):
 
 
 class GivenMessage(Struct, eq=False):
-    """One message of it that somebody has."""
+    """A delivered message that is not settled."""
 
     work: Work
     index: int
     since: float
 
     def alone(self) -> Work:
-        """The same, to be given to another."""
+        """Return the message as new work, to be assigned again."""
         work = self.work
         return Work(work.envelope.cut((self.index,)), work.source, work.until, work.came, was_given=True)
 
@@ -62,7 +62,7 @@ class GivenMessage(Struct, eq=False):
 
 
 class Server(AddressConsumer[GivenMessage]):
-    """A consumer of an address. What is for all waits for each of them on its own."""
+    """A consumer of an address. Messages for all wait in its own line."""
 
     def __init__(
         self,
@@ -75,18 +75,19 @@ class Server(AddressConsumer[GivenMessage]):
     ) -> None:
         super().__init__(key, epoch, credit, local_only)
         self.name = name  # of its session
-        self.push = push  # puts something on its way
-        self.line: deque[tuple[Work, int]] = deque()  # with the first message that it has not had
+        self.push = push  # sends messages to the client
+        self.line: deque[tuple[Work, int]] = deque()  # with the index of its next message
 
     @property
     def is_for_others(self) -> bool:
-        """Does it serve what comes from other nodes?"""
+        """Whether it serves messages from other nodes."""
         return not self.local_only
 
 
 class ServedAddress:
-    """One address here: who serves it, and what waits. What came from other nodes waits apart, since some
-    serve only what is sent here.
+    """An address served here: its consumers and its waiting messages.
+
+    Messages from other nodes wait apart, because some consumers serve local messages only.
     """
 
     def __init__(self, name: str) -> None:
@@ -94,47 +95,47 @@ class ServedAddress:
         self.servers: dict[bytes, Server] = {}  # by the key of the subscription
         self.here: deque[Work] = deque()
         self.elsewhere: deque[Work] = deque()
-        self.bytes = 0  # that wait
+        self.bytes = 0  # waiting bytes
         self.turn = 0
 
     @property
     def consumers(self) -> int:
-        """How many serve what comes from other nodes."""
+        """The number of consumers that serve messages from other nodes."""
         return sum(server.is_for_others for server in self.servers.values())
 
     @property
     def is_waiting(self) -> bool:
-        """Is there anything that nobody has room for?"""
+        """Whether any message waits because no consumer has credit."""
         return bool(self.here or self.elsewhere) or any(server.line for server in self.servers.values())
 
     def ready(self, source: bytes) -> list[Server]:
-        """Those who may be given what came so, now or later."""
+        """Return the consumers that may get messages of that source, now or later."""
         return [s for s in self.servers.values() if s.is_for_others or not source]
 
     def add(self, work: Work) -> None:
-        """It waits for its turn."""
         (self.elsewhere if work.source else self.here).append(work)
         self.bytes += work.size
 
     def add_first(self, work: Work) -> None:
-        """It waited before all others."""
+        """Put returned work before all other."""
         (self.elsewhere if work.source else self.here).appendleft(work)
         self.bytes += work.size
 
     def drop(self, work: Work) -> None:
-        """It waits no more."""
         (self.elsewhere if work.source else self.here).remove(work)
         self.bytes -= work.size
 
     def waiting(self) -> Iterator[Work]:
-        """All that waits, in no order that counts."""
+        """Iterate over all waiting work. The order is unspecified."""
         yield from tuple(self.elsewhere)
         yield from tuple(self.here)
 
 
 def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[Work]:
-    """Yield what is held for a server: each work of which it has something, or of which something waits for
-    it, and with `is_first` what waits at the address for any of its servers.
+    """Yield the work that is held for a server.
+
+    Such work has outstanding messages, or waits in the server's own line. With `is_first`, work that waits at
+    the address for any server is included.
     """
     last = None
     for given in server.out.values():

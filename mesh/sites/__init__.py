@@ -1,1 +1,1 @@
-"""Other sites: what goes there, by which of us, and who is there. Pure, no sockets, no clocks."""
+"""Exchange with other sites: selected messages, gateways, state of sites. No I/O, no clocks."""

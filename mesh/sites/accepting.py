@@ -1,6 +1,6 @@
-"""What may come in from another site? What its operator was promised, and nothing of the mesh's own."""
+"""Decides which messages of another site may enter: accepted topics, but no system topics."""
 
-# Law: whoever owns another site owns the topics that it may write here, and nothing else.
+# Law: the owner of another site controls the topics that the site may write here, and nothing else.
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mesh.sites.selection import Selecting, Selection
 
 ANY = "*"  # domain
 EXACT, PATTERN, INBOX, REPLIES = "exact", "pattern", "inbox", "replies"  # kinds of queries
-SITE, EVERYWHERE = "site/", "*"  # to where something may be passed on: site/NYC, or site/*
-EVERY_CLIENT = "#"  # instead of the name of one
+SITE, EVERYWHERE = "site/", "*"  # prefix of a destination; any destination
+EVERY_CLIENT = "#"  # matches any client name
 
 
 class Accepts(NamedTuple):
-    """Domains, and patterns of topics in any domain, that a site may write here."""
+    """Domains, and topic patterns in any domain, that a site may write here."""
 
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
 
 
 class Query(Protocol):
-    """What somebody subscribes to; domain "": whatever it is."""
+    """A subscription query. The domain "" stands for any domain."""
 
     @property
     def kind(self) -> str: ...
@@ -38,7 +38,7 @@ class Query(Protocol):
 
 
 class Neighbour(Selecting, Protocol):
-    """A site, and what is let in from there. `accepts` None: the mirror of what is sent there."""
+    """A site and its rights here. If `accepts` is None, it may write the topics that are sent to it."""
 
     @property
     def one_way(self) -> bool: ...
@@ -60,7 +60,7 @@ class _Inbound(NamedTuple):
 
 
 class Accepting:
-    """An index of what one site may say here."""
+    """An index of what one site may write, ask and pass on here."""
 
     __slots__ = ("_accepts", "_addresses", "_clients", "_sites", "_writes")
 
@@ -79,11 +79,11 @@ class Accepting:
         self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
-        """May a message come in that is published there?"""
+        """Return whether a message that is published there may enter."""
         return bool(self._writes.sites_for(domain, topic))
 
     def may_bring(self, domain: str, topic: str) -> bool:
-        """The same; ANY domain: of some domain."""
+        """Return the same as `may_write`; for the domain ANY, whether the site may write at all."""
         return bool(self._writes) if domain == ANY else self.may_write(domain, topic)
 
     def may_reach(self, query: Query) -> bool:
@@ -99,25 +99,25 @@ class Accepting:
         return any(kind != PATTERN or may_share(topic, text) for topic in topics)
 
     def may_write_to(self, client: str) -> bool:
-        """May a letter come in for that client, or a session of it?"""
+        """Return whether a direct message to that client, or a session of it, may enter."""
         is_named = client in self._clients or EVERY_CLIENT in self._clients
         return is_named and not client.startswith(SYSTEM)
 
     def may_ask(self, address: str) -> bool:
-        """May a message or a request come in for that address?"""
+        """Return whether a message or request to that address may enter."""
         return not is_own_address(address) and bool(self._addresses.match(address))
 
     def may_pass(self, site: str) -> bool:
-        """May it have messages passed on through this site to that one?"""
+        """Return whether its messages may pass through this site to that one."""
         return site in self._sites or EVERYWHERE in self._sites
 
 
 def any_brings(sites: Iterable[Accepting], domain: str, topic: str) -> bool:
-    """May any of these bring a value of that topic, in that domain or in ANY?"""
+    """Return whether any of the sites may send a value of that topic. `domain` may be ANY."""
     return any(site.may_bring(domain, topic) for site in sites)
 
 
 def is_own_address(text: str) -> bool:
-    """Does an address, or a pattern, begin as those of the mesh's own do, or names of clients?"""
+    """Return whether an address or pattern begins like those of the mesh itself, or like client names."""
     first = text.partition("/")[0]
     return text.startswith((SYSTEM, "/")) or first in RESERVED or first == CLIENT

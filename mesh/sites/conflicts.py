@@ -1,6 +1,7 @@
-"""Two sites have set one topic: which value stays?"""
+"""Decides between two values of one topic that were set in different sites."""
 
-# Law: every site decides alike, in whatever order it hears of them; so stamps are those of the origin.
+# Law: every site decides alike, in whatever order the values arrive, so the timestamps are those of the
+# origin.
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ _DIGEST = 16  # bytes
 
 
 def wins(stamp_a: int, site_a: str, stamp_b: int, site_b: str) -> bool:
-    """Does a stay, and b go? The newer one does; of two that are as new that of the later name."""
+    """Return whether a wins over b. The newer value wins; with equal timestamps the later site name wins."""
     return (stamp_a, site_a) > (stamp_b, site_b)
 
 
 def conflict_key(key: str, domain: str = "") -> str:
-    """The topic under which the value that lost is kept, in no domain. A long key is cut, and told by its
-    digest; so is the domain in which it was published.
+    """Return the topic, in no domain, under which a losing value is kept.
+
+    A long key is cut and made unique by a digest, and so is a key with a domain that would not fit.
     """
     whole = f"{CONFLICTS}{key}{f'@{domain}' if domain else ''}"
     if len(whole) <= LONGEST_KEY and not {"+", "#"} & {*domain}:

@@ -1,7 +1,7 @@
-"""Who of us is the gateway to a site? One for each stream, so that its order holds."""
+"""Chooses the gateway for a stream to another site. A stream has one, so that its order holds."""
 
-# Law 1: nodes that know of the same gateways choose the same one, without asking each other.
-# Law 2: when a gateway comes or goes, only streams move that go to it, or that went there.
+# Law 1: nodes that know the same gateways choose the same one without communication.
+# Law 2: when a gateway appears or disappears, only the streams move that it gets or had.
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where has a message been, in which sites?
+"""Names of hops across sites, and the sites that a message has visited.
 
-Within a site a hop names a node. For other sites it names both: `site:LON/heron`, so that two nodes of one
-name, here and there, are never taken for a circle. No node can be called that.
+Within a site a hop names a node. For other sites it names both, as in `site:LON/heron`, so that two nodes of
+the same name in two sites never look like a loop. No node can have such a name.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ SITE = "site:"
 
 
 def in_site(site: str, node: str) -> str:
-    """That node, as a hop of other sites names it."""
+    """Return the name of that node as a hop in other sites."""
     return f"{SITE}{site}/{node}"
 
 
-@lru_cache(maxsize=1024)  # asked for each hop of what comes; what is no name is not kept
+@lru_cache(maxsize=1024)  # called for each inbound hop
 def parse_hop(node: str) -> tuple[str, str]:
-    """(site, node) of such a hop; the site is "" in one of this site. BadName for anything else."""
+    """Return (site, node) of a hop; the site is "" for a hop of this site. Raises: BadName."""
     if not node.startswith(SITE) or "/" not in node:
         return "", node_name(node)
     site, _, name = node.removeprefix(SITE).partition("/")
@@ -29,7 +29,7 @@ def parse_hop(node: str) -> tuple[str, str]:
 
 
 def visited(route: Route) -> list[str]:
-    """The other sites where it has been, in order, each once for each time that it came there. BadName."""
+    """Return the other sites on the route, in order, one entry per visit. Raises: BadName."""
     sites: list[str] = []
     for hop in route:
         site = parse_hop(hop.node)[0]
@@ -39,10 +39,10 @@ def visited(route: Route) -> list[str]:
 
 
 def leg_of(route: Route, is_letter: bool = False) -> bytes:
-    """The leg (see `mesh.streams.legs`) of what comes from other sites: the last master there, which keeps it
-    until it is answered. Empty when none has it, so that nobody would send it again. BadName.
+    """Return the leg (see `mesh.streams.legs`) of an envelope from another site, or b"". Raises: BadName.
 
-    Letters are kept otherwise than what is published, with another `low`: they have a leg of their own.
+    The leg names the last master there, which keeps the envelope until it is answered. Without one no node
+    would resend it. Direct messages have a leg of their own, because their `low` differs.
     """
     for hop in reversed(route):
         if hop.stratum == 0 and all(names := parse_hop(hop.node)):
@@ -51,22 +51,22 @@ def leg_of(route: Route, is_letter: bool = False) -> bytes:
 
 
 def inside(route: Route) -> Route:
-    """The part of it that is within this site. What comes from another one began there."""
-    if not route or "/" not in route[0].node:  # as a rule
+    """Return the part of the route within this site. An envelope of another site began there."""
+    if not route or "/" not in route[0].node:  # usual case
         return route
     return tuple([hop for hop in route if "/" not in hop.node])
 
 
 def is_of(site: str, sender: str) -> bool:
-    """Is that a session of that site, as other sites call it?"""
+    """Return whether `sender` is a session of that site, in the form used by other sites."""
     return sender.startswith(f"{OTHERS}{site}/")
 
 
 def is_foreign(sender: str) -> bool:
-    """Is that a session of another site?"""
+    """Return whether `sender` is a session of another site."""
     return sender.startswith(OTHERS)
 
 
 def site_of(name: str, here: str = "") -> str:
-    """The site of a session or an address, of which those of this one, `here`, say nothing."""
+    """Return the site of a session or address. Names of this site, `here`, do not contain it."""
     return name.removeprefix(OTHERS).partition("/")[0] if is_foreign(name) else here

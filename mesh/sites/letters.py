@@ -1,7 +1,7 @@
-"""What is for somebody in another site: which site is that, and what is he called there?
+"""Direct messages to other sites: the names of their receivers, and which refusals are final.
 
-`/site/NYC/node/gull/client/ann` is a client or session there, `/site/NYC/calc/add` an address that is served
-there, by whatever node.
+`/site/NYC/node/gull/client/ann` is a client or session there, `/site/NYC/calc/add` an address that any node
+there serves.
 """
 
 from __future__ import annotations
@@ -12,29 +12,32 @@ from mesh.errors import BadName
 from mesh.names import CLIENT, OTHERS, node_name
 from mesh.sites.pauses import FOR_NOW
 
-WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
-UNREACHABLE = "SITE_UNREACHABLE"  # the code of what is said where no way leads to a site now
-WAY_LOST = "WAY_LOST"  # of a letter: it was lost on its way, or has no room there now, and goes again
-# What is said of the way by which it came last, and not of the letter, which may have come by another. But
-# who has no leave, or names no node, is told so: nobody knows more of that later.
+WAY = "site/"  # prefix of a hop that names a site
+UNREACHABLE = "SITE_UNREACHABLE"  # code when no gateway reaches a site
+WAY_LOST = "WAY_LOST"  # code when a direct message is to be resent
+# These refusals concern the latest route of the message, which may have arrived on another one. A missing
+# right or a wrong node name is final.
 _OF_ITS_WAY = FOR_NOW | {"CIRCULAR_LOOP"}
-UNKNOWN = "knows no site"  # stands in what is said of a site to which nothing waits, as its name may be wrong
+UNKNOWN = "knows no site"  # part of the text for an unknown site
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 
 
 def way_to(site: str) -> str:
-    """The hop by which something goes to that site."""
+    """Return the hop that stands for that site."""
     return WAY + site
 
 
 def goes_again(state: str, may_be_there: bool) -> bool:
-    """Is that no last word of a letter? What may have come there before is not refused because of its way."""
+    """Return whether the answer is not final.
+
+    A message that may have arrived before is not refused because of its route.
+    """
     return state == WAY_LOST or (may_be_there and state in _OF_ITS_WAY)
 
 
-@lru_cache(maxsize=1024)  # asked for each letter; what is no name is not kept
+@lru_cache(maxsize=1024)  # called for each direct message
 def split(to: str) -> tuple[str, str]:
-    """(site, what it is called there); the site is "" of what is for somebody here. BadName."""
+    """Return (site, name in that site); the site is "" for a receiver here. Raises: BadName."""
     if not to.startswith(OTHERS):
         return "", to
     site, _, rest = to.removeprefix(OTHERS).partition("/")

@@ -1,21 +1,21 @@
-"""Messages found no room for another site, which lacks them: how many, and when is that told?
+"""Counts the messages that were dropped for another site, and decides when to report the sum.
 
-The first is told at once, and then the sum, ever more rarely while it grows.
+The first one is reported at once, then the sum, at growing intervals while it grows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-SOON, RARELY = 5.0, 600.0  # s after which the sum is told again, at first and at last
+SOON, RARELY = 5.0, 600.0  # s between reports, at first and at most
 
-# Law 1: what was not kept for a site is counted until that has been sent a transfer, whatever happens here.
-# Law 2: whatever the sum is in the end, it is told.
+# Law 1: a dropped message is counted until the site has been sent a transfer, also over restarts.
+# Law 2: the final sum is always reported.
 
 
 @dataclass(slots=True)
 class Mark:
-    """One site that needs a transfer. `since`: wall clock, ns."""
+    """A site that needs a transfer. `since` is wall-clock time in ns."""
 
     dropped: int = 0
     since: int = 0
@@ -25,11 +25,11 @@ class Mark:
 
     @property
     def due(self) -> float | None:
-        """When the sum is to be told; None: it has been."""
+        """The time of the next report, or None if the sum has been reported."""
         return self._due if self.dropped > self.told else None
 
     def tell(self, now: float) -> int | None:
-        """The sum, if it is to be told now."""
+        """Return the sum if it is to be reported now, otherwise None."""
         if self.due is None or now < self._due:
             return None
         self._due, self._pause = now + self._pause, min(2 * self._pause, RARELY)
@@ -41,6 +41,6 @@ class Mark:
 
     @classmethod
     def unpack(cls, row: bytes) -> Mark:
-        """As it was stored; what it counted then has been told."""
+        """Restore a mark from its stored row. Its count has been reported."""
         dropped = int.from_bytes(row[:8])
         return cls(dropped, int.from_bytes(row[8:16]), dropped)

@@ -1,6 +1,6 @@
-"""What another site cannot take now: when does it go there again?
+"""Backoff for messages that another site cannot accept now.
 
-Full, or with a wrong clock, is no reason to lose anything: who keeps a message tries again, ever more rarely.
+A full buffer or a wrong clock is no reason to lose a message, so its keeper retries at growing intervals.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from dataclasses import dataclass
 
 from mesh.sites.hops import is_foreign
 
-# Refusals that are no last words to another site. EXPIRED is one, too, of what is not void by itself.
+# Refusals that are not final for another site. EXPIRED is one too, unless the message expired by its own
+# time.
 FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
-SHORTEST, LONGEST = 0.25, 60.0  # s until what was put off is sent again
+SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
 
-# Law: what was put off is sent again, with all that its publisher sent later, in order.
+# Law: a deferred message is resent together with all later ones of its publisher, in order.
 
 
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
-    """Is such a refusal of what came from another site no last word, so that nobody here keeps to it? Of a
-    letter each is the last.
+    """Return whether the refusal of a message from another site is temporary.
+
+    No node here then remembers it. For a direct message every refusal is final.
     """
     return state in FOR_NOW and not to and is_foreign(sender)
 
@@ -27,21 +29,21 @@ def is_for_now(sender: str, state: str, to: str = "") -> bool:
 class _Pause:
     until: float
     length: float
-    is_over: bool = False  # it was sent again, and not answered yet
+    is_over: bool = False  # resent, and not answered yet
 
 
 class Pauses:
-    """The streams that another site has put off, and when each goes there again."""
+    """The streams that another site has deferred, and when each is resent."""
 
     def __init__(self) -> None:
         self._pauses: dict[bytes, _Pause] = {}
 
     def __contains__(self, key: bytes) -> bool:
-        """Does it wait now?"""
+        """Return whether the stream waits now."""
         return (pause := self._pauses.get(key)) is not None and not pause.is_over
 
     def put_off(self, key: bytes, now: float) -> float:
-        """The site said so. Returns when it goes again; each time in a row it waits twice as long."""
+        """Defer the stream, and return when it is resent. Repeated deferrals double the pause."""
         pause = self._pauses.get(key)
         if pause is None:
             pause = self._pauses[key] = _Pause(now + SHORTEST, SHORTEST)
@@ -51,7 +53,7 @@ class Pauses:
         return pause.until
 
     def went_on(self, key: bytes, now: float) -> None:
-        """Something of it had its last word: so what was put off goes again soon."""
+        """Shorten the pause, because the site has given a final answer for part of the stream."""
         pause = self._pauses.get(key)
         if pause is not None and pause.is_over:
             del self._pauses[key]
@@ -59,16 +61,16 @@ class Pauses:
             pause.until, pause.length = min(pause.until, now + SHORTEST), SHORTEST
 
     def forget(self, key: bytes) -> None:
-        """Nothing of it is owed any more."""
+        """Forget a stream of which nothing is owed any more."""
         self._pauses.pop(key, None)
 
     def over(self, now: float) -> list[bytes]:
-        """What goes again now."""
+        """Return the streams that are to be resent now."""
         found = [key for key, pause in self._pauses.items() if not pause.is_over and pause.until <= now]
         for key in found:
             self._pauses[key].is_over = True
         return found
 
     def deadline(self) -> float | None:
-        """When something goes again next; None: nothing waits."""
+        """Return when the next stream is resent, or None if none waits."""
         return min((p.until for p in self._pauses.values() if not p.is_over), default=None)

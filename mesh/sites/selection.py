@@ -1,7 +1,7 @@
-"""Does a message go to a site? Its domain or its topic is named, and it has not been there."""
+"""Selects the sites that a message goes to, by its domain or topic."""
 
-# Law 1: what names nothing selects nothing, and what is the mesh's own never leaves a site.
-# Law 2: what a question costs does not grow with the topics that are named, nor with the sites.
+# Law 1: an empty selection selects nothing, and system topics never leave a site.
+# Law 2: the cost of a lookup grows neither with the number of named topics nor with the number of sites.
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOWHERE: tuple[str, ...] = ()
 
 
 class Selecting(Protocol):
-    """A site, and what is to go there."""
+    """A site and what it is to receive."""
 
     @property
     def name(self) -> str: ...
@@ -28,9 +28,9 @@ class Selecting(Protocol):
 
 
 class Selection:
-    """An index of what goes to which site. Domains and patterns have been checked before they come here.
+    """An index of which sites receive a message. Domains and patterns must have been checked before.
 
-    `stays`: flags of messages that leave no site.
+    `stays` has the flags of messages that leave no site.
     """
 
     __slots__ = ("_domains", "_stays", "_topics")
@@ -42,7 +42,7 @@ class Selection:
 
     @classmethod
     def of(cls, sites: Iterable[Selecting], stays: int = 0) -> Selection:
-        """What these sites are to get."""
+        """Build the index of what these sites receive."""
         found, topics = cls(stays), Trie[str]()
         for site in sites:
             for domain in site.domains:
@@ -66,7 +66,7 @@ class Selection:
 
 
 def is_own(domain: str) -> bool:
-    """Is it a domain of the mesh's own, which belongs to one site?"""
+    """Return whether the domain is one of the mesh itself, which does not leave its site."""
     return domain.startswith(SYSTEM) or domain.partition("/")[0] in RESERVED
 
 

@@ -1,6 +1,6 @@
-"""What another site refuses for now: when is one of it tried again, and when may all of it go?
+"""Decides when a message that another site refused temporarily is retried, and when others may follow.
 
-To send all of it each time would fill the line, and a site that is full would have to read it.
+Sending all waiting messages each time would fill the connection, and the full site would have to read them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mesh.sites.pauses import LONGEST, SHORTEST
 
 K = TypeVar("K", bound=Hashable)
 
-# Law 1: after a refusal for now nothing leaves for a while, then one, which is tried. When that is refused
-#        for now, too, the while is twice as long; when it is not, all may leave.
-# Law 2: all that left before what is tried is answered before that, so it counts for nothing.
+# Law 1: after a temporary refusal nothing leaves for a while, then one message is retried. If it is refused
+# again, the pause doubles; otherwise all may leave.
+# Law 2: messages that left before the retried one are answered before it, so their refusals do not count.
 
 
 @dataclass(slots=True)
 class Trial:
-    """The next trial, or the one that is under way: of whom? None: nothing is tried now."""
+    """The next retry, or the one in progress. `tried` is its number, None while none is in progress."""
 
     until: float
     length: float
@@ -28,7 +28,7 @@ class Trial:
 
 
 class Trials(Generic[K]):
-    """The keys of which something was refused for now. What has one is named by a number."""
+    """The keys with temporary refusals. A message is named by its number."""
 
     def __init__(self) -> None:
         self._trials: dict[K, Trial] = {}
@@ -37,11 +37,11 @@ class Trials(Generic[K]):
         return bool(self._trials)
 
     def holds(self, key: K, number: int) -> bool:
-        """Has that one to wait?"""
+        """Return whether that message has to wait."""
         return key in self._trials and self._trials[key].tried != number
 
     def refused(self, key: K, number: int, now: float) -> None:
-        """That one was, for now."""
+        """Record a temporary refusal."""
         trial = self._trials.get(key)
         if trial is None:
             self._trials[key] = Trial(now + SHORTEST, SHORTEST)
@@ -50,27 +50,27 @@ class Trials(Generic[K]):
             self._trials[key] = Trial(now + length, length)
 
     def answered(self, key: K, number: int) -> bool:
-        """That one has come there, or has its last word. May all leave now that had to wait for it?"""
+        """Record an arrival or a final answer. Return whether waiting messages may leave now."""
         if key not in self._trials or self._trials[key].tried != number:
             return False
         del self._trials[key]
         return True
 
     def over(self, now: float) -> Sequence[K]:
-        """Of these one is to be tried now."""
+        """Return the keys that are due for a retry."""
         return [key for key, trial in self._trials.items() if trial.tried is None and trial.until <= now]
 
     def tries(self, key: K, number: int | None) -> None:
-        """It is this one. None: nothing is left that could be."""
+        """Begin the retry of `number`, or forget the key if None is left to retry."""
         if number is None:
             del self._trials[key]
         else:
             self._trials[key].tried = number
 
     def tried(self) -> Sequence[tuple[K, int]]:
-        """All that is tried now."""
+        """Return the keys and numbers being retried."""
         return [(key, trial.tried) for key, trial in self._trials.items() if trial.tried is not None]
 
     def deadline(self) -> float | None:
-        """When one is to be tried next; None: nothing waits for that."""
+        """Return when the next retry is due, or None if none waits."""
         return min((trial.until for trial in self._trials.values() if trial.tried is None), default=None)

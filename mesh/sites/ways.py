@@ -1,6 +1,6 @@
-"""By which neighbour is each site reached? A neighbour has gateways that ours dial, or that dial ours."""
+"""Maps each site to the neighbor through which it is reached. Gateways of a neighbor are linked with ours."""
 
-# Law: from every site that is named the ways lead to a neighbour, or it is reached by none. Never back.
+# Law: the route to every named site leads to a neighbor, or the site is left out. It never loops.
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Mapping
 
 
 def ways(vias: Mapping[str, str]) -> dict[str, str]:
-    """The next site on the way to each: of a neighbour that is itself. `vias`: by which site each one is
-    reached as the file has it, "" for a neighbour. What leads back, or nowhere, is left out.
+    """Return the neighbor on the route to each site; a neighbor maps to itself.
+
+    `vias` maps each site to its next site as configured, "" for a neighbor. Sites whose route loops or ends
+    nowhere are left out.
     """
     found: dict[str, str] = {}
     for site in vias:

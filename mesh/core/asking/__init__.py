@@ -1,1 +1,1 @@
-"""What does this node want from others?"""
+"""Requests to other nodes on behalf of clients: subscriptions, lookups and erasures."""

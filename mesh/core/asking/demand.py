@@ -1,4 +1,4 @@
-"""Who must be asked for what is wanted here, by clients and by peers for whom this node is on the way?"""
+"""Subscriptions at other nodes, for local clients and for peers that this node forwards to."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES, XPATH
 from mesh.wire.replies import Reason
 from mesh.wire.spoken import KINDS
 
-ASKED = 64  # queries of one topic that are looked at
+ASKED = 64  # queries of one topic that are examined
 
 
 class Demand(Part):
-    """Follows clients, rules and membership; each difference is told to the peer that it concerns."""
+    """Component that follows clients, rules and members, and sends each peer its differences."""
 
     def __init__(
         self, desk: Desk, mapping: Mapping, neighbours: Neighbours, nodes: Nodes, slow: Slow
@@ -44,14 +44,14 @@ class Demand(Part):
         self._desk = desk
         self._mapping = mapping
         self._ways = frozenset(rule.node for rule in mapping.rules)
-        self._beside: tuple[Mapping, ...] = ()  # other rules, by which is asked as well, while these change
+        self._beside: tuple[Mapping, ...] = ()  # other rules that also apply during a change
         self._nodes = nodes
         self._neighbours = neighbours
         self._slow = slow
         self._aims = Aims(self.targets)
-        self._is_spent = False  # enough was asked for anew since the last tick
-        self._before: dict[Hashable, list[Query]] = {}  # what an earlier process asked somebody for, by rows,
-        self._asked_again: set[bytes] = set()  # and whom of those it may have asked this one has met
+        self._is_spent = False  # the budget is used up until the next tick
+        self._before: dict[Hashable, list[Query]] = {}  # queries of an earlier process, by row
+        self._asked_again: set[bytes] = set()  # peers that were asked for these again
 
     def resumed(self) -> None:
         for query in self.interests.queries() if self.has_ways else ():
@@ -61,9 +61,9 @@ class Demand(Part):
         return (hear(WaysChanged, lambda _: self.refresh()),)
 
     def expect(self, *others: Sequence[Rule]) -> None:
-        """Other rules, that are to count soon, or did lately: what they name is asked for, too.
+        """Subscribe also by these rules, which are next or were recently in force.
 
-        Queries that had the same sources may have different ones.
+        Queries that had the same sources may then have different ones.
         """
         mapping = self._mapping
         self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
@@ -73,33 +73,33 @@ class Demand(Part):
 
     @property
     def has_ways(self) -> bool:
-        """May a node bring what another is master of?"""
+        """Whether nodes may forward messages of other masters."""
         return not self._mapping.is_plain or bool(self._beside)
 
     @property
     def is_changing(self) -> bool:
-        """Is it asked by other rules as well, while these change and for a while after?"""
+        """Whether queries also follow other rules, during a change of rules and for a while after."""
         return bool(self._beside)
 
     def is_way(self, node: str) -> bool:
-        """May that one?"""
+        """Return whether that node may forward messages of other masters."""
         return node in self._ways
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Add a query that somebody here wants."""
+        """Add a query of a requester here."""
         if self.interests.add(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) - {by})
         else:
             self.catch_up(query)
 
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Drop a query that somebody here wants no more."""
+        """Drop a query of a requester here."""
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
             self._desk.say(Unwanted(query))
 
     def _wanted_by(self, query: Query, before: set[bytes]) -> None:
-        """Others want it than before."""
+        """Update the group and the targets after a change of requesters."""
         row, by = self.row(query), self.interests.wanted_by(query)
         self._aims.take(query, row, frozenset(before))
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
@@ -110,7 +110,7 @@ class Demand(Part):
         return (XPATH,)
 
     def row(self, query: Query) -> Hashable:
-        """The key of a query's sources: queries that have the same one have the same sources."""
+        """Return the key of a query's sources. Queries with the same key have the same sources."""
         if _is_own(query):
             return None
         row = self._mapping.row_of_query(query.kind, query.text, query.domain)
@@ -119,12 +119,12 @@ class Demand(Part):
         return row if query.kind in KINDS else (query.kind, row)
 
     def refresh(self) -> None:
-        """Nodes have come or gone: are the right ones asked?"""
+        """Look up the targets again, after nodes have appeared or disappeared."""
         self._aims.refresh()
         self._go_on()
 
     def _go_on(self) -> None:
-        """Ask whom was not asked before, for as much as there is time for."""
+        """Send pending queries to new targets, within the budget."""
         if not self._is_spent and self._aims.is_open:
             self._is_spent = True
             for group, queries in self._aims.go_on(TURN):
@@ -137,22 +137,24 @@ class Demand(Part):
             self._desk.wake(self._desk.now)
 
     def catch_up(self, query: Query) -> None:
-        """Now at the latest the right ones are to be asked for it."""
+        """Send the query to its targets now if that is still pending."""
         if self._aims.is_open:
             group = self._aims.group(self.row(query), frozenset(self.interests.wanted_by(query)))
             if group is not None and self._aims.is_late(group):
                 self._tell(self.interests.aim(query, group.targets, self._desk.now))
 
     def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
-        """The nodes that the rules name for it. Of several masters a GET names another one each time. What a
-        node says of itself and others under the mesh's own names is for its clients: no others are asked.
+        """Return the nodes that the rules name for the query.
+
+        With several masters a GET names another one each time. Queries for system topics have no sources, as
+        each node publishes these for its own clients only.
         """
         if _is_own(query):
             return Sources()
         return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
 
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
-        """The peers to be asked for it, when these want it; `named`: whom the rules name."""
+        """Return the uuids of the peers to ask for the query. `named` has the sources if they are known."""
         sources = self._with_beside(named or self.sources(query), query)
         names = sources.hops
         if STANDBY in by:
@@ -167,11 +169,11 @@ class Demand(Part):
         return hops
 
     def is_relayed(self, query: Query) -> bool:
-        """Is this node only on the way for it, so that it gets for others what it is not master of?"""
+        """Return whether this node also fetches messages of other masters for the query."""
         return bool(self._with_beside(self.sources(query), query).hops)
 
     def _with_beside(self, sources: Sources, query: Query) -> Sources:
-        """With those of the other rules, while there are any."""
+        """Return the sources with those of the other rules in use."""
         if not self._beside or _is_own(query):
             return sources
         more = [m.sources(query.kind, query.text, query.domain, self._nodes) for m in self._beside]
@@ -180,15 +182,15 @@ class Demand(Part):
         return Sources(tuple(hops), everyone, sources.masters, sources.away)
 
     def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """The masters of such a message, all away, in whose place this node would take it."""
+        """Return the masters of such a message that are all unreachable and that this node replaces."""
         return self._mapping.stands_for(key, e, self._nodes)
 
     def is_reachable(self, query: Query) -> bool:
-        """Can all whom the rules name for it be asked?"""
+        """Return whether all sources that the rules name for the query are reachable."""
         return not self.sources(query).away
 
     def say_all(self, peer: Peer, conn: Conn) -> None:
-        """Tell a peer that has just logged in all that is asked of it, with how far we are."""
+        """Send a peer that has logged in all queries for it, with our positions."""
         self._aim_at(peer.node.uuid)
         self._ask_again(peer)
         upstreams = peer.exchange.upstreams
@@ -203,8 +205,10 @@ class Demand(Part):
         self._slow.tells(peer.node.uuid, full.version, is_new=True)
 
     def _ask_again(self, peer: Peer) -> None:
-        """Whoever was a way for the process before this one may still hold something for us, or get it from a
-        master when that is there. If it were not asked any more it would drop that.
+        """Send queries of an earlier process again.
+
+        A peer that forwarded for that process may still hold messages for it, or get them later from a
+        master. Without the queries the peer would drop them.
         """
         uuid, name = peer.node.uuid, peer.node.name
         if not self._before or uuid in self._asked_again or not self._neighbours.acquaintances.was_met(uuid):
@@ -215,15 +219,17 @@ class Demand(Part):
                 self.interests.asked_before(uuid, (first, *more), self._desk.now)
 
     def _aim_at(self, uuid: bytes) -> None:
-        """Ask a peer for all that it is to be asked for by now: it may log in with the first that is heard of
-        it, or in the midst of turns, and forgets what it is not told then.
+        """Bring the queries for a peer up to date before they are sent in full.
+
+        A peer may log in at first contact, or while steps are pending, and forgets queries that are not in
+        the full list.
         """
         for group in self._aims.left_for(uuid):
             self.interests.aim_all(list(group.queries), group.targets, (uuid,), self._desk.now)
-        self._wake()  # others may be left
+        self._wake()  # others may be pending
 
     def _say(self, conn: Conn, interest: Interest) -> int:
-        """In so many messages, one behind the other."""
+        """Send the interest as one or more consecutive frames, and return their number."""
         if conn.version >= MORE:
             frames = list(parts(interest))
         else:
@@ -233,8 +239,9 @@ class Demand(Part):
         return len(frames)
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
-        """Version that each of these peers (all, without) has yet to confirm, if it can be reached and was
-        not waited for in vain.
+        """Return the versions that peers have yet to confirm: of these, or of all.
+
+        Unreachable and slow peers are left out.
         """
         need = {}
         for peer in self._nodes.usable():
@@ -251,19 +258,19 @@ class Demand(Part):
 
     @property
     def is_confirmed(self) -> bool:
-        """Has everybody been asked for all that is to be asked, and said so who can be reached?"""
+        """Whether all queries were sent, and all reachable peers have confirmed them."""
         return not self._aims.is_open and not self.unconfirmed()
 
     def asked(self, peer: Peer) -> PeerInterest:
-        """The queries that a peer is asked for."""
+        """Return the queries that a peer is asked for."""
         return self.interests.asked(peer.node.uuid)
 
     def needs(self, peer: Peer) -> bool:
-        """Is it asked for anything?"""
+        """Return whether the peer is asked for anything."""
         return bool(self.interests.asked(peer.node.uuid).queries)
 
     def why(self, what: What) -> Iterator[Reason]:
-        """Where messages of a topic are asked for, for somebody here or behind this node."""
+        """Yield the nodes that are asked for a topic, for clients here or for other nodes."""
         if what.kind == TOPIC and (queries := self.interests.matching(what.text, what.domain)):
             asked = set[str]()
             for query in queries[:ASKED]:
@@ -298,5 +305,5 @@ class Demand(Part):
 
 
 def _is_own(query: Query) -> bool:
-    """Does it ask what each node has only for its own clients?"""
+    """Return whether the query is for values that each node has only for its own clients."""
     return query.text.startswith(SYSTEM) and not query.text.startswith(OF_USERS)

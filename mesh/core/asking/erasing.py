@@ -1,4 +1,4 @@
-"""What happens when a topic is taken away? Its master forgets it, and each subscriber hears of it once."""
+"""Erases topics: the master forgets the topic, and each subscriber is notified once."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from mesh.wire.envelope import ERASED, PERSISTENT, Envelope
 from mesh.wire.limits import HOPS, LARGEST_SEQUENCE
 from mesh.wire.replies import Erased
 
-LONGEST = 200  # letters of what keeps a master from it
-REMEMBERED = 4096  # erasures whose outcome is known when they are asked for again
-# (was there such a topic?, masters that cannot be reached, or what keeps others from it)
+LONGEST = 200  # characters of the reason of a failure
+REMEMBERED = 4096  # erasures whose outcome is remembered
+# (whether the topic existed, unreachable masters or other reasons of a failure)
 OnErased = Callable[[bool, list[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """One erase, however many nodes carry it out: its stream and number name the event everywhere."""
+    """An erasure, at all nodes that execute it. Its stream and number name the event everywhere."""
 
     stream: bytes
     number: int
@@ -46,32 +46,30 @@ class Erasure:
     domain: str
     sender: str
     route: tuple[str, ...] = ()
-    is_copy: bool = False  # whoever asked has asked the other masters too
+    is_copy: bool = False  # the requester has asked the other masters too
 
 
 def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
-    """A client's erase: the same request of the same client is the same erasure."""
+    """Return the erasure of a client. The same request of a client is the same erasure."""
     check_erasable(key, domain)
     own = hashlib.sha256(b"erase" + stream).digest()[:16]
     return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender)
 
 
 def _as_number(said: int) -> int:
-    """A number that fits in with those of messages: with a larger one nobody could read the event."""
+    """Return the number if it is valid for messages, otherwise 1."""
     return said if 0 < said <= LARGEST_SEQUENCE else 1
 
 
 def check_erasable(key: str, domain: str) -> None:
-    """Dead letters are for whoever may read them, and so is what lost against another site; what else is the
-    mesh's own stays. PublishRefused.
-    """
+    """Raise PublishRefused for system topics, except dead letters and conflicts, which belong to users."""
     check_free(domain)
     if key.startswith(SYSTEM) and not key.startswith(OF_USERS):
         raise reserved(key)
 
 
 def _asked(ask: AskErase) -> Erasure:
-    """The erasure that a peer asks for; an error when it cannot be."""
+    """Return the erasure that a peer asks for. Raises LocalError for an invalid one."""
     check_erasable(ask.key, ask.domain)
     return Erasure(
         ask.stream.ljust(16, b"\0"),
@@ -85,7 +83,7 @@ def _asked(ask: AskErase) -> Erasure:
 
 
 class Erasing:
-    """Erasures of clients, and those that come from other nodes."""
+    """The erasures of clients and of other nodes."""
 
     def __init__(
         self,
@@ -96,21 +94,21 @@ class Erasing:
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
-        """`judge` finds out whether that peer may bring what came by these nodes."""
+        """Create the component. `judge` decides whether the peer may forward for this route."""
         self._desk = desk
         self._router = router
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
         self._judge = judge
-        # (stream, number, key) of what was erased here -> its domain, and who has asked for it
+        # (stream, number, key) of a local erasure -> its domain and its requester
         self._done: OrderedDict[tuple[bytes, int, str], tuple[str, str]] = OrderedDict()
-        self._going: dict[Erasure, list[OnErased]] = {}  # on their way to the disk, and who asked
+        self._going: dict[Erasure, list[OnErased]] = {}  # being written, with the waiting callbacks
 
     def erase(
         self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
     ) -> None:
-        """For a client. A topic that this node has published or cached is known with its domain."""
+        """Erase for a client, in all domains that this node knows of the topic."""
 
         def came(was_there: bool, away: list[str]) -> None:
             if away:
@@ -125,7 +123,7 @@ class Erasing:
     def erase_for(
         self, peer: Peer, ask: AskErase, then: OnErased, failed: Callable[[LocalError], None]
     ) -> None:
-        """For a peer. LocalError for what cannot be."""
+        """Erase for a peer. Raises LocalError for an invalid request."""
         erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
@@ -173,7 +171,7 @@ class Erasing:
             self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
 
     def erased_by(self, key: str, domain: str) -> str | None:
-        """Who has erased that topic here of late, if anybody has and it has no newer value."""
+        """Return the client that erased that topic here recently, if the topic has no newer value."""
         if self._router.log.retained.get(key, domain) is not None:
             return None
         done = ((erased[2], of) for erased, of in reversed(self._done.items()))
@@ -198,7 +196,7 @@ class Erasing:
         self._questions.ask_all([peer], question, Erased, came, within)
 
     def _here(self, erasure: Erasure, then: OnErased) -> None:
-        """Of the topics that this node is master of."""
+        """Erase the topics of which this node is master."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
         known = (erasure.stream, erasure.number, erasure.key) in self._done
@@ -228,9 +226,7 @@ class Erasing:
             self._router.publish(event.stream, event, gone)
 
     def _may_come(self, erasure: Erasure) -> None:
-        """What is erased at another node of this site may yet be brought here, as a value from before, by
-        another site.
-        """
+        """Store the erasure against older values that another site may still bring here."""
         domain = erasure.domain or ANY
         if any_brings(self._desk.settings.accepting.values(), domain, erasure.key):
             event = self._event(erasure, domain)
@@ -241,7 +237,7 @@ class Erasing:
         last = log.retained.get(erasure.key, domain)
         flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
         if last is not None and log.keeps_end(erasure.key, last.envelope):
-            flags |= PERSISTENT  # it is owed to who may bring the value again
+            flags |= PERSISTENT  # owed to sites that may bring the value again
         route = tuple(Hop(node, 0, self._desk.wall) for node in erasure.route)
         return Envelope(
             stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
@@ -256,6 +252,6 @@ class Erasing:
 
 
 def _why(away: list[str]) -> str:
-    """Names of nodes that cannot be reached, and sentences of those that can."""
+    """Return the reasons as text: names of unreachable nodes, and sentences of the others."""
     names, said = [why for why in away if " " not in why], {why: None for why in away if " " in why}
     return "; ".join([*([f"{listed(names)} cannot be reached"] if names else []), *list(said)[:SHOWN]])

@@ -1,5 +1,6 @@
-"""The events of erased topics: who erased how many. One client can erase thousands, and an event is kept only
-among the last thousand.
+"""Events of erased topics: the client and the number.
+
+One client can erase thousands of topics, and only the last thousand events are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of things that this node wants from others."""
+"""Facts about the demand of this node."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from mesh.wire.commands import Query
 
 @dataclass(frozen=True, slots=True)
 class Unwanted(Fact):
-    """A query that somebody here wants no more: it is asked of fewer others, or of nobody."""
+    """No requester here wants the query any more, or fewer nodes are asked for it."""
 
     query: Query

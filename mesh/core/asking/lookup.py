@@ -1,4 +1,4 @@
-"""What is the last value of a topic? From this node's own log, its cache, or the nodes that rules name."""
+"""Looks up retained values: in this node's log, in its cache, or at the nodes that the rules name."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 from mesh.wire.replies import Values
 
-HEDGE = 1.0  # s that one of several masters has to answer, before the next is asked
+HEDGE = 1.0  # s until the next of several masters is asked
 
 
 @dataclass(frozen=True, slots=True)
 class LastValue:
-    """The last value of a topic: its master, where it was found, and how old that may be (None = current)."""
+    """A retained value: its master, the node that had it, and its possible age in s (None = current)."""
 
     master: bytes
     envelope: Envelope
@@ -44,7 +44,7 @@ class LastValue:
 
 @dataclass(slots=True)
 class LookupResult:
-    """The newest value of each topic; which nodes did not answer, and which masters cannot be reached."""
+    """The newest value of each topic, the nodes that did not answer, and the unreachable masters."""
 
     best: dict[tuple[str, str], LastValue] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class LookupResult:
         return list(self.best.values())
 
     def take(self, replies: Replies[Values], query: Query) -> int:
-        """Add what nodes have answered; returns how many values nobody had asked for."""
+        """Add the replies of nodes. Return the number of unexpected values."""
         unasked = 0
         for told in replies.values():
             for envelope, (source, age, master) in told.found:
@@ -67,7 +67,7 @@ class LookupResult:
         return unasked
 
     def add(self, value: LastValue) -> None:
-        """The newest per topic: by hybrid clock, then id."""
+        """Keep the value if it is the newest of its topic: by hybrid clock, then id."""
         e = value.envelope
         topic = (e.keys[0], e.domain)
         known = self.best.get(topic)
@@ -76,7 +76,7 @@ class LookupResult:
 
 
 class Lookup(Part):
-    """Last values: `get` for clients, and for peers that are on this way to a master."""
+    """Component for retained values: `get` for clients, and for peers that use this node as next hop."""
 
     def __init__(
         self, desk: Desk, router: Router, demand: Demand, questions: Questions, nodes: Nodes, merging: Merging
@@ -96,9 +96,9 @@ class Lookup(Part):
     def get(
         self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
     ) -> None:
-        """The values of this node and of all that must be asked. `fresh`: not from the cache.
+        """Look up the values of this node and of its sources. `fresh` bypasses the cache.
 
-        `after`: they come after all messages of the same node that are on their way here by now.
+        With `after` the reply of a node comes after all its messages that are in transit to this node.
         """
 
         def settled() -> None:
@@ -124,7 +124,7 @@ class Lookup(Part):
         within: float,
         after: bool,
     ) -> None:
-        """Get what a peer asks for: own values, and those of the nodes to which this one is the way."""
+        """Look up for a peer: own values, and those of the nodes that it reaches through this one."""
         if self._demand.is_relayed(query):
             then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
         self._own(query, then, is_local=False)
@@ -133,7 +133,7 @@ class Lookup(Part):
         self._scans.tick()
 
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
-        """Give the values of which this node is master: at once, unless an XPath has much to look at."""
+        """Look up the values of which this node is master: at once, unless an XPath has much to scan."""
         if is_local:
             for reads in self._desk.face.reads:
                 reads(query)
@@ -152,7 +152,7 @@ class Lookup(Part):
             looked(self._router.log.retained.find(query, self._desk.believed))
 
     def _age(self, last: Last) -> float | None:
-        """How long its master has been away, for which this node stands in: it may have had a newer one."""
+        """Return for how long the replaced master has been unreachable, as it may have had a newer value."""
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._desk.me.name:
             return None
@@ -169,9 +169,9 @@ class Lookup(Part):
         after: bool,
         found: LookupResult,
     ) -> None:
-        """Add to what was found here what others have."""
+        """Add the values of other nodes to those found here."""
         me, life = self._desk.me.name, self._cache.life
-        # A subscription begins with what all have: one of them may be behind what another brings.
+        # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
@@ -188,7 +188,7 @@ class Lookup(Part):
             if unasked := found.take(replies, query):
                 self._desk.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
-            while lacking and spare:  # it dies, perhaps, and nobody has noticed yet
+            while lacking and spare:  # perhaps it is failing unnoticed
                 peer = self._nodes.named(spare.pop(0))
                 if peer is not None and self._nodes.is_alive(peer.node.name):
                     ask({peer.node.uuid})
@@ -203,7 +203,7 @@ class Lookup(Part):
         ask(self._demand.targets(query, {by}, sources))
 
     def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
-        """A subscription has its first values."""
+        """Process the first values of a subscription."""
         for value in found.values:
             self._merging.passed(value.envelope, value.source)
         if is_own and not (found.missing or found.away):
@@ -227,7 +227,7 @@ class Lookup(Part):
 
     def _remember(self, found: LookupResult, life: int) -> None:
         if life != self._cache.life:
-            return  # it was said before what emptied the cache
+            return  # the value is older than the emptied cache
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
             if value.source != self._desk.me.name and self._covered_by(value.envelope, key) is not None:
@@ -235,8 +235,8 @@ class Lookup(Part):
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
-        """Nothing more is heard of it, but for what others here want as well."""
-        if query.kind == XPATH:  # which values it found is not asked again of each
+        """Drop cached values that no other query here keeps up to date."""
+        if query.kind == XPATH:  # matching values are not looked up again
             self._cache.empty()
             return
         self._cache.unwanted(query)
@@ -251,8 +251,9 @@ class Lookup(Part):
         return self._cache.knows_one((Query("exact", key, value.domain), *wanted))
 
     def _covered_by(self, value: Envelope, key: str) -> Peer | None:
-        """The peer that sends every new value of that topic, because clients here have subscribed to it. Of
-        several one that is connected.
+        """Return the peer that sends every new value of the topic, because of a subscription here.
+
+        Of several peers a connected one is preferred.
         """
         asked = self._demand.interests.asked
         for query in self._demand.interests.matching(key, value.domain, value.xml):
@@ -264,7 +265,7 @@ class Lookup(Part):
 
 
 def _fits(value: Envelope, query: Query) -> bool:
-    """Is it a value of a topic that was asked for?"""
+    """Return whether the value is one that the query asked for."""
     if query.kind == "exact" and value.keys[0] != query.text:
         return False
     return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

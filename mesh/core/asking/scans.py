@@ -1,4 +1,4 @@
-"""XPaths that are asked of the values of this node, in turns with everything else."""
+"""XPath scans over the values of this node, in small steps between other work."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from mesh.routing.last import Last
 from mesh.routing.scan import XPathScan
 from mesh.wire.commands import Query
 
-AT_ONCE = 8  # that go on by turns; each holds a list of all values, those that wait hold none
+AT_ONCE = 8  # scans in turn; each holds a list of all values
 
 OnFound = Callable[[list[Last]], None]
 
 
 class Scans:
-    """Scans of which some go on and others wait. `values` are those of now; `wake` has `tick` called soon."""
+    """Running and waiting scans.
+
+    `values` returns the current values; `wake` requests a call of `tick` soon.
+    """
 
     def __init__(self, values: Callable[[], Iterable[Last]], wake: Callable[[], None]) -> None:
         self._values = values
         self._wake = wake
         self._begun: deque[tuple[XPathScan, OnFound]] = deque()
         self._waiting: deque[tuple[Query, OnFound]] = deque()
-        self._is_spent = False  # was one looked at since the last tick?
+        self._is_spent = False  # whether a step was done since the last tick
 
     def __bool__(self) -> bool:
         return bool(self._begun or self._waiting)
 
     def begin(self, query: Query, then: OnFound) -> None:
-        """Look for what a query finds, at once if there is not much: `then` is told."""
+        """Begin a scan, which ends at once if there is little to scan. `then` gets the values."""
         self._waiting.append((query, then))
         self._go_on()
 
     def tick(self) -> None:
-        """Time has passed: others were heard."""
+        """Continue, after other work had its turn."""
         self._is_spent = False
         self._go_on()
 

@@ -1,1 +1,1 @@
-"""Who serves what, here and at other nodes, for those who want to know."""
+"""Presence: which names are served here and at other nodes, and notifications of changes."""

@@ -1,4 +1,4 @@
-"""Which nodes can be asked who serves what there, and are worth waiting for?"""
+"""Selects the nodes that know presence, and are worth waiting for."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from mesh.wire.limits import SERVICES
 
 
 class Audience:
-    """The other nodes, without those of a release that knows nothing of this."""
+    """The other nodes, except those of releases without presence."""
 
     def __init__(self, nodes: Nodes, slow: Slow) -> None:
         self._nodes, self._slow = nodes, slow
-        self._mute: dict[bytes, int] = {}  # nodes of such a release, and their boots
+        self._mute: dict[bytes, int] = {}  # boots of nodes without the feature
 
     def hears(self, peer: Peer, conn: Conn) -> bool:
-        """A peer has logged in: does it know of this?"""
+        """Return whether the peer, which has logged in, supports presence."""
         if SERVICES in conn.speaks:
             return True
         self._mute[peer.node.uuid] = peer.node.boot
         return False
 
     def is_mute(self, peer: Peer) -> bool:
-        """Is it known that it knows nothing of this?"""
+        """Return whether the peer is known not to support presence."""
         return self._mute.get(peer.node.uuid) == peer.node.boot
 
     def awaited(self) -> Iterator[Peer]:
-        """Those who live, may know of this, and answer."""
+        """Yield the live nodes that may support presence, and that answer."""
         for peer in self._nodes.askable():
             if peer.node.uuid not in self._slow and not self.is_mute(peer):
                 yield peer
 
     def missed(self, peers: list[Peer]) -> None:
-        """These have not answered for as long as anybody is waited for."""
+        """Record that these nodes have not answered in time."""
         for peer in peers:
             self._slow.waited_for(peer.node.uuid, CONFIRM)

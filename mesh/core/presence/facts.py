@@ -1,4 +1,4 @@
-"""What happens to those who serve something."""
+"""Facts about served names and group members."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from mesh.core.desk.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class ServersChanged(Fact):
-    """Somebody, or more of them, or fewer, serve what is served here, or watched at another node; or no more
-    and no fewer, but a node says something new of them.
+    """The number of servers of a name here, or of a watched name at another node, has changed.
+
+    With a change of 0, the node has a new note about them.
     """
 
     kind: str
     name: str
     uuid: bytes  # of that node
-    change: int  # so many more, or fewer
+    change: int  # servers more, or fewer if negative
 
 
 @dataclass(frozen=True, slots=True)
 class GroupChanged(Fact):
-    """A group of subscribers has other members at a node than before."""
+    """The number of members of a group at a node has changed."""
 
     name: str
     uuid: bytes  # of that node
-    members: int  # by now
+    members: int  # the new number

@@ -1,7 +1,7 @@
-"""Is it known by now who serves it? And who waits to hear?"""
+"""Lookups that wait until the servers of a name are known."""
 
-# Law 1: questions for one name are answered in their order, also those that are asked meanwhile.
-# Law 2: nobody waits longer than CONFIRM, whoever does not answer.
+# Law 1: lookups of one name are answered in their order, also those that are added meanwhile.
+# Law 2: no lookup waits longer than CONFIRM, whichever node does not answer.
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ Then = Callable[[], None]
 
 
 class Lookups:
-    """The questions that wait for each name: until all who can be asked have heard that we watch it."""
+    """The waiting lookups of each name, until all reachable nodes know that this one watches it."""
 
     def __init__(self) -> None:
-        self._waiting: dict[
-            ServedName, deque[tuple[float, Then]]
-        ] = {}  # with the time when each waits no more
-        self._is_busy: set[ServedName] = set()  # one of those who waited for it is being told
+        self._waiting: dict[ServedName, deque[tuple[float, Then]]] = {}  # with their deadlines
+        self._is_busy: set[ServedName] = set()  # names whose lookups are being answered
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def ask(self, name: ServedName, now: float, then: Then, is_known: bool) -> None:
-        """Call it when it is known: at once, unless others wait for that."""
+        """Call `then` when the name is known: at once, unless earlier lookups of it wait."""
         if is_known and name not in self._waiting:
             then()
             return
         self._waiting.setdefault(name, deque()).append((now + CONFIRM, then))
 
     def review(self, now: float, is_known: Callable[[ServedName], bool]) -> None:
-        """Answer whoever need not wait any more."""
+        """Answer the lookups that need not wait any more."""
         for name in [name for name in self._waiting if name not in self._is_busy]:
             self._answer(name, now, is_known)
 
@@ -48,10 +46,10 @@ class Lookups:
             del self._waiting[name]
 
     def late(self, now: float) -> list[ServedName]:
-        """The names of which somebody has waited for too long."""
+        """Return the names with a lookup whose deadline has passed."""
         return [name for name, waiting in self._waiting.items() if waiting[0][0] <= now]
 
     @property
     def deadline(self) -> float | None:
-        """When the first one waits no more."""
+        """The first deadline, or None."""
         return min((waiting[0][0] for waiting in self._waiting.values()), default=None)

@@ -1,7 +1,7 @@
-"""Which groups of subscribers have members, and where? Each node tells it all others that may be linked."""
+"""Members of subscriber groups, here and at other nodes. Each node reports its own to all others."""
 
-# Law 1: a node's rows are absolute, on one connection, and go with it.
-# Law 2: who joins a group is told so when all who can be asked know it, or have not answered for CONFIRM.
+# Law 1: rows of a node are absolute, belong to one connection, and end with it.
+# Law 2: a join is confirmed when all reachable nodes know it, or have not answered for CONFIRM.
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from mesh.wire.commands import Members as Said
 from mesh.wire.envelope import Envelope
 
 GROUP = "group"
-MOST = 10_000  # groups that a node may have
-EACH = 100  # in one message: their names are long
+MOST = 10_000  # groups of one node
+EACH = 100  # groups in one message
 
 
 @dataclass(slots=True)
 class ToldPeer:
-    """A peer, and what it was told on its connection."""
+    """A peer, and the reports sent to it on its connection."""
 
     number: int = 0
-    version: int = -1  # of what it has confirmed
-    marks: dict[int, int] = field(default_factory=dict)  # number -> the version that it brings
-    heard: int = 0  # the last number of its own
+    version: int = -1  # last confirmed one
+    marks: dict[int, int] = field(default_factory=dict)  # message number -> version that it brings
+    heard: int = 0  # last number received
 
 
 @dataclass(slots=True, eq=False)
 class VersionWaiter:
-    """Somebody who waits until all know a version."""
+    """A callback that waits until all nodes know a version."""
 
     version: int
     deadline: float
@@ -51,7 +51,7 @@ class VersionWaiter:
 
 
 class GroupMembers(Part):
-    """The groups that have members here, and what others say of theirs."""
+    """Component for groups with members here, and for the reports of other nodes."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
@@ -80,19 +80,19 @@ class GroupMembers(Part):
         return {"groups": len(self.own)}
 
     def owes(self, peer: Peer) -> bool:
-        """A login: it has to know what groups are here."""
+        """Return whether a login must wait for our groups."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
     # --- here ---------------------------------------------------------------------------------------------
 
     def check(self, name: str) -> None:
-        """LocalError when one more would be too many."""
+        """Raise LocalError if one more group would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             text = f"{self._desk.me.name} has members of {MOST:,} groups already."
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
-        """So many are in it here by now. `then` is called when others know it."""
+        """Set the number of members here. `then` is called when other nodes know it."""
         if members:
             self.own[name] = members
         else:
@@ -133,7 +133,7 @@ class GroupMembers(Part):
         self._review()
 
     def _review(self) -> None:
-        """Tell whoever need not wait any more."""
+        """Call the callbacks that need not wait any more."""
         if not self._waiting:
             return
         known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)
@@ -152,7 +152,7 @@ class GroupMembers(Part):
     # --- elsewhere ----------------------------------------------------------------------------------------
 
     def members(self, name: str) -> Mapping[bytes, int]:
-        """The other nodes where it has members, by uuid: how many."""
+        """Return the other nodes with members, by uuid, with their numbers."""
         return self._registry.servers((GROUP, name))
 
     def _logged_in(self, fact: LoggedIn) -> None:
@@ -167,7 +167,7 @@ class GroupMembers(Part):
         self._review()
 
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
-        """RemoteError for a hole in it, or for more than one may have."""
+        """Accept a report. Raises RemoteError for a missing number, or too many groups."""
         uuid = peer.node.uuid
         told = self._told.setdefault(uuid, ToldPeer())
         if command.number != told.heard + 1:
@@ -181,7 +181,7 @@ class GroupMembers(Part):
     def _take(self, peer: Peer, name: str, members: int) -> None:
         try:
             check_group(name)
-        except LocalError:  # of a later release, or of somebody who means no good
+        except LocalError:  # of a later release, or malicious
             self._desk.count("unknown_kinds")
             return
         if members and self._registry.count(peer.node.uuid) >= MOST:

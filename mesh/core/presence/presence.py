@@ -1,6 +1,6 @@
-"""Who serves what? Each node says it of itself to those who watch a name, on the connection between them.
+"""Presence: each node reports its servers of a name to the nodes that watch the name.
 
-Nothing is gossiped, kept on disk or told by another: what a node serves goes with its connection.
+Nothing is gossiped, stored or relayed: a report is valid as long as its connection.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from mesh.wire.commands import Row, Serving, Watch
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import SERVICES
 
-MOST = 100_000  # names that are served here,
-NAMES = 200_000  # and that another node may watch
-IDLE = 60.0  # s that a name is watched after it was last asked for
+MOST = 100_000  # names served here
+NAMES = 200_000  # names that another node may watch
+IDLE = 60.0  # s that a name is watched after its last use
 
 
 class Presence(Part):
-    """The face of this room: what is served here, what is watched elsewhere."""
+    """Component for names that are served here or watched."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._nodes = nodes
         self._audience = audience
-        self.own: dict[ServedName, int] = {}  # how many serve it here, for others
-        self._notes: dict[ServedName, bytes] = {}  # what is said of these beside that
+        self.own: dict[ServedName, int] = {}  # number of servers here, for other nodes
+        self._notes: dict[ServedName, bytes] = {}  # notes about these servers
         self._registry = Registry()
         self._peers = Watchers[Peer](self._own_rows, NAMES)
         self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
@@ -74,18 +74,18 @@ class Presence(Part):
         return {"addresses": addresses, "watched": len(self._watching.names)}
 
     def owes(self, peer: Peer) -> bool:
-        """A login: it was not asked yet for all that is watched here."""
+        """Return whether a login must wait for our watched names."""
         return bool(self._watching.names) and not self._audience.is_mute(peer)
 
     # --- what is served here ----------------------------------------------------------------------------
 
     def known(self) -> Iterator[ServedName]:
-        """All names that are served here, or are watched and served elsewhere."""
+        """Yield all names that are served here, or watched here and served elsewhere."""
         yield from self.own
         yield from self._registry.names()
 
     def check(self, name: ServedName) -> None:
-        """LocalError when one more would be too many."""
+        """Raise LocalError if one more name would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             raise LocalError(
                 f"{self._desk.me.name} serves {MOST:,} names already.",
@@ -94,7 +94,7 @@ class Presence(Part):
             )
 
     def serve(self, name: ServedName, consumers: int, note: bytes = b"") -> None:
-        """So many serve it here by now. `note`: what other nodes shall know of them."""
+        """Set the number of servers here. `note` is an additional value for other nodes."""
         change = consumers - self.own.get(name, 0)
         if not change and (not consumers or note == self._notes.get(name, b"")):
             return
@@ -117,20 +117,22 @@ class Presence(Part):
     # --- what is served elsewhere -----------------------------------------------------------------------
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """The other nodes that serve a name that is watched, by uuid: how many there."""
+        """Return the other nodes that serve a watched name, by uuid, with their numbers."""
         self._watching.used(name, self._desk.now)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """What other nodes say of those who serve it there, by uuid, where they say anything. The name is
-        watched from now on, until nobody has asked for it for 60 s.
+        """Return the notes of other nodes that serve the name, by uuid.
+
+        The name is watched from now on, until it has not been used for 60 s.
         """
         self._watch(name)
         return self._registry.notes(name)
 
     def ask(self, name: ServedName, then: Callable[[], None]) -> None:
-        """Call it when all who can be asked have said whether they serve it; at the latest in 2 s. Once that
-        is so somebody who serves it is enough: whoever else does will say so.
+        """Call `then` when all reachable nodes have reported whether they serve the name, at most after 2 s.
+
+        Once known, a name with any server is answered at once: further servers will be reported.
         """
         self._watch(name)
         watched = self._watching.names[name]
@@ -150,11 +152,11 @@ class Presence(Part):
                 self._neighbours.review_login(peer)
 
     def _is_known(self, name: ServedName) -> bool:
-        """Has each of them said so, that lives, speaks of this, and answers?"""
+        """Return whether all awaited nodes have confirmed that this one watches the name."""
         return self._watching.names[name].version <= self._heard_by_all()
 
     def _heard_by_all(self) -> float:
-        """The version of what is watched that all have heard who live, speak of this and answer."""
+        """Return the version of the watched names that all awaited nodes have confirmed."""
         return min(
             (self._watching.confirmed(peer.node.uuid) for peer in self._audience.awaited()), default=inf
         )
@@ -168,13 +170,13 @@ class Presence(Part):
         self._review()
 
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
-        """RemoteError for a hole in what it says."""
+        """Accept a report. Raises RemoteError for a missing number."""
         uuid = peer.node.uuid
         self._watching.heard(uuid, command)
         for row in command.rows:
             name = (row.kind, row.name)
             if name not in self._watching.names:
-                self._desk.count("unasked")  # or not any more
+                self._desk.count("unasked")  # or no longer watched
                 continue
             change = self._registry.told(uuid, name, row.consumers, row.note)
             if change is not None:
@@ -182,7 +184,7 @@ class Presence(Part):
         self._review()
 
     def _lost(self, peer: Peer) -> None:
-        """What it has said goes with its connection."""
+        """Drop the reports of a peer with its connection."""
         self._forget(peer)
         self._review()
 
@@ -194,7 +196,7 @@ class Presence(Part):
             self._changed(name, uuid, -consumers)
 
     def _changed(self, name: ServedName, uuid: bytes, change: int) -> None:
-        if change:  # clients know nothing of notes
+        if change:  # clients do not see notes
             self._clients.changed(name)
         self._desk.ending[self._say_news] = None
         self._desk.say(ServersChanged(*name, uuid, change))
@@ -249,7 +251,7 @@ class Presence(Part):
         self._desk.ending[self._say_news] = None
 
     def _say_news(self) -> None:
-        """Say what is new, to whom it concerns."""
+        """Send the changes to the watching peers and clients."""
         for command in self._watching.news():
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:

@@ -1,39 +1,39 @@
-"""Who serves what at other nodes, as far as they have said?"""
+"""The names served at other nodes, as these have reported."""
 
-# Law 1: a row is what a node has said last on the connection that stands: with that it goes.
-# Law 2: rows are absolute. Whoever says 0, or nothing in a full account, serves it no more.
+# Law 1: a row is the latest report of a node on its open connection, and ends with the connection.
+# Law 2: rows are absolute. A count of 0, or absence from a full report, means not served.
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-ServedName = tuple[str, str]  # kind and name of what is served
+ServedName = tuple[str, str]  # kind and name
 NOBODY: Mapping[bytes, int] = {}
 NOTHING: Mapping[bytes, bytes] = {}
 
 
 class Registry:
-    """How many serve each name at each node, by its uuid; only where there is one at least."""
+    """The number of servers of each name at each node, by uuid. Zero has no entry."""
 
     def __init__(self) -> None:
         self._rows: dict[ServedName, dict[bytes, int]] = {}
-        self._notes: dict[ServedName, dict[bytes, bytes]] = {}  # where there are any
+        self._notes: dict[ServedName, dict[bytes, bytes]] = {}  # only non-empty ones
         self._of: dict[bytes, set[ServedName]] = {}
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """The nodes where it is served, and by how many."""
+        """Return the nodes that serve the name, with their numbers."""
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """What those nodes say of it beside that."""
+        """Return the notes of these nodes about the name."""
         return self._notes.get(name, NOTHING)
 
     def names(self) -> Iterable[ServedName]:
-        """All names that somebody serves."""
+        """Return all names with at least one server."""
         return self._rows
 
     def told(self, uuid: bytes, name: ServedName, consumers: int, note: bytes = b"") -> int | None:
-        """A node says so; how many more are that than before? None: it says what it has said before."""
+        """Store a report. Return the change in the number, or None if the report repeats the last one."""
         rows = self._rows.get(name)
         change = consumers - (rows or NOBODY).get(uuid, 0)
         if not change and (not consumers or note == self.notes(name).get(uuid, b"")):
@@ -51,18 +51,18 @@ class Registry:
         return change
 
     def count(self, uuid: bytes) -> int:
-        """How many names a node serves."""
+        """Return how many names a node serves."""
         return len(self._of.get(uuid, ()))
 
     def lost(self, uuid: bytes) -> list[tuple[ServedName, int]]:
-        """Nothing that a node has said counts any more; returns what that was."""
+        """Drop all reports of a node, and return them."""
         rows = [(name, self._rows[name][uuid]) for name in sorted(self._of.get(uuid, ()))]
         for name, _ in rows:
             self._drop(uuid, name)
         return rows
 
     def forget(self, names: Iterable[ServedName]) -> None:
-        """Nobody here wants to know of these."""
+        """Drop names that are no longer watched here."""
         for name in names:
             for uuid in list(self._rows.get(name, ())):
                 self._drop(uuid, name)

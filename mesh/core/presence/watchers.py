@@ -1,7 +1,7 @@
-"""What is served here, and who wants to know of it?
+"""The peers and clients that watch names, and the rows that each has yet to receive.
 
-Each watcher is told absolute rows on an ordered connection, once a turn: a thousand that register in one
-turn are one row.
+Each watcher gets absolute rows on an ordered connection, once per event: a thousand registrations in one
+event make one row.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from mesh.core.presence.registry import ServedName
 from mesh.errors import RemoteError
 from mesh.wire.commands import Row, Serving, Watch
 
-W = TypeVar("W")  # who watches: a peer, or a client's session
-PART = 48 * 1024  # bytes of rows in one message, about
-ROW = 24  # bytes of one beside its name
+W = TypeVar("W")  # watcher: a peer or a client's session
+PART = 48 * 1024  # approximate bytes of rows per message
+ROW = 24  # bytes of a row without its name
 
 
 class Watcher(Generic[W]):
-    """One that wants to know, on the connection that it has now."""
+    """A watcher on its current connection."""
 
     def __init__(self, who: W) -> None:
         self.who = who
         self.names: dict[ServedName, None] = {}
-        self.told = 0  # messages
-        self.knows = -1  # the version that it has said whole,
-        self.confirmed = -1  # and was told that we know
+        self.told = 0  # messages sent
+        self.knows = -1  # last version received in full
+        self.confirmed = -1  # last version confirmed by us
         self.due: dict[ServedName, None] = {}
-        self._before: dict[ServedName, None] | None = None  # what a full account has not named again by now
+        self._before: dict[ServedName, None] | None = None  # names not repeated in a full list so far
 
     def says(self, command: Watch, most: int) -> tuple[list[ServedName], list[ServedName]]:
-        """(names that are new, names that fall). RemoteError for more than one may watch."""
+        """Apply a command. Return (new names, removed names). Raises RemoteError for too many names."""
         if command.full and self._before is None:
             self._before = dict(self.names)
         new = []
@@ -56,7 +56,10 @@ class Watcher(Generic[W]):
 
 
 class Watchers(Generic[W]):
-    """All of them. `rows(name)` says all that there is to say of a name; each may watch so many of them."""
+    """The watchers of names, with their due rows.
+
+    `rows(name)` returns the rows of a name. A watcher may have at most `most` names.
+    """
 
     def __init__(self, rows: Callable[[ServedName], Sequence[Row]], most: int) -> None:
         self._rows = rows
@@ -69,7 +72,7 @@ class Watchers(Generic[W]):
         return len(self._all)
 
     def says(self, who: W, command: Watch) -> tuple[list[ServedName], list[ServedName]]:
-        """One says what it wants to know: (names that are new to it, names that fall)."""
+        """Apply a watcher's command. Return (new names, removed names)."""
         watcher = self._all.get(who)
         if watcher is None:
             watcher = self._all[who] = Watcher(who)
@@ -81,7 +84,7 @@ class Watchers(Generic[W]):
         return new, gone
 
     def lost(self, who: W) -> Iterable[ServedName]:
-        """Its connection is gone; returns what it has watched."""
+        """Remove a watcher whose connection is lost, and return its names."""
         watcher = self._all.pop(who, None)
         self._due.pop(who, None)
         if watcher is None:
@@ -97,13 +100,13 @@ class Watchers(Generic[W]):
                 self._of.pop(name, None)
 
     def changed(self, name: ServedName) -> None:
-        """There is something new to say of it."""
+        """Mark the name as changed for its watchers."""
         for who in self._of.get(name, ()):
             self._all[who].due[name] = None
             self._due[who] = None
 
     def said(self) -> Iterator[tuple[W, Serving]]:
-        """The news for each of those for whom there is any."""
+        """Yield the due messages of each watcher."""
         while self._due:
             who, _ = self._due.popitem()
             watcher = self._all[who]
@@ -120,7 +123,7 @@ class Watchers(Generic[W]):
 
 
 def _parts(names: Iterable[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
-    """All rows of a name stand together."""
+    """Split the rows into messages. All rows of a name stay together."""
     part: list[Row] = []
     size = 0
     for rows in names:

@@ -1,4 +1,4 @@
-"""What is watched at all other nodes, and how far has each of them heard that?"""
+"""The names that this node watches at all others, and how far each node has confirmed them."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from mesh.core.presence.registry import ServedName
 from mesh.errors import RemoteError
 from mesh.wire.commands import Serving, Watch
 
-EACH = 512  # names in one message, at most
-LONG = 48 * 1024  # bytes of names in one, about
+EACH = 512  # names in one message
+LONG = 48 * 1024  # approximate bytes of names in one message
 
 
 @dataclass(slots=True)
 class WatchedName:
-    """A name that is watched since that version; `held` by so many clients, else until nobody uses it."""
+    """A name that is watched since `version`. Names are kept while used, or `held` by clients."""
 
     version: int
     used: float
     held: int = 0
-    is_known: bool = False  # all have said once whether they serve it
+    is_known: bool = False  # whether every node has once reported its servers
 
 
 @dataclass(slots=True)
 class WatchLink:
-    """A node's side of it, on the connection that stands."""
+    """The state of a node on its open connection."""
 
-    number: int = 0  # messages that it has sent
-    knows: int = -1  # the version that it has confirmed
+    number: int = 0  # messages received from it
+    knows: int = -1  # version that it has confirmed
 
 
 class WatchedNames:
-    """All names that are watched. Each change is a version; all nodes are told the same."""
+    """The watched names. Each change has a version, and all nodes get the same changes."""
 
     def __init__(self) -> None:
         self.names: dict[ServedName, WatchedName] = {}
         self._version = 0
-        self._added: dict[ServedName, None] = {}  # and not told yet
+        self._added: dict[ServedName, None] = {}  # and not sent yet
         self._removed: dict[ServedName, None] = {}
         self._heard: dict[bytes, WatchLink] = {}
 
     def used(self, name: ServedName, now: float) -> bool:
-        """Somebody wants to know of it; is that new?"""
+        """Record a use of the name. Return whether it is newly watched."""
         watched = self.names.get(name)
         if watched is not None:
             watched.used = now
             return False
-        # It goes out with this turn, under the next version.
+        # The name is sent at the end of the event, under the next version.
         self.names[name] = WatchedName(self._version + 1, now)
         if name in self._removed:
             del self._removed[name]
@@ -55,12 +55,12 @@ class WatchedNames:
         return True
 
     def hold(self, name: ServedName, change: int) -> None:
-        """A client wants to know of it all the time, or no more."""
+        """Add `change` to the number of clients that watch the name."""
         if name in self.names:
             self.names[name].held += change
 
     def idle(self, since: float) -> list[ServedName]:
-        """Give up what nobody has used for long; returns it."""
+        """Stop watching names that were not used since `since`, and return them."""
         idle = [name for name, w in self.names.items() if w.used < since and not w.held]
         for name in idle:
             del self.names[name]
@@ -71,7 +71,7 @@ class WatchedNames:
         return idle
 
     def news(self) -> Iterator[Watch]:
-        """What all nodes are to be told now."""
+        """Yield the commands with the changes, for all nodes."""
         if not self._added and not self._removed:
             return
         self._version += 1
@@ -82,7 +82,7 @@ class WatchedNames:
             yield Watch(self._version, False, left > 0, tuple(add), tuple(remove))
 
     def full(self, uuid: bytes) -> Iterator[Watch]:
-        """All that is watched, for a node that has just logged in; what is new follows with the news."""
+        """Yield all watched names for a node that has logged in. Later changes follow with the news."""
         self._heard[uuid] = WatchLink()
         names = [name for name in self.names if name not in self._added]
         cuts = list(_cuts(names)) or [[]]
@@ -90,7 +90,7 @@ class WatchedNames:
             yield Watch(self._version, True, left > 0, tuple(add))
 
     def heard(self, uuid: bytes, command: Serving) -> None:
-        """A node says who serves what. RemoteError for a hole in it."""
+        """Record a report of a node. Raises RemoteError for a missing number."""
         heard = self._heard.setdefault(uuid, WatchLink())
         if command.number != heard.number + 1:
             what = f"a node says number {command.number} of what it serves after {heard.number}"
@@ -99,12 +99,12 @@ class WatchedNames:
         heard.knows = max(heard.knows, command.knows)
 
     def confirmed(self, uuid: bytes) -> int:
-        """The version that it has heard; -1: none, on this connection."""
+        """Return the version that the node has confirmed on its connection, or -1."""
         heard = self._heard.get(uuid)
         return -1 if heard is None else heard.knows
 
     def lost(self, uuid: bytes) -> None:
-        """Its connection is gone."""
+        """Forget the node, whose connection is lost."""
         self._heard.pop(uuid, None)
 
 

@@ -1,1 +1,1 @@
-"""What has the whole mesh agreed on, whoever said it?"""
+"""Values on which the whole mesh agrees: shared rows, rules, weights and backups."""

@@ -1,9 +1,9 @@
 """Decides whether the author of a shared row may have written it."""
 
 # Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
-# Law 2: an author is a node that this one knows as a member, or has met. A peer vouches for rows of other
-#        authors, if they are from before this node was in touch with that peer: they may have left by then.
-#        Such rows of one kind are at most VOUCHED, so that no member fills a table with authors of its own.
+# Law 2: an author is a node that this one knows as a member, or has met. A peer may vouch for rows of other
+# authors if they are older than this node's contact with that peer, as the authors may have left by then. At
+# most VOUCHED such rows of a kind are accepted, so that no member fills a table with invented authors.
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ VOUCHED = 5_000  # rows of one kind
 
 
 class UnknownAuthor(LocalError):
-    """A row whose author is no member, as far as this node knows. Others beside it may be good."""
+    """The author of a row is not a known member. Other rows of the same reply may be valid."""
 
 
 class Authors(Part):
-    """Judges the authors of rows. The signature of a row that is on this node's disk was judged before."""
+    """Checks the authors of rows. Rows that are on this node's disk were checked before."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
-        self._since: dict[bytes, int] = {}  # wall time at which this node came in touch with a peer
+        self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer
         self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
 
     def hears(self) -> Sequence[Hearing]:
@@ -46,7 +46,7 @@ class Authors(Part):
         self._since.pop(fact.peer.node.uuid, None)
 
     def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
-        """Law 1. In a mesh without keys nothing is signed."""
+        """Return whether the row has the signature of Law 1. A mesh without keys signs nothing."""
         keyring = self._desk.settings.keyring
         if keyring is None:
             return True
@@ -79,14 +79,14 @@ class Authors(Part):
         )
 
     def taken(self, row: SharedRow) -> None:
-        """Count the row, if its author is not known."""
+        """Count the accepted row if its author is not known."""
         if self._is_known(row.author):
             self.forgotten(row.kind, row.name)
         else:
             self._vouched[row.kind].add(row.name)
 
     def forgotten(self, kind: str, name: str) -> None:
-        """There is no such row any more."""
+        """Stop counting a row that no longer exists."""
         self._vouched[kind].discard(name)
 
     def _is_known(self, author: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""The last values of what this node is master of now, and others were before the rules changed."""
+"""Takes over the retained values of topics whose master this node becomes when the rules change."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from mesh.routing.log import Log
 from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH as BY_XPATH
 
-# Law 1: a value takes its place by its own stamp: what was published here since is newer, and stays.
-# Law 2: nobody is asked but who had them by the rules before, and nothing is taken but what is ours by the
-#        new ones.
+# Law 1: a value is placed by its own timestamp, so a newer value published here stays.
+# Law 2: only nodes that were masters by the old rules are asked, and only values are taken whose master this
+# node is by the new ones.
 
-ASKED = (6.0, 20.0, 50.0)  # s after the change: all have the new rules then; and for who was away a moment
+ASKED = (6.0, 20.0, 50.0)  # s after the change; late ones reach disconnected nodes
 KINDS = {EXACT: "exact", PATTERN: "pattern", XPATH: BY_XPATH}
 
 
 class Inheriting(Part):
-    """Asks for them as a client does that gets them, while both rules are asked by; and keeps them."""
+    """Component that asks for the values as a client does, while both sets of rules are in use."""
 
     def __init__(
         self, desk: Desk, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
@@ -41,7 +41,7 @@ class Inheriting(Part):
         self._log = log
         self._before: frozenset[KeyRule] = frozenset()
         self._queries: tuple[Query, ...] = ()
-        self._due: list[float] = []  # when these are asked, the first last
+        self._due: list[float] = []  # when to ask, last one first
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(Ruled, self._ruled),)
@@ -75,7 +75,7 @@ class Inheriting(Part):
         me = self._desk.me.name
         theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
         if count := self._log.inherit(filter(self._is_ours, theirs)):
-            self._disk.commit((), lambda error: None)  # what could not be stored now goes with a later one
+            self._disk.commit((), lambda error: None)  # an unstored value follows in a later commit
             values = "last value" if count == 1 else "last values"
             self._desk.event("rules", f"took over {count:,} {values} from who had them before")
 
@@ -89,7 +89,7 @@ class Inheriting(Part):
 
 
 def query_of(rule: KeyRule) -> Query:
-    """All that an alternative of a rule may fit, and more where it is asked by something else."""
+    """Return a query for at least all messages that an alternative of a rule may match."""
     if rule.kind in KINDS:
         return Query(KINDS[rule.kind], rule.text, "")
     return Query("pattern", "#", rule.text if rule.kind == DOMAIN else "")

@@ -1,13 +1,13 @@
-"""Which rules count at this node? They may change while messages flow, in two steps."""
+"""The rules in force at this node, and the two steps in which they change while messages flow."""
 
-# Law 1: a decision is made by the rules of one moment, all of them.
-# Law 2: first it asks for messages by both; then it sends by the new ones, and for a while it asks by both
-#        still, as by all others that it had lately. So nobody misses anything, if all nodes hear of the rules
-#        before any sends by them. Of rules that all share each node says when it asks by them, and is waited
-#        for; else, and of a file of its own, SWITCH is how long.
-# Law 3: what waits here, and was never sent on, is decided anew. What was sent goes on where it was sent,
-#        until its last word: its master may have it.
-# Law 4: while rules spread they may lead in a circle. That is no last word as long as it may be for that.
+# Law 1: a decision uses the rules of one moment, all of them.
+# Law 2: first the node subscribes by both the old and the new rules; then it sends by the new ones, and still
+# subscribes by both, and by others of the recent past. So no message is missed if all nodes know the rules
+# before any sends by them. For shared rules each node announces when it subscribes by them, and is awaited.
+# For rules of its own file, and without an announcement, the wait is SWITCH.
+# Law 3: waiting messages that were never forwarded are decided anew. Forwarded ones keep their route until
+# the final answer, as their master may have them.
+# Law 4: while rules spread they may form a loop. An answer CIRCULAR_LOOP is not final during that time.
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskReload
 from mesh.wire.replies import ReloadTold
 
-SWITCH = 5.0  # s between the two steps, at most,
-ENDS = 60.0  # and until nothing is asked for any more by the rules before
-LOOK = 0.05  # s between two looks whether all that is asked by new ones has been confirmed
-ASKS_BY = "asksby"  # in a state: the shared rules by which a node asks already
-BEFORE = 7  # older ones that are remembered beside the last
-LINES, TOLD = 1000, 8  # changes that are listed in an answer, and in an event
+SWITCH = 5.0  # s between the two steps, at most
+ENDS = 60.0  # s until old rules are dropped
+LOOK = 0.05  # s between two checks for confirmed subscriptions
+ASKS_BY = "asksby"  # name, in a state, of the rules in use
+BEFORE = 7  # older rules that are remembered
+LINES, TOLD = 1000, 8  # changes listed in an answer, in an event
 
 
 class Ruling(Part):
-    """The rules that count, and those that are to: of the settings, and over them those that all share."""
+    """Component for the rules in force and the next ones: settings, overlaid by shared rules."""
 
     def __init__(
         self,
@@ -73,11 +73,11 @@ class Ruling(Part):
         self._read: Callable[[], Reloaded] = no_file
         self.own = RuleSet(mapping.rules, desk.settings.known)
         self.agreed = NONE
-        self._summary: Summary | None = None  # of these
+        self._summary: Summary | None = None  # of `agreed`
         self._next: RuleSet | None = None
-        self._is_shared = False  # what is next comes from all nodes
-        self._before: list[tuple[float, tuple[Rule, ...]]] = []  # until when something may go by older ones
-        self._waiting: list[Callable[[], None]] = []  # until what is next counts
+        self._is_shared = False  # whether `_next` are shared rules
+        self._before: list[tuple[float, tuple[Rule, ...]]] = []  # deadlines of older rules that may be in use
+        self._waiting: list[Callable[[], None]] = []  # callbacks until `_next` is in force
         self._due = inf
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -96,7 +96,7 @@ class Ruling(Part):
         asked.say(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 
     def reload(self, by: str) -> Reloaded:
-        """Read the configuration again, and go by it. LocalError: all stays as it is."""
+        """Read the configuration again, and apply it. LocalError leaves everything unchanged."""
         found = self._read()
         if found.ruleset is not None:
             self.adopt(found.ruleset.rules, found.ruleset.known)
@@ -107,15 +107,16 @@ class Ruling(Part):
         return found
 
     def reload_and_tell(self, by: str) -> None:
-        """The same, where nobody waits for the answer."""
+        """Do the same as `reload`, and report an error as an event."""
         try:
             self.reload(by)
         except LocalError as error:
             self._desk.event("settings", f"{by}: nothing is taken on: {error}", level="warning")
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
-        """These are those of the settings: to count in SWITCH s. Said again meanwhile, that begins anew.
-        LocalError: all stays.
+        """Set the rules of the settings, in force after SWITCH s. A repeated call restarts the wait.
+
+        LocalError leaves everything unchanged.
         """
         own = RuleSet(tuple(rules), tuple(known))
         self.check(own, self.agreed)
@@ -125,39 +126,39 @@ class Ruling(Part):
     # --- what all share -----------------------------------------------------------------------------------
 
     def share(self, agreed: Agreed, summary: Summary) -> None:
-        """These are those that all share: to count when all have said so. LocalError: all stays."""
+        """Set the shared rules, in force when all nodes have confirmed. LocalError changes nothing."""
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary
         if self._desk.serves:
             self._expect(is_shared=True)
-        else:  # it has taken no message yet
+        else:  # no message has been accepted yet
             self._next = None
             self._take(counting(self.own, agreed))
             self._says_so()
 
     def check(self, own: RuleSet, agreed: Agreed) -> None:
-        """LocalError where these cannot take the place of those that count, or are to."""
+        """Raise LocalError for rules that cannot replace those in force and the next ones."""
         rules = counting(own, agreed).rules
         counted = self._mapping.rules if self._next is None else self._next.rules
         if rules == counted:
             return
         check_xpaths(rules)
-        # What several masters bring is told apart by the order in which each brings it.
+        # Messages of several masters are distinguished by the order in which each master sends them.
         now = (self._mapping.rules, counted)
         if self._desk.serves and not all(leaves_shared(before, rules) for before in now):
             text = "other rules for what has several masters, or backups, count after a restart only."
             raise NotAvailable(text, hint="Write it into the nodes' files, and start them again.")
-        Mapping(self._mapping.me, rules, self._mapping.scope)  # are all filters here?
+        Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
 
     # --- the two steps ------------------------------------------------------------------------------------
 
     @property
     def is_changing(self) -> bool:
-        """Are there rules that are to count soon?"""
+        """Whether other rules are about to come into force."""
         return self._next is not None
 
     def when_counting(self, then: Callable[[], None]) -> None:
-        """Call it when what is next counts here, or never will: others are to. At once if nothing is."""
+        """Call `then` when the next rules are in force or were replaced; at once if there are none."""
         if self._next is None:
             then()
         else:
@@ -169,9 +170,9 @@ class Ruling(Part):
             then()
 
     def _expect(self, is_shared: bool) -> None:
-        """Ask by both from now on."""
+        """Subscribe by both sets of rules from now on."""
         self._settle()
-        if self._next is not None:  # others may go by these
+        if self._next is not None:  # other nodes may use these
             self._went_by(self._next.rules)
         found = self._next = counting(self.own, self.agreed)
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
@@ -195,14 +196,14 @@ class Ruling(Part):
             self._wake()
 
     def _look(self) -> None:
-        """Send by the new ones, if it is time."""
+        """Send by the next rules, if it is time."""
         if self._next is None:
             return
         is_agreed = self._all_ask()
         if not is_agreed and self._desk.now < self._due:
             return
         found, self._next = self._next, None
-        self._went_by(self._mapping.rules)  # others may go by them still
+        self._went_by(self._mapping.rules)  # other nodes may still use them
         self._take(found)
         self._mind_others()
         self._says_so()
@@ -220,14 +221,12 @@ class Ruling(Part):
         self._gossiping.adopt(found.rules)
 
     def _went_by(self, rules: tuple[Rule, ...]) -> None:
-        """Something may go by these for a while."""
+        """Remember rules that messages in transit may follow for a while."""
         others = [(until, each) for until, each in self._before if each != rules]
         self._before = [*others[-BEFORE:], (self._desk.now + ENDS, rules)]
 
     def _mind_others(self) -> None:
-        """Ask also by the rules by which something is still under way, or will be soon, and name these ways,
-        too.
-        """
+        """Subscribe by all rules that messages may follow now or soon, and announce their routes."""
         self._before = [(until, rules) for until, rules in self._before if until > self._desk.now]
         soon = [] if self._next is None else [self._next.rules]
         others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])
@@ -236,7 +235,7 @@ class Ruling(Part):
         self._gossiping.adopt([*chain(self._mapping.rules, *others)])
 
     def _says_so(self) -> None:
-        """Have others know that this node asks by them, if all that it asks has been confirmed."""
+        """Announce that this node subscribes by the new rules, once all its subscriptions are confirmed."""
         mine = self._asks_by()
         if mine is None or self._gossiping.shared.get(ASKS_BY) == mine:
             return
@@ -249,7 +248,7 @@ class Ruling(Part):
         return Summary(ASKS_BY, it.stamp, it.digest) if it is not None else None
 
     def _all_ask(self) -> bool:
-        """Has everybody said so who is alive, this node too?"""
+        """Return whether all live nodes, including this one, have announced the new rules."""
         mine = self._asks_by()
         if not self._is_shared or self._gossiping.shared.get(ASKS_BY) != mine:
             return False
@@ -263,7 +262,7 @@ class Ruling(Part):
 
 
 def told(found: Reloaded) -> str:
-    """What was taken on and what was not, in words."""
+    """Return the applied and the postponed changes as text."""
     taken = f"taken on: {'; '.join(_some(found.now))}" if found.now else ""
     rest = f"wants a restart, and is as before: {', '.join(_some(found.later))}" if found.later else ""
     return ". ".join(filter(None, (taken, rest))) or "the settings are as they were"

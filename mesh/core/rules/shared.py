@@ -1,8 +1,9 @@
-"""Rows that all nodes share: whoever hears that another has others asks it for them."""
+"""Rows that all nodes share. A node that learns of different rows at another node asks for them."""
 
-# Law 1: a row is taken only if its author signed it and is known here (authors.py), whoever brings it.
-# Law 2: each is asked one thing at a time, and nobody waits for what another one answers, or does not.
-# Law 3: a deletion that is not kept any longer (table.py) leaves memory and disk, and is not taken again.
+# Law 1: a row is accepted only if its author signed it and is known here (authors.py), whichever node sends
+# it.
+# Law 2: each node is asked one thing at a time, and no node waits for the answer of another one.
+# Law 3: a deletion that is no longer kept (table.py) leaves memory and disk, and is not accepted again.
 
 from __future__ import annotations
 
@@ -38,19 +39,19 @@ from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, ReplyValue, RowsTold
 
 TABLE = "rule"  # on disk
-AT_ONCE = 64  # rows in one reply: each is a signature to be checked
-WITHIN = 5.0  # s that a node may take to tell some
-SWEEP = 3600.0  # s between two looks for deletions that are over
-OWN = 1 << 16  # two nodes never make the same stamp: the last bits are those of the node
+AT_ONCE = 64  # rows in one reply; each needs a signature check
+WITHIN = 5.0  # s that a node has for a reply
+SWEEP = 3600.0  # s between two scans for old deletions
+OWN = 1 << 16  # the low bits of a timestamp name the node
 
 
 @dataclass(frozen=True, slots=True)
 class RowKind:
-    """A kind of rows, and what whoever needs them says to one.
+    """A kind of rows, with the callbacks of its component.
 
-    `check(row)`: LocalError for one that cannot be. `changed(row, by)`: it counts from now on; `by` brought
-    it, and None stands for this node itself. `ahead`: ns that a stamp may be above the clock. `by_admin`: the
-    admin signs them, and no node.
+    `check(row)` raises LocalError for an invalid row. `changed(row, by)` reports a row in force; `by` is the
+    peer that sent it, None for this node. `ahead` is how many ns a timestamp may be ahead of the clock. With
+    `by_admin` the admin signs the rows.
     """
 
     name: str
@@ -61,7 +62,7 @@ class RowKind:
 
 
 class Shared(Part):
-    """The tables of all kinds that this release knows."""
+    """Component for the tables of all kinds that this release knows."""
 
     def __init__(
         self,
@@ -80,9 +81,9 @@ class Shared(Part):
         self._gossiping = gossiping
         self._kinds: dict[str, RowKind] = {}
         self._tables: dict[str, RowTable] = {}
-        self._changed: dict[str, float] = {}  # when a row was last taken
+        self._changed: dict[str, float] = {}  # time of the last accepted row
         self._told = Told()
-        self._doubted: set[bytes] = set()  # whose rows were refused, which was told
+        self._doubted: set[bytes] = set()  # nodes whose rejected rows were reported
         self._swept = 0.0
 
     def hears(self) -> Sequence[Hearing]:
@@ -100,25 +101,25 @@ class Shared(Part):
     # --- for the parts that need rows ---------------------------------------------------------------------
 
     def add(self, kind: RowKind) -> None:
-        """There are rows of that kind."""
+        """Register a kind of rows."""
         self._kinds[kind.name], self._tables[kind.name] = kind, RowTable(kind.name)
 
     def get(self, kind: str, name: str) -> SharedRow | None:
-        """The row of that name."""
+        """Return the row of that name, or None."""
         return self._tables[kind].get(name)
 
     def summary(self, kind: str) -> Summary:
-        """The summary of all rows of that kind."""
+        """Return the summary of all rows of that kind."""
         return self._tables[kind].summary
 
     def stamp(self, kind: str, name: str) -> int:
-        """A stamp for a new one: higher than what counts, also where a clock is far ahead of ours."""
+        """Return a timestamp for a new row, above that of the row in force even if a clock is far ahead."""
         known = self.get(kind, name)
         stamp = max(self._desk.stamp(), known.stamp + 1 if known is not None else 0)
         return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
 
     def put(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
-        """Write it, signed by this node. LocalError when it cannot be, or there is no room."""
+        """Write a row, signed by this node. Raises LocalError for an invalid row, or if there is no room."""
         me, keyring = self._desk.me, self._desk.settings.keyring
         row = SharedRow(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
         if keyring is not None:
@@ -127,20 +128,21 @@ class Shared(Part):
         self._take(row, by)
 
     def bring(self, row: SharedRow) -> None:
-        """Take a row that a client brings, of the admin. LocalError as of `put`, or CLOCK_AHEAD."""
+        """Accept a row of the admin from a client. Raises LocalError as `put` does, or CLOCK_AHEAD."""
         self._check_time(row)
         self._check(row)
         self._take(row, None)
 
     def spread(self, kind: str, name: str, word: str, then: Callable[[], None]) -> None:
-        """Have everybody take that row now who can be asked and knows such rows; `then` when all have it, or
-        do not answer.
+        """Send the row to all reachable nodes with the feature `word`.
+
+        `then` is called when all have it, or do not answer.
         """
         ask = AskRow(row=msgspec.to_builtins(self.get(kind, name), builtin_types=(bytes,)))
         self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())
 
     def ask_speaking(self, word: str, ask: Ask, says: type[R], then: OnReplies[R]) -> None:
-        """Ask everybody who can be asked and says that word, as soon as it is known who that is."""
+        """Ask all reachable nodes with the feature `word`, once it is known which these are."""
 
         def work() -> None:
             peers = [peer for peer in self._neighbours.alive() if word in peer.speaks]
@@ -149,7 +151,10 @@ class Shared(Part):
         self._questions.when_settled(work)
 
     def learner(self, *kinds: str) -> Callable[[Peer, Callable[[], None]], None]:
-        """Asks a node for what is newer of these kinds, and then does the rest. It may not answer."""
+        """Return a function that asks a node for newer rows of these kinds, and then calls `then`.
+
+        `then` is called after each kind was asked for, and not at all if the node does not answer.
+        """
 
         def learn(peer: Peer, then: Callable[[], None]) -> None:
             for kind in reversed(kinds):
@@ -164,7 +169,7 @@ class Shared(Part):
     # --- one row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """LocalError for one that cannot be taken."""
+        """Raise LocalError for a row that cannot be accepted."""
         if not self._tables[row.kind].has_room(row):
             what = f"there is no room for more rows of {row.kind!r}: a mesh has {ROWS:,}, and 16 MiB."
             raise LocalError(what, hint="Remove some that nobody needs.", code="TOO_MANY_ROWS")
@@ -174,7 +179,7 @@ class Shared(Part):
         self._kinds[row.kind].check(row)
 
     def _check_time(self, row: SharedRow, by: Peer | None = None) -> None:
-        """Judge its stamp by the clock of its author, or of the peer that brings it, if one is ahead."""
+        """Check the timestamp by the clock of the author, or of the sending peer, if one is ahead."""
         author = self._neighbours.peers.get(row.author)
         ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
         if row.stamp > self._desk.wall + ahead + self._kinds[row.kind].ahead:
@@ -194,12 +199,12 @@ class Shared(Part):
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
         self._tables[row.kind].take(row)
         self._authors.taken(row)
-        self._desk.ending[self._summarize] = None  # once, however many they are: it reads them all
+        self._desk.ending[self._summarize] = None  # once per event, as it reads all rows
         self._kinds[row.kind].changed(row, by)
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
-        """Law 3."""
+        """Forget the deletions of Law 3."""
         for name in self._tables[kind].forget(self._desk.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
@@ -212,7 +217,10 @@ class Shared(Part):
                 self._forget_deletions(kind)
 
     def _summarize(self) -> None:
-        """Gossip what is here now, and have it on disk: after a crash it would go by what was before."""
+        """Gossip the new summaries, and commit the rows.
+
+        After a crash the node would otherwise use the earlier rows.
+        """
         self._disk.commit_later()
         for kind, table in self._tables.items():
             if len(table):
@@ -228,7 +236,7 @@ class Shared(Part):
                     self._disk.later(TABLE, key, Delete(TABLE, key))
                     continue
                 self._check(row)
-            except MeshError as error:  # others have it, too
+            except MeshError as error:  # other nodes have it too
                 self._desk.note("warning", f"a row that all share cannot be read: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             else:
@@ -237,21 +245,21 @@ class Shared(Part):
     # --- among nodes --------------------------------------------------------------------------------------
 
     def _asked(self, asked: Inquiry[AskRows]) -> None:
-        """Another node wants those of a kind behind a place."""
+        """Answer a question for the rows of a kind behind a position."""
         ask = asked.ask
         table = self._tables.get(ask.kind)
         rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
         asked.say(RowsTold(rows=list(fitting(rows, AT_ONCE))))
 
     def _given(self, asked: Inquiry[AskRow]) -> None:
-        """Another node wants this one to have a row."""
+        """Accept a row that another node sends."""
         row = row_of(asked.ask.row)
         if row.kind in self._tables:
             self._one(row, row.kind, (-1, ""), asked.who)
         self._disk.commit_if_any(lambda error: asked.say(ReplyValue()) if error is None else None)
 
     def _heard(self, fact: StateHeard) -> None:
-        """A node says how it is. If it has other rows, ask it for them."""
+        """Ask a node for its rows if its state announces different ones."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
         if peer is None or SHARED not in peer.speaks:
             return
@@ -264,25 +272,28 @@ class Shared(Part):
         return self._desk.now - self._changed.get(kind, -inf)
 
     def _ask_newer(self, peer: Peer, theirs: Summary, table: RowTable) -> None:
-        """Ask for what is newer; for all when there is nothing newer, or some was passed over."""
+        """Ask for newer rows, or for all if none is newer or some were skipped."""
         uuid, kind, now = peer.node.uuid, theirs.kind, self._desk.now
         ours = table.summary.stamp
         is_whole = theirs.stamp <= ours or self._told.is_passed_over(uuid, kind, now)
         if is_whole and not self._told.may_ask_for_all(uuid, kind, now):
-            return  # its next state says it again
+            return  # the next state announces it again
         if self.may_ask(peer, theirs):
             if is_whole:
                 self._told.asks_for_all(uuid, kind, len(table), now)
             self._ask_behind(peer, kind, (-1 if is_whole else ours - 1, ""))
 
     def may_ask(self, peer: Peer, theirs: Summary) -> bool:
-        """Has it no question of ours, and has it not told yet what it boasts of? Whoever hears yes asks."""
+        """Return whether to ask the peer for the rows it announces. The caller must ask after True.
+
+        The answer is False while a question is open, or after the same announcement was followed up.
+        """
         ours = self._tables[theirs.kind].summary
         is_free = peer.reach.question is None
         return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
 
     def ask(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
-        """Ask it; `then` takes what it tells. MeshError of that: it has told what cannot be."""
+        """Ask the peer; `then` gets its reply. A MeshError from `then` marks the reply as invalid."""
         self._told.asks(peer.node.uuid)
         came = partial(self._came, peer, kind, then)
         self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.ask)
@@ -306,7 +317,7 @@ class Shared(Part):
     def _rows(
         self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None], told: RowsTold
     ) -> None:
-        """Some rows of a node, if it has told any."""
+        """Accept some rows of a node, then ask for more if there were any."""
         for said in told.rows[:AT_ONCE]:
             row = row_of(said)
             try:
@@ -321,7 +332,7 @@ class Shared(Part):
             then()
 
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
-        """One of them; its place."""
+        """Accept one row, and return its position."""
         if row.kind != kind or row.place <= place:
             raise LocalError("a row that nobody asked for.", code="BAD_ROW")
         self._check_time(row, peer)

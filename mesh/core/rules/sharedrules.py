@@ -1,7 +1,7 @@
-"""Rules that all nodes share: one row, which the admin of the mesh signs, and nobody else can."""
+"""Rules that all nodes share: a row that only the admin of the mesh can sign."""
 
-# Law 1: whoever changes them says which ones he has seen. If others count by then, nothing is changed.
-# Law 2: a node that cannot go by them goes by those before, all of them, and says so.
+# Law 1: a change names the rules that it replaces. If others are in force by then, nothing changes.
+# Law 2: a node that cannot apply the rules keeps all earlier ones, and reports it.
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from mesh.wire.limits import RULES
 from mesh.wire.replies import ReplyValue, RulesPut, RulesTold
 
 ALLOWED = {True: "may be linked", False: "may not be linked", None: ""}
-SHOWN = 16  # names of nodes in an answer
+SHOWN = 16  # node names in an answer
 
 
 class SharedRules(Part):
-    """Takes them, has all others take them, and tells clients of them. `Ruling` goes by them."""
+    """Component that accepts, spreads and shows the shared rules. `Ruling` applies them."""
 
     def __init__(
         self, desk: Desk, disk: Disk, shared: Shared, nodes: Nodes, gossiping: Gossiping, ruling: Ruling
@@ -47,7 +47,7 @@ class SharedRules(Part):
         self._nodes = nodes
         self._gossiping = gossiping
         self._ruling = ruling
-        self._refused = ""  # why this node does not go by them
+        self._refused = ""  # why this node does not apply them
         shared.add(RowKind(RULES, self._check, self._changed, by_admin=True))
 
     def speaks(self) -> Sequence[str]:
@@ -59,13 +59,13 @@ class SharedRules(Part):
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """LocalError for a row that can hold no rules."""
+        """Raise LocalError for a row that cannot hold rules."""
         if row.name:
             raise LocalError(f"rules have no name, and not {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Go by them."""
+        """Apply the rules of the row."""
         before, agreed = self._ruling.agreed, unpacked(row.value)
         is_news = self._desk.serves
         whose = f"rules of {iso(row.stamp)}" + (f" by {harmless(agreed.by)}" if agreed.by else "")
@@ -84,7 +84,7 @@ class SharedRules(Part):
 
     @property
     def stamp(self) -> int:
-        """Of the row; 0: there was none yet."""
+        """The timestamp of the row; 0 if there is none yet."""
         row = self._shared.get(RULES, "")
         return row.stamp if row is not None else 0
 
@@ -110,7 +110,7 @@ class SharedRules(Part):
         return found if len(found) <= VALUE else b""
 
     def _behind(self) -> list[str]:
-        """The nodes that live and have not said that they go by these."""
+        """Return the live nodes that have not announced these rules."""
         if not self.stamp:
             return []
         mine = self._shared.summary(RULES)
@@ -121,15 +121,15 @@ class SharedRules(Part):
         return sorted(name for name in alive if name not in has)[:SHOWN]
 
     def _put(self, asked: Inquiry[AskRulesPut]) -> None:
-        """Have these count everywhere."""
+        """Put the rules of a client in force at all nodes."""
         row = self._admins(asked.ask.row)
-        is_again = row == self._shared.get(RULES, "")  # its answer was lost
+        is_again = row == self._shared.get(RULES, "")  # the answer was lost
         if not is_again:
             self._check_seen(asked.ask.was, row)
         before, after = self._ruling.agreed, unpacked(row.value)
         self._ruling.check(self._ruling.own, after)
         gone = {peer.node.name for peer in self._nodes.away()}
-        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # by any of its disks
+        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # on none of its disks
         if away and not asked.ask.force and before.rules != after.rules:
             text = f"away: {', '.join(away)}. Their clients miss what a new master takes till they are back."
             raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")
@@ -153,7 +153,7 @@ class SharedRules(Part):
         return row
 
     def _check_seen(self, was: int, row: SharedRow) -> None:
-        """Law 1."""
+        """Raise LocalError STALE if other rules are in force than the client has seen (Law 1)."""
         if was != self.stamp or row.stamp <= self.stamp:
             known = self._shared.get(RULES, "")
             by = unpacked(known.value).by if known is not None else ""
@@ -175,11 +175,11 @@ class SharedRules(Part):
             return
         told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
         stored = partial(self._disk.commit_if_any, lambda error: asked.say(told) if error is None else None)
-        self._ruling.when_counting(stored)  # so who is answered goes by them from now on
+        self._ruling.when_counting(stored)  # the rules are in force before the answer
 
 
 def as_agreed(own: RuleSet) -> Agreed:
-    """The rules of settings in the form of those that all share, to be shown beside them."""
+    """Return the rules of the settings in the form of shared ones, to be shown beside them."""
     by_node: dict[str, tuple[Rule, ...]] = dict.fromkeys(own.known, ())
     for rule in own.rules:
         by_node[rule.node] = (*by_node.get(rule.node, ()), rule)
@@ -187,7 +187,7 @@ def as_agreed(own: RuleSet) -> Agreed:
 
 
 def difference(before: Agreed, after: Agreed) -> list[str]:
-    """In words, for an event: of which nodes they say something else."""
+    """Return the nodes with changed rules, as text for an event."""
     names = sorted({*before.nodes, *after.nodes})
     changed = [name for name in names if before.nodes.get(name) != after.nodes.get(name)]
     return [_said(name, after.nodes.get(name)) for name in changed[:8]] + (["…"] if len(changed) > 8 else [])

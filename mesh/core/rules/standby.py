@@ -1,8 +1,9 @@
-"""What does a master need of its backups, and they of it, that each can go on where another has ended?"""
+"""Keeps masters and their backups in step, so that each can continue where another one stopped."""
 
-# Law 1: each asks all others, as a subscriber does, for whatever they take: so nothing that one has taken is
-#        owed to nobody, also while another is away.
-# Law 2: and once for what they had before, whenever one of the two processes is new to the other.
+# Law 1: each subscribes at all others to everything that they accept. So every accepted message is owed to
+# some node, also while another one is disconnected.
+# Law 2: each also asks once for the values from before, whenever one of the two processes is new to the
+# other.
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ from mesh.wire.calls import AskGet
 from mesh.wire.commands import Query
 from mesh.wire.replies import Values
 
-RETRY = 5.0  # s after which who has not told its values is asked again
+RETRY = 5.0  # s until a node without a reply is asked again
 
 
 class Standby(Part):
-    """The part of a node that is a master with backups, or one of these."""
+    """Component of a master with backups, and of a backup."""
 
     def __init__(
         self, desk: Desk, mapping: Mapping, nodes: Nodes, demand: Demand, questions: Questions, copies: Copies
@@ -39,9 +40,9 @@ class Standby(Part):
         self._demand = demand
         self._questions = questions
         self._copies = copies
-        self._queries: dict[Query, tuple[str, ...]] = {}  # what is asked for, and whom
-        self._had: dict[tuple[bytes, Query], int] = {}  # of whom all was got, in which boot
-        self._again: dict[str, float] = {}  # node -> when it is asked again
+        self._queries: dict[Query, tuple[str, ...]] = {}  # query -> nodes that are asked
+        self._had: dict[tuple[bytes, Query], int] = {}  # boot whose values were all received
+        self._again: dict[str, float] = {}  # node -> time of the next attempt
 
     def start(self, beginning: Beginning) -> None:
         rules = self._mapping.rules if self._mapping.has_backups else ()
@@ -60,7 +61,7 @@ class Standby(Part):
     # --- values -------------------------------------------------------------------------------------------
 
     def _ask(self, peer: Peer) -> None:
-        """Ask it for all that it had before it was asked for whatever comes."""
+        """Ask the node for all values from before the subscription."""
         for query in self._open(peer):
             ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
 
@@ -75,7 +76,7 @@ class Standby(Part):
                 yield query
 
     def _came(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
-        if all(told.code for told in replies.values()):  # or nobody said anything
+        if all(told.code for told in replies.values()):  # also without any reply
             self._again[peer.node.name] = self._desk.now + RETRY
             self._desk.wake(self._desk.now + RETRY)
             return
@@ -94,10 +95,10 @@ class Standby(Part):
         if self._again:
             self._desk.wake(min(self._again.values()))
 
-    # --- what people are told -----------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------
 
     def _tell(self, peer: Peer, is_back: bool) -> None:
-        """A master has come, or is gone, for which this node stands in."""
+        """Report that a master with this node as a backup has appeared or disappeared."""
         what = self._mapping.stands_in_for(peer.node.name)
         if what:
             text = "is there: it takes" if is_back else "is away: this node, or a backup before it, takes"

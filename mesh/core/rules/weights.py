@@ -1,6 +1,6 @@
-"""How much does each node count when one of several is chosen? The mesh has one set of weights."""
+"""The weights of nodes for load balancing: one set for the whole mesh."""
 
-# Law: of two sets the one with the higher stamp counts, at every node. To clear is to apply an empty one.
+# Law: of two sets the one with the higher timestamp counts, at every node. Clearing applies an empty set.
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ from mesh.wire.codec import unpack
 from mesh.wire.limits import SHARED
 from mesh.wire.replies import Applied, Reason, ReplyValue, WeightsRead, WeightsTold
 
-ROW = b"set"  # of the table of earlier releases, the only one
-SHOWN = 16  # names of nodes that do not have them yet
+ROW = b"set"  # only row in the table of earlier releases
+SHOWN = 16  # node names in an answer
 
 
 class Weights(Part):
-    """The set is a row that all share. Nodes of earlier releases have none: they are asked for the set itself
-    when their state has a higher stamp, and whoever takes it signs the row.
+    """Component for the set of weights, which is a shared row.
+
+    A node of an earlier release has no shared rows. It is asked for its set when its state has a higher
+    timestamp, and the receiver signs the row.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Weights(Part):
         shared: Shared,
         strategy: str,
     ) -> None:
-        """`strategy`: the name of this node's balancer."""
+        """Create the component. `strategy` is the name of this node's balancer."""
         self._desk = desk
         self._disk = disk
         self._gossiping = gossiping
@@ -67,7 +69,7 @@ class Weights(Part):
         self._neighbours = neighbours
         self._shared = shared
         self._set = NONE
-        self._are_over = True  # and that was told, if there ever were any
+        self._are_over = True  # expiry was reported, if there was a set
         shared.add(RowKind(WEIGHTS, self._check, self._changed, YEAR))
 
     def hears(self) -> Sequence[Hearing]:
@@ -75,11 +77,11 @@ class Weights(Part):
 
     @property
     def stamp(self) -> int:
-        """Of the set that this node has; 0: none yet."""
+        """The timestamp of this node's set; 0 if there is none."""
         return self._set.stamp
 
     def of(self, node: str) -> float:
-        """The weight in force of the node of that name, 0.25 to 4; 1 where nothing is known of it."""
+        """Return the weight in force of a node, 0.25 to 4; 1 if it has none."""
         known = self._set.weights.get(node)
         return known.weight if known is not None and self._desk.wall < self._set.expires else 1.0
 
@@ -88,7 +90,7 @@ class Weights(Part):
             yield reason("WEIGHTS_EXPIRED")
 
     def start(self, beginning: Beginning) -> None:
-        """Make a row of the weights that an earlier release has stored."""
+        """Convert the weights that an earlier release stored into a row."""
         stored = beginning.rows(WEIGHTS).get(ROW)
         if stored is None:
             return
@@ -97,20 +99,20 @@ class Weights(Part):
             old = weight_set(unpack(stored))
             if old.stamp > self.stamp:
                 self._shared.put(WEIGHTS, "", old.stamp, packed(old))
-        except MeshError as error:  # others have them, too
+        except MeshError as error:  # other nodes have it too
             self._desk.note("warning", f"the weights that were stored cannot be read: {error}")
 
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """LocalError for a row that is no set."""
+        """Raise LocalError for a row that is no valid set."""
         new = weight_set(unpack(row.value))
         check_times(new, self._desk.wall)
         if row.name or new.stamp != row.stamp:
             raise bad("they have another name or stamp than their row.")
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Count by the weights of that row from now on."""
+        """Apply the weights of the row."""
         new, old = weight_set(unpack(row.value)), self._set
         self._set, self._are_over = new, self._desk.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
@@ -131,7 +133,7 @@ class Weights(Part):
         asked.say(self.called(asked.ask, asked.who.text))
 
     def called(self, ask: AskWeights, by: str) -> ReplyValue:
-        """Without arguments it reads; `set` applies a set, `clear` an empty one."""
+        """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one."""
         if ask.set is not None:
             self._apply(learnt(ask.set), by)
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
@@ -167,7 +169,7 @@ class Weights(Part):
         self._tell(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
-        """The names of which something is said and that nobody has met."""
+        """Return the names with a weight that belong to no known node."""
         is_met = self._neighbours.membership.by_name
         return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
 
@@ -180,7 +182,7 @@ class Weights(Part):
         asked.say(WeightsTold(set=self._set if self.stamp else None))
 
     def _heard(self, state: NodeState) -> None:
-        """A node says how it is. If it has a newer set, ask it."""
+        """Ask a node of an earlier release if it announces a newer set."""
         peer = self._neighbours.peers.get(state.uuid)
         if state.weights <= self.stamp or peer is None or SHARED in peer.speaks:
             return
@@ -196,7 +198,7 @@ class Weights(Part):
     # --- time -----------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Tell once that they count no more."""
+        """Report once that the weights have expired."""
         if not self._are_over and self._desk.wall >= self._set.expires:
             self._are_over = True
             self._tell(f"have expired, at {iso(self._set.expires)}")

@@ -1,1 +1,1 @@
-"""Sends to addresses: chosen where they are sent, given out where they are served, and replied to."""
+"""Messages and requests to addresses: choice of nodes, assignment to consumers, and replies."""

@@ -1,6 +1,6 @@
-"""Addresses of other sites: by which gateway does something go there, and whose is what comes from there?
+"""Interfaces of this package to the package that forwards requests to other sites.
 
-It is asked of parts that are above this room.
+They are implemented in a higher layer.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ from mesh.wire.envelope import Envelope
 
 
 class RequestWays(Protocol):
-    """The one who knows the ways to other sites."""
+    """A component that knows the routes to other sites."""
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
-        """Call it when it is known who is a gateway to that site."""
+        """Call `then` when the gateways to that site are known."""
 
     def why_no_way(self, site: str) -> str:
-        """Why no gateway can bring anything there, in words."""
+        """Return why no gateway reaches the site, as text."""
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
-        """The uuid of the gateway by which what a stream sends there goes, but for these; None: there is
-        none.
-        """
+        """Return the uuid of the gateway for a stream to that site, except those in `in_vain`, or None."""
 
     def why_none(self, site: str) -> str:
-        """Why nothing goes to that site, whoever is a gateway to it; "": it does."""
+        """Return why nothing can be sent to that site, whatever the gateways, or ""."""
 
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
-        """This node is that gateway. `source`: the uuid of the node that has brought it; b"": a client here
-        has sent it.
+        """Forward the envelope as the chosen gateway.
+
+        `source` is the uuid of the node that brought it, b"" for a client here.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class SiteGuest:
-    """A session of another site that sends to addresses here. What it is told goes back there."""
+    """A session of another site that sends to addresses here. Its answers and replies go back there."""
 
-    stream: bytes  # as it is called here
+    stream: bytes  # its alias here
     text: str  # its name
     answer: Callable[[Answer], None]
     reply: Callable[[Envelope], None]

@@ -1,4 +1,4 @@
-"""Replies on their way to clients here. They outlive a short reconnect, as all that a session is owed."""
+"""Delivers replies to clients here. They survive a short reconnect, like everything owed to a session."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from mesh.wire.envelope import Envelope
 
 
 class RequestFeeds:
-    """A feed of each session that has sent a request."""
+    """The reply feed of each session that has sent a request."""
 
     def __init__(self, desk: Desk, sessions: Sessions) -> None:
         self._desk = desk
         self._sessions = sessions
 
     def expect(self, session: Session) -> None:
-        """It waits for replies from now on."""
+        """Create the feed for replies to this session, if there is none."""
         if REPLIES not in session.feeds:
             feed = session.feeds[REPLIES] = self._make(session)
             self._connect(session, feed)
@@ -32,7 +32,7 @@ class RequestFeeds:
         return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
 
     def back(self, session: Session) -> None:
-        """It is connected again: what waits may go out."""
+        """Resume delivery after a reconnect."""
         if REPLIES in session.feeds:
             self._connect(session, session.feeds[REPLIES])
 
@@ -41,7 +41,7 @@ class RequestFeeds:
             feed.connect(self._desk.now)
 
     def offer(self, session: Session, envelope: Envelope) -> bool:
-        """A reply for it. False: there is no room for it, and it is dropped."""
+        """Offer a reply to the session. Return False if there was no room and it was dropped."""
         self.expect(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped

@@ -1,4 +1,4 @@
-"""What goes back to whoever has sent something to an address here: what became of it, and replies."""
+"""Returns answers and replies to the senders of messages for addresses here."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # in one message
-HOLD = 0.05  # s that the OK of a lone request waits for its reply, which says it, too
-ReplyBatch = list[tuple[Envelope, int]]  # with the ms that each still has
+HOLD = 0.05  # s that a lone OK waits for its reply
+ReplyBatch = list[tuple[Envelope, int]]  # with the remaining ms of each
 
 
 class Back:
-    """The words that go back, gathered while an event lasts. `here` is for clients of this node, and
-    for those of other sites whose gateway it is: what these sent has this node's own uuid as its source.
+    """Collects answers and replies during an event.
 
-    A reply says that somebody had its request. So the OK of a lone request waits a moment for the reply, and
-    is not said when that comes. It is said before all that is said later of the same stream.
+    `here` has those for clients of this node, and for clients of other sites for which it is the gateway; the
+    source of the latter is this node's own uuid. A reply implies that its request was accepted, so the OK of
+    a lone request waits briefly for the reply, which replaces it. Otherwise the OK is sent before anything
+    later of the same stream.
     """
 
     def __init__(self, desk: Desk, peer: Callable[[bytes], Peer | None]) -> None:
@@ -33,11 +34,13 @@ class Back:
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
         self._replies: dict[bytes, ReplyBatch] = {}
-        self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # of each stream one, and until when
+        self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # one per stream, with its deadline
 
     def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
-        """That became of messages of a stream; `source`: who brought them, b"" = a client here. `may_wait`:
-        for their reply.
+        """Queue the answer to messages of a stream.
+
+        `source` is the node that brought them, b"" for a client here. `may_wait` lets the answer wait for the
+        reply.
         """
         held = self._held.pop((source, stream), None)
         if held is not None:
@@ -50,7 +53,7 @@ class Back:
             self._say(source, stream, answer)
 
     def tick(self) -> None:
-        """Say what has waited long enough."""
+        """Send the answers that have waited long enough."""
         while self._held:
             (source, stream), (answer, until) = next(iter(self._held.items()))
             if until > self._desk.now:
@@ -68,7 +71,7 @@ class Back:
             self._desk.say_last(CameBack())
 
     def reply(self, source: bytes, envelope: Envelope) -> None:
-        """A reply to requests, likewise."""
+        """Queue a reply to requests. `source` is as in `outcome`."""
         held = self._held.get((source, envelope.stream))
         if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
             del self._held[source, envelope.stream]
@@ -80,7 +83,7 @@ class Back:
             self._desk.say_last(CameBack())
 
     def _flush(self) -> None:
-        """Send it; to whom there is no connection it is of no use any more."""
+        """Send everything. Answers for a disconnected peer are dropped, as they are useless to it."""
         for uuid, streams in self._outcomes.items():
             outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]
             for at in range(0, len(outcomes), OUTCOMES):
@@ -99,7 +102,7 @@ class Back:
 
 
 def batches(envelopes: ReplyBatch) -> Iterator[ReplyBatch]:
-    """In as few messages as they fit in."""
+    """Split the envelopes, in order, into batches that fit in one message."""
     batch: ReplyBatch = []
     size = frames = 0
     for pair in envelopes:
@@ -115,6 +118,6 @@ def batches(envelopes: ReplyBatch) -> Iterator[ReplyBatch]:
 
 
 def sends(batch: ReplyBatch) -> Sends:
-    """The command that brings these to a node."""
+    """Return the command that carries these envelopes to a node."""
     ttls = tuple(ttl for _, ttl in batch)
     return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

@@ -1,4 +1,4 @@
-"""Which messages of an envelope go to which node?"""
+"""Distributes the messages of an envelope over nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mesh.wire.properties import decode_properties
 
 @dataclass(frozen=True, slots=True)
 class StrategyMessage:
-    """A message, as a strategy sees it."""
+    """A message as a strategy sees it."""
 
     key: str
     domain: str
@@ -26,7 +26,7 @@ class StrategyMessage:
 
 
 def seen(to: str, e: Envelope, index: int) -> StrategyMessage:
-    """The message of that index, which is sent to that address."""
+    """Return the message at that index, which was sent to the address `to`."""
     properties, content = e.message(index)
     said = decode_properties(properties)
     return StrategyMessage(to, "", content, said.headers, said.priority, e.sender)
@@ -35,7 +35,7 @@ def seen(to: str, e: Envelope, index: int) -> StrategyMessage:
 def dealt(
     strategies: NodeStrategies, to: str, nodes: Mapping[str, int], e: Envelope
 ) -> Iterator[tuple[range, str]]:
-    """Indices that follow each other, and the node to which these go."""
+    """Yield ranges of indices with the node that gets them."""
     if strategies.reads_message(to):
         chosen = [_one(strategies, to, nodes, e, index) for index in range(e.count)]
         for node, indices in groupby(range(e.count), chosen.__getitem__):

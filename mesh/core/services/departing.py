@@ -1,4 +1,4 @@
-"""Messages to addresses on their way to the nodes where they are served."""
+"""Buffers messages to addresses until they are sent to the nodes that serve them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Departing:
-    """The envelopes that leave with this turn, by node."""
+    """The envelopes that leave at the end of the event, by node."""
 
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
@@ -19,16 +19,15 @@ class Departing:
         self._due: dict[bytes, ReplyBatch] = {}
 
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
-        """It goes to that node."""
+        """Queue the envelope for that node."""
         self._due.setdefault(uuid, []).append((envelope, ttl))
         self._desk.ending[self._flush] = None
 
     def take_back(self, uuid: bytes) -> Iterator[Envelope]:
-        """What has not left for it."""
+        """Remove and return the envelopes that have not left for that node."""
         return (envelope for envelope, _ in self._due.pop(uuid, ()))
 
     def _flush(self) -> None:
-        """Send it all."""
         for uuid, whole in self._due.items():
             data = self._peers[uuid].data
             for batch in batches(whole):

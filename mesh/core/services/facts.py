@@ -1,4 +1,4 @@
-"""What happens to what was sent to addresses."""
+"""Facts about messages that were sent to addresses."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from mesh.core.desk.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class CameBack(Fact):
-    """It is known what became of something that a client here has sent to an address here."""
+    """The outcome of a message from a client here to an address here is known."""

@@ -1,4 +1,4 @@
-"""How does what clients here send to addresses fare? For metrics, states and snapshots."""
+"""Statistics on messages that clients here send to addresses, for metrics, node states and snapshots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mesh.wire.replies import FaredRow, FaredRows
 
 
 class Faring:
-    """The figures of one node, as its own clients see those who serve."""
+    """The statistics of one node, as its own clients see the services."""
 
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
@@ -26,7 +26,7 @@ class Faring:
         self._busiest = Busiest(FARED)
 
     def told(self) -> dict[str, int | float]:
-        """As metrics."""
+        """Return the statistics as metrics."""
         every, now = self.figures.all, self._desk.now
         return {
             "requests": every.requests,
@@ -37,7 +37,7 @@ class Faring:
         }
 
     def by_address(self) -> FaredRows:
-        """Of the busiest addresses, and of all others together."""
+        """Return the statistics of the busiest addresses, and the sum of all others."""
         found: dict[str, Sums] = {}
         for address, fared in self.figures.each():
             found[address] = found.get(address, Sums()) + sums(fared)
@@ -47,12 +47,12 @@ class Faring:
         )
 
     def nobody(self, e: Envelope, code: str) -> None:
-        """Nobody serves that anywhere."""
+        """Count messages to an address that no node serves."""
         if e.flags & REQUEST:
             self.figures.asked(e.to, NOWHERE, e.count, code)
 
     def answered(self, way: EnvelopeWay, n: int, state: str) -> None:
-        """So many of these have their answer: they are had at each of these nodes, or refused."""
+        """Count n answers: messages accepted at each of these nodes, or refused."""
         for uuid, matched in way.nodes.items():
             if n and way.is_request and (matched != 0 or state != "OK"):
                 self.figures.asked(way.to, self.name(uuid), n, state)
@@ -60,7 +60,7 @@ class Faring:
                 self.figures.sent(way.to, self.name(uuid), n)
 
     def replied(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
-        """That node replies to some of these."""
+        """Count the replies of that node to some of these messages."""
         now, name = self._desk.now, self.name(uuid)
         if now > way.until:
             self.figures.failed(way.to, name, len(places), "EXPIRED")
@@ -68,16 +68,16 @@ class Faring:
             self.figures.replied(way.to, name, e, places, now - way.went, now)
 
     def failed(self, way: EnvelopeWay, n: int, code: str) -> None:
-        """So many of these will have no reply, although somebody had them."""
+        """Count n accepted messages that will get no reply."""
         for uuid in way.nodes if n else ():
             self.figures.failed(way.to, self.name(uuid), n, code)
 
     def owed(self, way: EnvelopeWay, uuid: bytes, code: str) -> None:
-        """One of the replies that this node owes to a request to all will not come."""
+        """Count a missing reply of one node to a request for all."""
         self.figures.failed(way.to, self.name(uuid), 1, code)
 
     def name(self, uuid: bytes) -> str:
-        """The name of that node."""
+        """Return the name of that node, or its uuid in hex if it is unknown."""
         if uuid == self._desk.me.uuid:
             return self._desk.me.name
         peer = self._peers.get(uuid)

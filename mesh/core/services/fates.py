@@ -1,4 +1,4 @@
-"""What becomes of what clients here have sent to addresses? Answers, replies, and what nobody can know."""
+"""Tracks the outcome of what clients here sent to addresses: answers, replies, and losses."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mesh.sites.hops import site_of
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
 
-TRIES = 3  # nodes that may say that nobody serves it there, although they had said so
-SWEEP = 5.0  # s between two looks for requests whose time is over
+TRIES = 3  # nodes that may answer NO_HANDLERS
+SWEEP = 5.0  # s between two scans for expired requests
 
-# (what its sender sent before, the messages, until when they are of use, how often they were sent before, to
-# which nodes in vain): choose anew where they go.
+# Chooses a new destination. Arguments: the memory of the sender, the messages, their deadline, the number of
+# attempts so far, and the nodes that were tried.
 Again = Callable[[SentMemory, Envelope, float, int, frozenset[bytes]], None]
 
 
 class SendFates:
-    """By stream of the sender what is open, and by node where it is."""
+    """The open messages by stream of the sender, and by destination node."""
 
     def __init__(
         self,
@@ -48,21 +48,23 @@ class SendFates:
         self._hints = hints
         self._choose = again
         self.arriving = RequestFeeds(desk, sessions)
-        self.guests: dict[bytes, Callable[[Envelope], None]] = {}  # by stream: sessions of other sites
+        self.guests: dict[
+            bytes, Callable[[Envelope], None]
+        ] = {}  # reply callbacks, by stream of another site
         self.faring = Faring(desk, peers)
         self.streams: dict[bytes, SentMemory] = {}
-        self._at: dict[bytes, dict[EnvelopeWay, None]] = {}  # by uuid of the node: what is open there
+        self._at: dict[bytes, dict[EnvelopeWay, None]] = {}  # open envelopes, by node uuid
         self._swept = 0.0
 
     def memory(self, stream: bytes) -> SentMemory:
-        """What a client has sent to addresses."""
+        """Return the memory of what a client has sent to addresses."""
         memory = self.streams.get(stream)
         if memory is None:
             memory = self.streams[stream] = SentMemory()
         return memory
 
     def begin(self, memory: SentMemory, way: EnvelopeWay) -> None:
-        """It goes to these nodes."""
+        """Register an envelope that was sent to its nodes."""
         memory.unanswered.update(dict.fromkeys(way.open, way))
         for uuid in way.nodes:
             self._at.setdefault(uuid, {})[way] = None
@@ -70,7 +72,7 @@ class SendFates:
     # --- answers ----------------------------------------------------------------------------------------
 
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
-        """A node says what became of some numbers."""
+        """Apply the answer of a node."""
         memory = self.streams.get(stream)
         found: dict[EnvelopeWay, list[int]] = {}
         if memory is not None:
@@ -88,7 +90,7 @@ class SendFates:
             self._came(memory, way, uuid, numbers, a)
 
     def _given_back(self, memory: SentMemory, uuid: bytes, a: Answer) -> None:
-        """Whoever had these requests has begun none of them, and nobody else has taken them there."""
+        """Handle requests that a consumer returned unstarted, and no other consumer there accepted."""
         found: dict[EnvelopeWay, list[int]] = {}
         for n in _within(memory.asked, a.first, a.last):
             way = memory.asked[n]
@@ -114,7 +116,7 @@ class SendFates:
             self._end(memory, way, numbers, a)
 
     def _told_by_all(self, memory: SentMemory, way: EnvelopeWay) -> None:
-        """When each node has said how many have it there, its sender learns how many that are."""
+        """Answer a message for all, once each node has reported how many consumers have it."""
         if None in way.nodes.values():
             return
         matched = sum(count or 0 for count in way.nodes.values())
@@ -128,12 +130,12 @@ class SendFates:
         self._finish(memory, way, list(way.open))
 
     def _finish(self, memory: SentMemory, way: EnvelopeWay, numbers: Sequence[int]) -> None:
-        """Nothing more comes of a request to all when each who has it has replied."""
+        """Close a request to all when each of its consumers has replied."""
         if way.matched:
             self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
     def _again(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
-        """Nobody had it there: that is proof, and it may go to another."""
+        """Choose another node: no consumer had the message there, so it cannot have run."""
         e = way.envelope
         assert e is not None
         self._heard_of(way, len(numbers), is_done=False)
@@ -143,7 +145,7 @@ class SendFates:
             self._choose(memory, e.part(first, last), way.until, way.tries + 1, way.in_vain | {uuid})
 
     def _end(self, memory: SentMemory, way: EnvelopeWay, numbers: Sequence[int], a: Answer) -> None:
-        """They have their answer; a request that somebody has waits for its reply."""
+        """Answer the messages. Accepted requests wait for their reply."""
         if a.state != "OK" or not way.is_request:
             self._heard_of(way, len(numbers), a.state == "OK")
         self.say(memory, way.stream, numbers, a)
@@ -154,8 +156,9 @@ class SendFates:
             self._drop(memory, way, numbers)
 
     def _heard_of(self, way: EnvelopeWay, n: int, is_done: bool) -> None:
-        """Tell the strategies what became of n messages: how soon they were taken, or replied to if that is
-        wanted; or that neither will come.
+        """Report the outcome of n messages to the strategies.
+
+        The latency is the time until acceptance, or until the reply to a request; None means failure.
         """
         for uuid in way.nodes if n and not way.is_for_all else ():
             seconds = self._desk.now - way.went if is_done else None
@@ -168,7 +171,7 @@ class SendFates:
             self._sessions.answer(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
 
     def refuse_all(self, memory: SentMemory, e: Envelope, code: str, text: str) -> None:
-        """None of it goes anywhere. What had an answer keeps it."""
+        """Refuse the envelope. Messages that were answered before keep their answer."""
         self._desk.count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
             if answer is not None:
@@ -177,7 +180,10 @@ class SendFates:
                 self.say(memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text))
 
     def nobody(self, memory: SentMemory, e: Envelope) -> None:
-        """Nobody serves it anywhere. What somebody had, and gave back, has its answer: its reply says so."""
+        """Answer NO_HANDLERS, as no node serves the address.
+
+        A message that was accepted and returned has had its answer, so the refusal is its reply.
+        """
         text, numbers = self._hints.nobody(e.to), range(e.first, e.last + 1)
         self.faring.nobody(e, NOBODY)
         taken = [n for n in numbers if memory.was_taken(n)]
@@ -189,7 +195,7 @@ class SendFates:
         self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
     def _drop(self, memory: SentMemory, way: EnvelopeWay, numbers: Iterable[int]) -> None:
-        """Nothing more is to come for these."""
+        """Remove messages for which nothing more is expected."""
         for n in numbers:
             way.open.pop(n, None)
             memory.asked.pop(n, None)
@@ -207,10 +213,10 @@ class SendFates:
     # --- replies ----------------------------------------------------------------------------------------
 
     def replied(self, uuid: bytes, e: Envelope) -> None:
-        """Replies of those who were asked go to their session; what nobody waits for is dropped."""
+        """Deliver the replies of that node to their session. Unexpected replies are dropped."""
         memory, site = self.streams.get(e.stream), site_of(e.sender)
         wanted: list[int] = []
-        implied: list[int] = []  # numbers that had no answer until now
+        implied: list[int] = []  # numbers without an answer so far
         came: dict[EnvelopeWay, list[int]] = {}
         here = self._at.get(uuid, {})
         if memory is not None:
@@ -218,7 +224,7 @@ class SendFates:
                 way = memory.asked.get(n) or memory.unanswered.get(n)
                 if way is None or way not in here or not way.is_request or e.to != way.sender:
                     continue
-                if site and site != site_of(way.to):  # nobody speaks for another site
+                if site and site != site_of(way.to):  # a site speaks only for itself
                     continue
                 wanted.append(index)
                 came.setdefault(way, []).append(index)
@@ -240,7 +246,7 @@ class SendFates:
                 self._sessions.owe(self._sessions.by_stream[e.stream], Answer(SENDS, first, last, matched=1))
 
     def _offer(self, stream: bytes, envelope: Envelope) -> bool:
-        """A reply for whoever has asked. False: he has no room, and it is dropped."""
+        """Offer a reply to the requester. Return False if it had no room and the reply was dropped."""
         if (guest := self.guests.get(stream)) is not None:
             guest(envelope)
             return True
@@ -248,13 +254,13 @@ class SendFates:
         return session is None or self.arriving.offer(session, envelope)
 
     def _imply(self, memory: SentMemory, way: EnvelopeWay, n: int) -> None:
-        """Somebody had it, since he has replied: its sender hears that by the reply."""
+        """Record the request as accepted, since a reply came. The reply tells its sender."""
         memory.answered(n, "OK", "")
         self._desk.accounts.answered(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.answered(way, 1, "OK")
 
     def _fail(self, memory: SentMemory, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
-        """The mesh itself replies to requests that somebody had."""
+        """Reply to accepted requests with an error in the name of the mesh."""
         if numbers:
             self._offer(way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text))
         self.faring.failed(way, len(numbers), code)
@@ -264,8 +270,10 @@ class SendFates:
     # --- what is lost -----------------------------------------------------------------------------------
 
     def lost(self, uuid: bytes) -> None:
-        """A node is gone, or its connection: what it had may have been done, and nobody will say so. What has
-        not left for it goes to another.
+        """Handle the loss of a node or its connection.
+
+        Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that have not
+        left go to another node.
         """
         name = self.faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
@@ -285,7 +293,7 @@ class SendFates:
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
     def _lost_for_all(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, text: str) -> None:
-        """Each reply that this node owes is a failure; when it did not say how many it owes, one is."""
+        """Fail each reply that the lost node owes; one if it did not report how many it owes."""
         owed = way.nodes[uuid]
         if owed is None:
             has_others = any(count != 0 for other, count in way.nodes.items() if other != uuid)
@@ -301,7 +309,7 @@ class SendFates:
         self._finish(memory, way, list(way.open))
 
     def load(self, stream: bytes) -> tuple[int, int]:
-        """The messages of a stream that are unanswered, or wait for a reply, and the bytes that they take."""
+        """Return the number of open messages of a stream, and their bytes."""
         memory = self.streams.get(stream)
         if memory is None:
             return 0, 0
@@ -309,7 +317,7 @@ class SendFates:
         return len(memory.unanswered) + len(memory.asked), size
 
     def cut_off(self, stream: bytes) -> None:
-        """Give up all requests of a stream whose session holds too much: some may have been done."""
+        """Give up all requests of a stream whose session holds too much. Some may have been handled."""
         memory = self.streams.get(stream)
         if memory is None:
             return
@@ -330,7 +338,7 @@ class SendFates:
                     self._close(way)
 
     def sweep(self) -> None:
-        """Requests whose time has long been over are forgotten: nobody waits for their replies."""
+        """Forget requests long after their deadline."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
@@ -339,19 +347,19 @@ class SendFates:
                 memory = self.streams.get(way.stream)
                 if memory is not None:
                     late = [n for n in way.open if n in memory.asked]
-                    if not way.is_for_all:  # of which nobody knows how many replies were to come
+                    if not way.is_for_all:  # the number of replies is unknown
                         self.faring.failed(way, len(late), "EXPIRED")
                     self._heard_of(way, len(late), is_done=False)
                     self._drop(memory, way, late)
 
 
 def _has_others(way: EnvelopeWay) -> bool:
-    """May it be tried elsewhere? Another site has said so of all its nodes."""
+    """Return whether another node may be tried. Another site has tried all its nodes itself."""
     return way.tries < TRIES and not site_of(way.to)
 
 
 def _within(numbers: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Those of the numbers that are in the range, however wide it is."""
+    """Iterate over the numbers in the range, at a cost bounded by the smaller of both."""
     if last - first >= len(numbers):
         return iter([n for n in numbers if first <= n <= last])
     return (n for n in range(first, last + 1) if n in numbers)

@@ -1,7 +1,7 @@
-"""Each message for one member of a group, anywhere: its master chooses the node, and that the member.
+"""Delivers each message to one member of a group: the master chooses the node, and the node the member.
 
-Of several masters the one does it whose copy is FIRST, as whoever divided it said (mesh/routing/first.py).
-What a member had when it went is lost, as for any subscriber.
+Of several masters the FIRST one does it (see mesh/routing/first.py). Messages that a member had when it
+disconnected are lost, as for any subscriber.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from mesh.routing.portion import Portion
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
-TRIES = 3  # nodes that may have nobody of it, or no room
-OPEN = 100_000  # messages whose fate is not known: of more the oldest are given up
+TRIES = 3  # nodes tried per message
+OPEN = 100_000  # open messages; the oldest are given up
 
 
 class Group:
-    """A group as a taker of messages: what it is offered goes on at once."""
+    """A group as a sink. Offered messages are forwarded at once."""
 
     paces = False
     owner = ""
@@ -51,7 +51,7 @@ class Group:
         parcel = portion.parcel
         envelope = parcel.envelope
         self._give(self, envelope if portion.indices is None else envelope.cut(portion.indices))
-        if parcel.position:  # nobody waits for it on the disk
+        if parcel.position:  # never waits for it on disk
             parcel.owed -= 1
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)
             if is_thinner or not parcel.owed:
@@ -60,17 +60,17 @@ class Group:
                 parcel.give_away()
 
     def comes(self, parcel: Parcel, sign: int) -> None:
-        """Nobody asks."""
+        """Do nothing: a group has no backlog."""
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
-        return inf  # it has given on what it was offered
+        return inf  # offered messages are never owed again
 
     def alive(self, now: float) -> bool:
         return False
 
 
 class Groups(Part):
-    """The groups with members anywhere."""
+    """The groups with members at any node."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Groups(Part):
         self._departing = departing
         self._strategies = strategies
         self._groups: dict[str, Group] = {}
-        # What is at a node and has no answer: (uuid, stream, domain) -> number -> (whole, its group, tries)
+        # (uuid, stream, domain) -> number -> (envelope, group, attempts), for messages without an answer
         self._open: dict[tuple[bytes, bytes, str], dict[int, tuple[Envelope, Group, int]]] = {}
         self._count = 0
 
@@ -102,7 +102,7 @@ class Groups(Part):
         )
 
     def _changed(self, fact: GroupChanged) -> None:
-        """A group has other members: from the first one on messages are given to it."""
+        """Add the group as a sink with its first member, and remove it with its last one."""
         has_members = bool(self._nodes(fact.name, is_here=False))
         group = self._groups.get(fact.name)
         _, domain, pattern = check_group(fact.name)
@@ -116,7 +116,7 @@ class Groups(Part):
         self._router.has_groups = bool(self._groups)
 
     def _nodes(self, name: str, is_here: bool, in_vain: Collection[str] = ()) -> dict[str, int]:
-        """The nodes with members, and how many; `is_here`: only this one counts."""
+        """Return the nodes with members, and their number. `is_here` restricts them to this node."""
         me = self._desk.me.name
         nodes = {me: self._members.own[name]} if name in self._members.own else {}
         for uuid, members in self._members.members(name).items() if not is_here else ():
@@ -159,7 +159,7 @@ class Groups(Part):
             self._departing.add(uuid, sent, 0)
 
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
-        """That became of messages of a stream at a node."""
+        """Apply the answer of a node to messages of a stream."""
         key = (uuid, stream, a.domain)
         waiting = self._open.get(key)
         if not waiting:
@@ -176,7 +176,7 @@ class Groups(Part):
             self._desk.count("unasked")
 
     def _again(self, uuid: bytes, what: Mapping[int, tuple[Envelope, Group, int]]) -> None:
-        """Nobody had it there: it goes to another."""
+        """Choose another node for messages that no member there accepted."""
         by_envelope: dict[int, list[int]] = {}
         for n, (e, _, _) in what.items():
             by_envelope.setdefault(id(e), []).append(n)
@@ -187,12 +187,12 @@ class Groups(Part):
             self._choose(group, e.cut(places), tries + 1, (node,))
 
     def _lost(self, uuid: bytes) -> None:
-        """A node is gone, or its connection: what it had it may have given to somebody."""
+        """Give up the messages at a lost node, as members may have received them."""
         for key in [key for key in self._open if key[0] == uuid]:
             self._desk.count("group_dropped", self._settled(key))
 
     def _settled(self, key: tuple[bytes, bytes, str]) -> int:
-        """Nothing more is to be heard of so many."""
+        """Remove the open messages under a key, and return their number."""
         n = len(self._open.pop(key))
         self._left(key[0], n)
         return n

@@ -1,4 +1,4 @@
-"""What does somebody hear whose address nobody serves? Perhaps that one of nearly that name is served."""
+"""The text for an address that no node serves, with a similar name if one is served."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mesh.core.desk.desk import Desk
 from mesh.core.presence.presence import Presence
 from mesh.names import ADDRESS
 
-LOOKED_AT = 200  # names that are compared
-REMEMBERED = 1000  # answers, each for
-FOR = 5.0  # s: comparing takes milliseconds, and a loop may ask for the same one all the time
+LOOKED_AT = 200  # names compared
+REMEMBERED = 1000  # cached texts
+FOR = 5.0  # s to cache: comparing takes ms
 
 
 class Hints:
-    """The words for it."""
+    """A cache of such texts."""
 
     def __init__(self, desk: Desk, presence: Presence) -> None:
         self._desk = desk
@@ -23,7 +23,7 @@ class Hints:
         self._said: dict[str, tuple[float, str]] = {}
 
     def nobody(self, address: str) -> str:
-        """In words: nobody serves it."""
+        """Return the text that tells that no node serves the address."""
         until, text = self._said.get(address, (0.0, ""))
         if self._desk.now >= until:
             if len(self._said) >= REMEMBERED:

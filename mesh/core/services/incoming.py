@@ -1,4 +1,4 @@
-"""What do other nodes send for addresses here, and may they?"""
+"""Checks and accepts messages from other nodes for addresses here."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from mesh.wire.properties import check_properties
 
 @lru_cache(1024)
 def _home(session: str) -> tuple[str | None, str | None]:
-    """The site, if it is another one, and the node of a session, by its name. BadName."""
+    """Return the site, None for this one, and the node of a session name. Raises: BadName."""
     name = SessionName.parse(session)
     return name.site, name.node
 
 
 class IncomingSends(Part):
-    """The door of this room for other nodes: each speaks for its own clients, and for
-    those of other sites, whose gateway it may be.
+    """Component that accepts messages for addresses from other nodes.
+
+    A node may send for its own clients, and for clients of other sites if it is a gateway.
     """
 
     def __init__(
         self, desk: Desk, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]
     ) -> None:
-        """`abroad()` brings what is for addresses of other sites."""
+        """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
         self._abroad = abroad
         self._serving = serving
@@ -84,7 +85,7 @@ class IncomingSends(Part):
             check_properties(e)
 
     def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
-        """The parts of it that this node may take."""
+        """Return the parts within the size limit, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:

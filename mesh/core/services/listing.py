@@ -1,4 +1,4 @@
-"""Which addresses are served, where and by how many, and to whom would a message go? Nothing is sent."""
+"""Lists the served addresses with their nodes, and which node would be chosen. Nothing is sent."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mesh.reasons.what import What
 from mesh.wire.calls import AskAddresses, AskServers
 from mesh.wire.replies import Reason, ServedAt, ServedRow, ServedRows, ServerRow, Servers
 
-SHOWN = 16  # nodes that serve an address
+SHOWN = 16  # nodes per address
 
 
 class Listing(Part):
-    """The list of all addresses. Each node says what it serves; the one that is asked puts it together."""
+    """Component that lists all addresses. Each node reports what it serves; the queried node merges it."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Listing(Part):
         return (answer(AskAddresses, lambda asked: asked.say(self._own(asked.ask))),)
 
     def why(self, what: What) -> Iterator[Reason]:
-        """Who serves an address, as whoever asks would choose them; and elsewhere, whether there is room."""
+        """Yield the nodes that serve an address, in the order of choice, and whether this one is busy."""
         if what.kind != ADDRESS:
             return
         address = self._serving.addresses.get(what.text)
@@ -80,7 +80,7 @@ class Listing(Part):
         return (name for kind, name in self._presence.known() if kind == ADDRESS)
 
     def _own(self, ask: AskAddresses) -> ServedRows:
-        """A page of what is served here."""
+        """Return a page of the addresses served here."""
         me = self._desk.me
         served = {name: n for (kind, name), n in self._presence.own.items() if kind == ADDRESS}
 
@@ -92,7 +92,7 @@ class Listing(Part):
         return ServedRows(addresses=rows, next=after)
 
     def _all(self, asked: Inquiry[AskAddresses]) -> None:
-        """A page of what is served anywhere."""
+        """Answer with a page of the addresses served at any node."""
 
         def came(replies: Replies[ServedRows], missing: list[str]) -> None:
             pages = [self._own(asked.ask), *(told.value for told in replies.values() if not told.code)]
@@ -106,7 +106,7 @@ class Listing(Part):
     # --- one of them --------------------------------------------------------------------------------------
 
     def _servers(self, asked: Inquiry[AskServers]) -> None:
-        """LocalError for what is no address."""
+        """Answer with the ranked nodes of one address. Raises LocalError for an invalid address."""
         address = check_address(asked.ask.address)
         self._questions.when_settled(
             lambda: self._presence.ask((ADDRESS, address), lambda: asked.say(self._ranked(address)))
@@ -133,7 +133,7 @@ class Listing(Part):
         return Servers(servers=fitting(rows, ROWS), strategy=strategy, is_ordered=is_ordered, text=text)
 
     def _consumers(self, address: str) -> dict[str, int]:
-        """The nodes where it is served, and by how many."""
+        """Return the nodes that serve the address, with their number of consumers."""
         peers = self._neighbours.peers
         served = self._presence.servers((ADDRESS, address))
         nodes = {peers[uuid].node.name: consumers for uuid, consumers in served.items()}
@@ -143,7 +143,7 @@ class Listing(Part):
 
 
 def merged(pages: Sequence[ServedRows], ask: AskAddresses, missing: Sequence[str]) -> ServedRows:
-    """One page of those of several nodes: as far as all of them have said what they serve."""
+    """Merge the pages of several nodes, up to the last address that all of them cover."""
     nodes: dict[str, list[ServedAt]] = {}
     for one in pages:
         for row in one.addresses:

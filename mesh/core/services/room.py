@@ -1,4 +1,4 @@
-"""All that a node has for addresses and groups: made, and joined."""
+"""Creates and connects the components for addresses and groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mesh.core.ways.slow import Slow
 
 
 class Services:
-    """The parts of this room and of the one below, lower ones first."""
+    """The components of this package and of presence, lower ones first."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Where does a message to an address go? To one who serves it, anywhere, or to all; and replies come back."""
+"""Sends messages to addresses: to one consumer at any node, or to all; and receives the replies."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
 from mesh.wire.properties import check_properties
 from mesh.wire.ttls import end_of, ttl_of
 
-OPEN = 100_000  # requests of one client that may wait for their replies
+OPEN = 100_000  # open requests of one client
 
-_known_address = lru_cache(256)(check_asked)  # one client asks the same ones again and again
+_known_address = lru_cache(256)(check_asked)  # clients repeat the same addresses
 
 
 class Sending(Part):
-    """The messages of clients here to addresses, for whomever the strategies choose."""
+    """Component that sends the messages of clients here to the nodes that the strategies choose."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -63,7 +63,7 @@ class Sending(Part):
         groups: Groups,
         abroad: Callable[[], RequestWays],
     ) -> None:
-        """`abroad()` brings what is for addresses of other sites."""
+        """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
         self._abroad = abroad
         self._named = named
@@ -109,7 +109,7 @@ class Sending(Part):
         return sum(size for _, _, size in self.shares())
 
     def shares(self) -> Iterator[Share]:
-        """Requests of clients here that wait for their answers or replies."""
+        """Yield the requests of clients here that wait for answers or replies."""
         for stream, memory in self._fates.streams.items():
             session = self._sessions.by_stream.get(stream)
             if session is not None:
@@ -118,24 +118,24 @@ class Sending(Part):
     # --- what clients here send -------------------------------------------------------------------------
 
     def send(self, session: Session, envelope: Envelope, ttl: int) -> None:
-        """From a client of this node. `ttl`: ms that it has; 0 = as long as it takes."""
+        """Send the messages of a client here. `ttl` is their remaining time in ms; 0 means no limit."""
         if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._desk.settings.site:
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 
     def receive(self, guest: SiteGuest, envelope: Envelope, ttl: int) -> None:
-        """Likewise, from a session of another site."""
+        """Send the messages of a session of another site. `ttl` is as in `send`."""
         if guest.stream not in self._fates.guests:
             self._sessions.others[guest.stream] = guest.answer
             self._fates.guests[guest.stream] = guest.reply
         self._send(guest, envelope, ttl)
 
     def open_of(self, guest: SiteGuest) -> tuple[int, int]:
-        """How many of its messages are unanswered, or wait for a reply, and the bytes that they take."""
+        """Return the number of open messages of that session, and their bytes."""
         return self._fates.load(guest.stream)
 
     def leave(self, guest: SiteGuest) -> None:
-        """Nobody over there waits for anything of it any more."""
+        """Forget a session of another site that waits for nothing."""
         self._sessions.others.pop(guest.stream, None)
         self._fates.guests.pop(guest.stream, None)
         self._fates.closed(guest.stream)
@@ -170,7 +170,7 @@ class Sending(Part):
             )
 
     def _ask(self, memory: SentMemory, e: Envelope, until: float) -> None:
-        """It goes when it is known who serves it, behind what waits for that already."""
+        """Choose a node once the servers are known, in order behind earlier messages."""
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
         elif site := site_of(e.to):
@@ -187,7 +187,7 @@ class Sending(Part):
         in_vain: frozenset[bytes] = frozenset(),
     ) -> None:
         if self._fates.streams.get(e.stream) is not memory:
-            return  # its session was closed meanwhile
+            return  # the session was closed meanwhile
         if (site := site_of(e.to)) and not e.flags & LOCAL_ONLY:
             self._choose_way(memory, e, until, site, tries, in_vain)
             return
@@ -211,7 +211,7 @@ class Sending(Part):
         tries: int = 0,
         in_vain: frozenset[bytes] = frozenset(),
     ) -> None:
-        """By a gateway to that site, one for all that its sender sends there."""
+        """Send through a gateway to that site, always the same for one sender."""
         if self._fates.streams.get(e.stream) is not memory:
             return
         why = self._abroad().why_none(site)
@@ -224,7 +224,7 @@ class Sending(Part):
             self._fates.say(memory, e.stream, range(e.first, e.last + 1), answer)
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
-        """The nodes where it is served, and by how many."""
+        """Return the nodes that serve the address, with their number of consumers."""
         me = self._desk.me
         nodes = {}
         if not e.flags & LOCAL_ONLY:
@@ -289,7 +289,7 @@ class Sending(Part):
             self._strategies.registrations([Registration(fact.name, node, fact.change)])
 
     def _came_back(self) -> None:
-        """Take what became of what clients here have sent to addresses here."""
+        """Process answers and replies from addresses here to clients here."""
         here = self._back.here
         while here:
             back = here.popleft()

@@ -1,4 +1,4 @@
-"""Who serves an address here, and who of them gets what comes for it?"""
+"""Serves addresses at this node: registers consumers, and assigns messages to them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from mesh.wire.limits import ADDRESS_CREDIT
 from mesh.wire.properties import check_properties
 from mesh.wire.ttls import end_of, ttl_of
 
-ALL = 2**32 - 1  # counts
+ALL = 2**32 - 1  # all delivery tags
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
 
 class ServedAddresses(Part):
-    """The addresses that are served here. What becomes of messages goes `back`."""
+    """Component for the addresses served here. Answers and replies are sent through `back`."""
 
     def __init__(self, desk: Desk, presence: Presence, members: GroupMembers, back: Back) -> None:
         self._desk = desk
@@ -42,9 +42,9 @@ class ServedAddresses(Part):
         self._members = members
         self._back = back
         self.addresses: dict[str, ServedAddress] = {}
-        self._of: dict[Session, dict[int, tuple[ServedAddress, Server]]] = {}  # by number of the subscription
-        self._due: dict[ServedAddress, None] = {}  # somebody may have room
-        self._waiting: dict[ServedAddress, None] = {}  # nobody has room for what is there
+        self._of: dict[Session, dict[int, tuple[ServedAddress, Server]]] = {}  # by subscription number
+        self._due: dict[ServedAddress, None] = {}  # addresses whose consumers may have credit
+        self._waiting: dict[ServedAddress, None] = {}  # addresses whose consumers have no credit
         self._epoch = 0
         self._served = 0
 
@@ -74,7 +74,7 @@ class ServedAddresses(Part):
         return sum(size for _, _, size in self.shares())
 
     def shares(self) -> Iterator[Share]:
-        """Messages that were given and are not settled, and those that wait for who serves them."""
+        """Yield delivered messages that are not settled, and those that wait for consumers."""
         seen = set[ServedAddress]()
         for session, served in self._of.items():
             for address, server in served.values():
@@ -83,7 +83,7 @@ class ServedAddresses(Part):
                 seen.add(address)
 
     def here(self, name: str, is_ours: bool) -> int:
-        """How many serve it here; `is_ours`: what a client of this node sends."""
+        """Return how many consumers serve the address here. `is_ours` tells that a client here sends."""
         address = self.addresses.get(name)
         if address is None:
             return 0
@@ -92,7 +92,7 @@ class ServedAddresses(Part):
     # --- coming and going -------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """LocalError for what cannot be served."""
+        """Register, change or end a consumer. Raises LocalError for an address that cannot be served."""
         number = command.subscription
         address = command.address
         if is_group(address):
@@ -123,7 +123,7 @@ class ServedAddresses(Part):
             self._desk.send(conn, reply)
 
     def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
-        """It is told that it is in when others know it, and is given nothing before that."""
+        """Confirm the join once other nodes know it. The member gets nothing before that."""
         server.credit = 0
 
         def known() -> None:
@@ -153,7 +153,7 @@ class ServedAddresses(Part):
         self._has_room(address)
 
     def _end(self, session: Session, number: int, begun: int = ALL) -> None:
-        """It serves no more: what it has begun is lost, what it was to have goes to others."""
+        """End a consumer. Messages that it has begun are lost, the others go to other consumers."""
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
         self._say(address)
@@ -182,7 +182,7 @@ class ServedAddresses(Part):
         self._of.pop(session, None)
 
     def _ping_all(self) -> None:
-        """To whoever is gone it fails: what he had is lost now, and not when somebody misses him."""
+        """Ping all consumers, so that a lost connection is detected at once."""
         for session in self._of:
             self._desk.send(session.conn, Ping(0))
 
@@ -197,7 +197,7 @@ class ServedAddresses(Part):
     # --- what comes -------------------------------------------------------------------------------------
 
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
-        """Messages for an address here. `ttl`: ms that they have; 0 = as long as it takes."""
+        """Accept messages for an address here. `ttl` is their remaining time in ms; 0 means no limit."""
         until = end_of(ttl, self._desk.now)
         work = Work(self._taken(envelope), source, until, self._desk.now)
         address = self.addresses.get(envelope.to)
@@ -214,7 +214,10 @@ class ServedAddresses(Part):
             self._has_room(address)
 
     def _taken(self, e: Envelope) -> Envelope:
-        """As it is given out. What is for a group has had its master, and is published all the same."""
+        """Return the envelope as it is delivered.
+
+        Messages for a group have passed their master, and keep their route.
+        """
         if not is_group(e.to):
             return e.mastered(self._desk.stamp(), self._desk.hop(0))
         far = e.route[-1].stratum + 1 if e.route else 1
@@ -227,18 +230,18 @@ class ServedAddresses(Part):
         self._answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def _has_room(self, address: ServedAddress) -> None:
-        """Somebody may be given something."""
+        """Schedule the assignment, as a consumer may have credit."""
         self._due[address] = None
         self._desk.ending[self._give_out] = None
 
     def _give_out(self) -> None:
-        """Give out what there is room for."""
+        """Assign messages as far as consumers have credit."""
         while self._due:
             address, _ = self._due.popitem()
             for server in address.servers.values():
                 self._own_line(address, server)
             lines = (address.here, address.elsewhere)
-            for line in lines if address.turn % 2 else lines[::-1]:  # none of them always first
+            for line in lines if address.turn % 2 else lines[::-1]:  # alternate which goes first
                 self._line(address, line)
             if address.is_waiting:
                 self._waiting[address] = None
@@ -249,7 +252,7 @@ class ServedAddresses(Part):
         self._back.tick()
 
     def tidy(self) -> None:
-        """Of what waits for somebody who is busy the time may be over."""
+        """Assign again, because waiting messages may have expired."""
         for address in self._waiting:
             self._has_room(address)
 
@@ -295,7 +298,7 @@ class ServedAddresses(Part):
         server.push(server, Portion(parcel, None if whole else tuple(indices)))
 
     def _refuse(self, work: Work, code: str, text: str) -> None:
-        """What nobody was given of it is refused."""
+        """Refuse the messages that were not delivered."""
         self._answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
     def _answer(self, work: Work, start: int, end: int, answer: Answer, may_wait: bool = False) -> None:
@@ -303,7 +306,7 @@ class ServedAddresses(Part):
             self._back.outcome(work.source, work.envelope.stream, part, may_wait)
 
     def _skipped(self, work: Work, at: int, code: str, text: str) -> None:
-        """One of all who were to have it has not: if it is a request, its reply says so."""
+        """Fail the request at one of its consumers, which did not get it. Other messages need no reply."""
         if work.is_request:
             e = work.envelope
             numbers = e.number_list(range(at, e.count))
@@ -312,7 +315,7 @@ class ServedAddresses(Part):
     # --- what becomes of it -----------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """RemoteError for counts of what was never given."""
+        """Settle deliveries, and return the replies. Raises RemoteError for tags that were never assigned."""
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
             what = f"{len(command.replied)} replies were announced, others came"
             raise RemoteError(what, code="MALFORMED")

@@ -1,4 +1,4 @@
-"""The choice between nodes, as this room needs it."""
+"""The interface for the choice between nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DecodeMessage = Callable[[], Message]
 
 
 class NodeStrategies(Protocol):
-    """The choice between nodes, by name, of which it is known how many serve the address there."""
+    """Chooses between nodes, given the number of consumers at each."""
 
     def reads_message(self, address: str) -> bool: ...
     def assign(

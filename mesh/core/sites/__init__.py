@@ -1,1 +1,1 @@
-"""What is other sites' of what is published here, and what may come from there?"""
+"""Exchange of topics, direct messages and requests with other sites."""

@@ -1,8 +1,8 @@
-"""What is a stream of another site called here? So that nobody there can speak in a stream of ours.
+"""Renames the streams of other sites, so that no other site can write into a stream of this one.
 
-The names of streams are seen by all who read what is published in them, and numbers of a stream are taken
-once: who brings one first has the say. So what comes from another site has another name here, which nobody
-there can foresee, and which every node of this site can turn back.
+Every reader of a stream sees its name, and a sequence number is accepted once. A site that knew the local
+name of a stream could therefore use up its numbers. An alias is unpredictable for other sites, and every node
+of this site can reverse it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from hashlib import blake2b
 HALF = 8  # bytes
 ROUNDS = 4
 
-# Law 1: of one site every stream has one name here, at every node and after every restart.
-# Law 2: the name is turned back by whoever has the secret, and by nobody else.
+# Law 1: a stream of one site has one alias here, at every node and after every restart.
+# Law 2: an alias can be reversed only with the secret.
 
 
 class Aliases:
-    """A keyed permutation of the names of streams, one for each other site (a Feistel network)."""
+    """A keyed permutation of stream names, one for each other site (a Feistel network)."""
 
     def __init__(self, secret: bytes) -> None:
         self._key = blake2b(b"heronry streams of other sites", key=secret[:64], digest_size=32).digest()
@@ -26,14 +26,14 @@ class Aliases:
         self.there = lru_cache(maxsize=4096)(self._there)
 
     def _here(self, site: str, stream: bytes) -> bytes:
-        """The name that a stream of that site has in this one."""
+        """Return the name in this site of a stream of `site`."""
         left, right = stream[:HALF], stream[HALF:]
         for number in range(ROUNDS):
             left, right = right, self._mixed(site, number, right, left)
         return left + right
 
     def _there(self, site: str, alias: bytes) -> bytes:
-        """The name in that site of what is called so here."""
+        """Return the name in `site` of the stream that has this alias here."""
         left, right = alias[:HALF], alias[HALF:]
         for number in reversed(range(ROUNDS)):
             left, right = self._mixed(site, number, left, right), left

@@ -1,4 +1,4 @@
-"""The answers to what gateways of other sites have brought: they find back to whoever brought it."""
+"""Returns answers to the gateways of other sites that brought the messages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mesh.core.sites.gate import Gate, Gateway
 from mesh.core.sites.gateway import UUID, Gateways
 from mesh.wire.commands import Answer, Outcome
 
-FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uuid, and the name of its site
+FROM_SITE = b"s"  # prefix of a source: then uuid and site
 
 
 class Answering:
-    """The answers of one event: they go in as few messages as they fit in, when it is over."""
+    """Collects the answers of one event, and sends them in few messages when the event ends."""
 
     def __init__(self, desk: Desk, gateways: Gateways) -> None:
         self._desk = desk
@@ -23,8 +23,9 @@ class Answering:
         self.aliases = Aliases(desk.settings.secret)
 
     def answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
-        """That became of messages of the stream which has this name here. `to`: the site that they
-        were for, if it is another one.
+        """Send the answer to messages of the stream with this alias to the gateway that brought them.
+
+        `to` is the destination site if it is not this one.
         """
         outcome = Outcome(self.aliases.there(neighbour_of(source), alias), answer)
         self._answers.setdefault((source, to or self._desk.settings.site), []).append(outcome)
@@ -34,11 +35,11 @@ class Answering:
         answers, self._answers = self._answers, {}
         for (source, to), outcomes in answers.items():
             gateway = self._gateway(source)
-            if gateway is not None:  # else it is asked again on another connection
+            if gateway is not None:  # otherwise the peer resends on another connection
                 say_relayed(self._desk, gateway.conn, to, outcomes)
 
     def is_there(self, source: bytes) -> bool:
-        """Is that gateway still connected?"""
+        """Return whether the gateway of `source` is still connected."""
         return self._gateway(source) is not None
 
     def _gateway(self, source: bytes) -> Gateway | None:
@@ -47,10 +48,10 @@ class Answering:
 
 
 def source_of(gate: Gate, conn: Conn) -> bytes:
-    """The gateway at the other end of a connection in use, as a source."""
+    """Return the source that stands for the gateway at the other end of a connection in use."""
     return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
 
 
 def neighbour_of(source: bytes) -> str:
-    """The neighbour whose gateway such a source is."""
+    """Return the name of the neighbor site whose gateway `source` is."""
     return source[len(FROM_SITE) + UUID :].decode()

@@ -1,8 +1,7 @@
-"""May this come in from another site, or pass on its way to a third one? Asked of each envelope before
-anything is done with it.
+"""Decides whether an envelope of another site may enter this site, or pass through to a third one.
 
-Whoever owns another site can say what he likes. What he can harm is what that site may write here, and
-what those may that are reached by it.
+Every envelope is checked before anything else is done with it. The owner of another site can send anything,
+so the damage is limited to what that site, and the sites reached through it, may write here.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from mesh.wire.limits import HOPS
 
 
 class SiteRights(Protocol):
-    """The rights of one site here."""
+    """The rights that one site has here."""
 
     def may_write(self, domain: str, topic: str) -> bool: ...
 
@@ -35,8 +34,10 @@ class SiteRights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NeighbourSite:
-    """A site whose gateway is connected to ours, `node`. `rights`: those of all sites. `ways`: of each, the
-    neighbour by which it is reached: that one speaks for it.
+    """A site whose gateway is connected to `node` of this site.
+
+    `rights` has the rights of every site. `ways` maps each site to the neighbor through which it is reached;
+    only that neighbor may speak for the site.
     """
 
     name: str
@@ -48,7 +49,10 @@ class NeighbourSite:
         return site in self.rights and self.ways.get(site) == self.name
 
     def no_right(self, what: str, setting: str, site: str, here: str) -> LocalError:
-        """That `site` may not do `what`. It is read over there: so it names the file here that says so."""
+        """Return the error for a missing right of `site`.
+
+        The sender reads the text at the other site, so the text names the file here that holds the setting.
+        """
         where = f"[sites.{site}] at {here}, in the file of {self.node}"
         return PublishRefused(
             f"the site {site} may not {what}.", hint=f"See {setting} in {where}.", code="NO_RIGHT"
@@ -56,7 +60,7 @@ class NeighbourSite:
 
 
 def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> LocalError | None:
-    """Why a publish that `came` brings to this site may not come in, if so. `now`: wall clock, ns."""
+    """Return why a publish of `came` may not enter this site, or None. `now` is wall-clock time in ns."""
     strange = _strange(envelope, came, here)
     if envelope.to:
         return strange or _addressed(envelope, came, here) or _clock(envelope, came, now)
@@ -64,18 +68,18 @@ def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> Local
 
 
 def unfit_to_pass(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
-    """Why what `came` brings may not pass through this site to another one, if so."""
+    """Return why an envelope of `came` may not pass through this site to another one, or None."""
     return _strange(envelope, came, here) or _passage(envelope, came, here, to)
 
 
 def unfit_to_ask(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
-    """Why what `came` brings for an address of the site `to` may not come in, or pass through, if so."""
+    """Return why a request of `came` to an address of site `to` may not enter or pass through, or None."""
     error = _strange(envelope, came, here, is_sent=True)
     return error or (_passage(envelope, came, here, to) if to != here else None)
 
 
 def sender_of(envelope: Envelope, came: NeighbourSite) -> str:
-    """The site that it says it is from, if `came` speaks for that; else `came`."""
+    """Return the site that the envelope names as its origin if `came` speaks for it, otherwise `came`."""
     try:
         site = origin(envelope) if envelope.route else came.name
     except BadName:
@@ -84,13 +88,14 @@ def sender_of(envelope: Envelope, came: NeighbourSite) -> str:
 
 
 def origin(envelope: Envelope) -> str:
-    """The site that it is from. It is one that speaks so."""
+    """Return the site that published the envelope. The envelope must have passed the checks."""
     return parse_hop(envelope.route[0].node)[0]
 
 
 def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
-    """Is it from nobody for whom that site speaks, or has it been here, or too far away? `is_sent`: to an
-    address.
+    """Return an error for a forged sender, a routing loop, or too many hops.
+
+    `is_sent` tells that the envelope goes to an address.
     """
     sites: list[str] = []
     try:
@@ -108,21 +113,21 @@ def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool =
 
 
 def _hint(sites: list[str], came: NeighbourSite, here: str) -> str:
-    """Is it that two sites have other ways to each other?"""
+    """Return a hint if the two sites disagree on the route between them, otherwise ""."""
     other = next((site for site in sites if came.ways.get(site, came.name) != came.name), "")
     way = f"For {here} the way to {other} is by {came.ways.get(other)}: see via in [sites.{other}] there."
     return way if other else ""
 
 
 def _is_forged(envelope: Envelope, sites: list[str], came: NeighbourSite) -> bool:
-    """Did it not come as gateways write it? BadName when something is no name at all."""
+    """Return whether the envelope is not in the form that gateways write. Raises: BadName."""
     if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
         return True
     return not leg_of(envelope.route) or _is_strange(envelope, sites, came, TRAVELS | INITIAL)
 
 
 def _is_strange(envelope: Envelope, sites: list[str], came: NeighbourSite, flags: int) -> bool:
-    """Is it by nobody who may say something by that site, or otherwise than one does?"""
+    """Return whether the neighbor may not send this sender, route or flags. Raises: BadName."""
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
         return True
@@ -145,7 +150,10 @@ def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
 
 
 def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | None:
-    """Its stamp decides at all sites which of two values stays: it is refused, never replaced."""
+    """Refuse a timestamp too far ahead.
+
+    The timestamp decides at all sites which of two values wins, so it is never replaced.
+    """
     if is_followed(envelope.sent, now):
         return None
     seconds = (envelope.sent - now) / 1e9
@@ -171,7 +179,7 @@ def _right(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | N
 
 
 def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
-    """Why a letter may not come in. BadName was raised before, for what is no name."""
+    """Return why a direct message may not enter, or None. Names have been parsed before, without BadName."""
     to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:
         return SiteUnreachable(f"nothing goes by {here} to the site {(to.site or '')[:64]!r}.")

@@ -1,4 +1,4 @@
-"""Who waits for the answer to which numbers of a stream, and how much of what he sent is under way?"""
+"""Tracks which requesters wait for the answers to which numbers of a stream, and their bytes in transit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ W = TypeVar("W")
 
 
 class AnsweredPart(NamedTuple, Generic[W]):
-    """What became of some that one waits for. `freed`: bytes that are under way no more."""
+    """The part of an answer that is for one requester. `freed` bytes are no longer in transit."""
 
     who: W
     answer: Answer
@@ -23,7 +23,7 @@ class AnsweredPart(NamedTuple, Generic[W]):
 
 
 class AskedNumbers(Generic[W]):
-    """That of one stream in a domain. Numbers that wait for their master over there are asked for still."""
+    """The unanswered numbers of one stream in a domain. Numbers that wait for a remote master stay."""
 
     __slots__ = ("_numbers", "_sizes")
 
@@ -35,16 +35,16 @@ class AskedNumbers(Generic[W]):
         return bool(self._numbers)
 
     def has(self, who: W, first: int, last: int) -> bool:
-        """Does he wait for all of these already?"""
+        """Return whether `who` already waits for all of these numbers."""
         return who in self._numbers and self._numbers[who].covers(first, last)
 
     def add(self, who: W, first: int, last: int, size: int = 0) -> None:
-        """`size`: what it takes on its way."""
+        """Add numbers for which `who` waits. `size` is their size in bytes while they are in transit."""
         self._numbers.setdefault(who, Ranges()).add(first, last)
         self._sizes[who] = self._sizes.get(who, 0) + size
 
     def answered(self, answer: Answer) -> Iterator[AnsweredPart[W]]:
-        """For each who waits for that his part of it. What nobody has asked for is for nobody."""
+        """Yield for each requester its part of the answer. Numbers that nothing waits for are ignored."""
         if not 1 <= answer.first <= answer.last:
             return
         for who, numbers in list(self._numbers.items()):
@@ -59,9 +59,9 @@ class AskedNumbers(Generic[W]):
                 self.drop(who)
 
     def drop(self, who: W) -> tuple[Ranges, int]:
-        """He waits for nothing any more. Returns for what he did, and the bytes that are freed by that."""
+        """Remove `who`, and return the numbers for which it waited and the bytes that this frees."""
         return self._numbers.pop(who), self._sizes.pop(who)
 
     def all(self) -> list[W]:
-        """Those who wait for anything."""
+        """Return all requesters that wait for an answer."""
         return list(self._numbers)

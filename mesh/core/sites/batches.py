@@ -1,4 +1,4 @@
-"""Which envelopes travel together to another site, and what is said of them?"""
+"""Splits envelopes and answers for another site into messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # answers in one message
-MOST_DROPPED = 2**32 - 1  # that are told of at once
+MOST_DROPPED = 2**32 - 1  # largest count that one message reports
 
 
 def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
-    """In their order, as many at once as one message holds."""
+    """Split the envelopes, in order, into batches that fit in one message."""
     batch: list[Envelope] = []
     size = frames = 0
     for envelope in envelopes:
@@ -34,13 +34,13 @@ def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
 def say_relay(
     desk: Desk, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
 ) -> None:
-    """Send these on their way to that site, with what was dropped before them."""
+    """Send the envelopes toward the site, with the number of messages dropped before them."""
     for batch in batches(envelopes):
         desk.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
         dropped = 0
 
 
 def say_relayed(desk: Desk, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
-    """Say what became of some in that site."""
+    """Send the answers of that site."""
     for at in range(0, len(outcomes), OUTCOMES):
         desk.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))

@@ -1,4 +1,4 @@
-"""Which sites are reached by this one, as its neighbours are told, and which by them?"""
+"""Exchanges with neighbor sites which sites are reached through which."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from mesh.wire.limits import CHAINS, SITE_NODES
 from mesh.wire.replies import SiteRows
 
 DOWN = "down"
-MOST = 64  # sites of which a gateway may say anything
-ASKED_AGAIN = 1.0  # s until another gateway of ours is asked again who is where only it is linked
+MOST = 64  # sites that one gateway may report
+ASKED_AGAIN = 1.0  # s between two questions to other gateways of this site
 
-# Rule 1: a neighbour is told of the sites to which something may pass that it brings, and of no others; never
-#        of those that are reached by itself.
-# Rule 2: whether one is reached is told at once. It is while any gateway of ours is linked with it.
+# Rule 1: a neighbor is informed of the sites to which its messages may pass, and of no others; never of sites
+# that are reached through itself.
+# Rule 2: a change of reachability is reported at once. A site is reached while any gateway of this site is
+# linked with it.
 
 
 class Beyond(Part):
-    """The face of it."""
+    """Component that reports reachable sites to neighbors, and reads their reports."""
 
     def __init__(
         self,
@@ -52,9 +53,9 @@ class Beyond(Part):
         self._transit = transit
         self._neighbours = neighbours
         self._questions = questions
-        self._nodes: dict[str, tuple[str, ...]] = {}  # of sites with which only others of us are linked
+        self._nodes: dict[str, tuple[str, ...]] = {}  # members of sites linked only elsewhere
         self._asked = float("-inf")
-        self._shown: dict[str, list[str]] = {}  # to each neighbour these sites
+        self._shown: dict[str, list[str]] = {}  # sites reported to each neighbor
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Behind, self._heard),)
@@ -69,13 +70,13 @@ class Beyond(Part):
         )
 
     def tidy(self) -> None:
-        """What is said of who is there goes once a second."""
+        """Report the members of sites once a second."""
         if self._gateways.all():
             self._ask()
             self._tell()
 
     def _resettle(self) -> None:
-        """What was said of sites counts for those that are reached so by now."""
+        """Apply known reports to the sites as the new settings route them."""
         self._shown.clear()
         for gate in self._gateways.all():
             for uuid, gateway in gate.gateways.items():
@@ -109,7 +110,7 @@ class Beyond(Part):
                 self._desk.send(gateway.conn, said)
 
     def _shown_to(self, neighbour: str) -> list[str]:
-        """The sites to which what it brings may pass, from itself or from those behind it."""
+        """Return the sites to which messages from this neighbor, or from behind it, may pass."""
         if neighbour not in self._shown:
             s = self._desk.settings
             rights = [s.accepting[site] for site in s.accepting if s.ways.get(site) == neighbour]
@@ -129,7 +130,7 @@ class Beyond(Part):
         return Behind(site, DOWN) if view is not None and view.state == DOWN else Behind(site)
 
     def _ask(self) -> None:
-        """Another gateway of ours, who is where that one is linked, and this node is not."""
+        """Ask other gateways of this site for the members of sites that are linked only there."""
         if self._desk.now < self._asked + ASKED_AGAIN:
             return
         self._asked = self._desk.now
@@ -151,7 +152,7 @@ class Beyond(Part):
     # --- what they say ----------------------------------------------------------------------------------
 
     def _heard(self, conn: Conn, gate: Gate, said: Behind, _: list[Envelope]) -> None:
-        """A few sites are remembered that this one does not know, as it may by its next settings."""
+        """Store a report. A few unknown sites are remembered too, because new settings may name them."""
         uuid = gate.uuid_of(conn)
         gateway, nodes = gate.gateways[uuid], tuple(map(node_name, said.nodes))
         was = gateway.reaches(said.name)

@@ -1,4 +1,4 @@
-"""What happens when two sites have set one topic? The value that lost is kept, and told."""
+"""Detects conflicts: two sites have set the same topic. The losing value is kept and reported."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ from mesh.sites.hops import is_of
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
 T = TypeVar("T")
-KNOWN = 10_000  # topics of which it is remembered what of other sites stood there
-A_SECOND, AT_ONCE = 50.0, 200.0  # that are kept; the others are counted
-TOLD_AGAIN = 60.0  # s until people are told again
+KNOWN = 10_000  # topics whose values of other sites are remembered
+A_SECOND, AT_ONCE = 50.0, 200.0  # values kept per second, and in a burst
+TOLD_AGAIN = 60.0  # s until the next warning
 
-# Law 1: what came late, and is older than what another site has said meanwhile, has lost, unless that one
-#        knew it already.
-# Law 2: which of them stays is decided elsewhere, as at all sites (see `mesh.sites.conflicts`). While a topic
-#        has publishers of one site nothing is looked at.
-# Law 3: where a topic has no master that all know, a gateway is that of what comes in, and remembers of what
-#        has left by it no more than which value that was.
-# Law 4: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
+# Law 1: a late value loses if it is older than the value of another site, unless that site knew it already.
+# Law 2: `mesh.sites.conflicts` decides which value wins, equally at all sites. A topic with publishers of one
+# site is not examined.
+# Law 3: for a topic without a master that all sites know, a gateway is the master of inbound messages. Of
+# outbound messages it remembers only which value left.
+# Law 4: the number of losing values kept and reported per second is bounded.
 
 
 class Conflicting(Part):
-    """The face of it, at each master."""
+    """Component that detects conflicts, at each master."""
 
     def __init__(self, desk: Desk, router: Router, relaying: Relaying, marking: Marking) -> None:
         self._desk = desk
@@ -46,10 +45,11 @@ class Conflicting(Part):
         own = desk.me.uuid + desk.me.boot.to_bytes(8) + b"conflicts"
         self._stream = blake2b(own, key=desk.settings.secret[:64], digest_size=16).digest()
         self._number = 0
-        # (site, key, domain) -> the stamp of its value that was known when another site's took its place
+        # (site, key, domain) -> timestamp of the value that was known when another site replaced it
         self._stood: OrderedDict[tuple[str, str, str], int] = OrderedDict()
-        self._since = 0  # and that is known of what is newer than this
-        # Of topics without a master: what has left by this node, without contents, and when others last came.
+        self._since = 0  # all newer values are known
+        # For topics without a master: the values that left through this node, without contents, and when
+        # values of other sites last arrived.
         self._left: OrderedDict[tuple[str, str], Last] = OrderedDict()
         self._arrived: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._lost: list[LostValue] = []
@@ -67,7 +67,7 @@ class Conflicting(Part):
     # --- finding ----------------------------------------------------------------------------------------
 
     def met(self, came: Last, stood: Last, stays: bool) -> None:
-        """Two values of one topic met here, and that is which stays."""
+        """Record that two values of one topic met here. `stays` tells that `stood` won."""
         if came.key.startswith(SYSTEM) or came.site(self._here) == stood.site(self._here):
             return
         if stays:
@@ -78,7 +78,7 @@ class Conflicting(Part):
         self._knows(stood)
 
     def leaves(self, envelope: Envelope) -> None:
-        """It goes to another site by this node."""
+        """Examine an envelope that leaves for another site through this node."""
         if envelope.to or not is_of(self._here, envelope.sender) or envelope.flags & (INITIAL | ERASED):
             return
         for value in last_values(_outline(envelope)):
@@ -87,15 +87,16 @@ class Conflicting(Part):
             if before is None or value.is_newer_than(before, self._here):
                 _remember(self._left, topic, value)
             stood = self._router.log.retained.get(*topic)
-            # Its publisher's node had not heard of what came in since.
+            # The publisher's node did not know the value that has arrived since.
             if stood is not None and value.envelope.sent < self._arrived.get(topic, 0):
                 self._differ(stood, value)
 
     def came(self, envelope: Envelope) -> None:
-        """It was published in another site, and this node is its master here."""
+        """Examine an envelope of another site for which this node is the master here."""
         if envelope.to or envelope.flags & (INITIAL | ERASED):
             return
-        # Who hears it stamps later than this what follows; but that is not ahead, after a leap of our clock.
+        # Receivers stamp later messages with a later time, but not with a future one after a jump of our
+        # clock.
         at = min(envelope.route[-1].at, self._desk.wall)
         self._desk.heard_stamp(at)
         for value in last_values(envelope):
@@ -105,20 +106,22 @@ class Conflicting(Part):
                 self._differ(value, left)
 
     def _differ(self, value: Last, left: Last) -> None:
-        """It has lost against one that leaves, or has left, if that is of another site and newer."""
+        """Report `value` if it lost against a newer value of this site that leaves or has left."""
         if value.site(self._here) != left.site(self._here) and left.is_newer_than(value, self._here):
             self._outdone(value, left)
 
     def transferred(self, came: Last, stands: Last) -> None:
-        """Another site transfers what is older. It may have come before, and be known to its winner: of what
-        is as old as this process nobody can tell.
+        """Examine an older value in a transfer from another site.
+
+        The value may have arrived before, and be known to the winner. For values older than this process,
+        that cannot be decided.
         """
         is_told = came.envelope.sent > self._since and came.site(self._here) != stands.site(self._here)
         if is_told:
             self._outdone(came, stands)
 
     def _outdone(self, came: Last, stands: Last) -> None:
-        """It is older than what stands there."""
+        """Report `came`, which is older than the current value, unless the winner knew it."""
         if came.envelope.sent > self._stood.get(self._topic(came), 0):
             self._add(LostValue(came, stands))
             self._knows(came)
@@ -133,7 +136,7 @@ class Conflicting(Part):
         return value.site(self._here), value.key, value.envelope.domain
 
     def _was_lacking(self, own: Last, theirs: Last) -> bool:
-        """Did what stood here, and was for that site, find no room on its way there, perhaps?"""
+        """Return whether our value may have been dropped on its way to the other site."""
         site, since = theirs.site(self._here), self._marking.since(theirs.site(self._here))
         if own.site(self._here) != self._here or since is None or own.envelope.sent < since:
             return False
@@ -179,12 +182,12 @@ class Conflicting(Part):
 
 
 def _outline(envelope: Envelope) -> Envelope:
-    """Which messages it holds, without what is in them: as little is kept of each as can be."""
+    """Return the envelope without its contents, to save memory."""
     return replace(envelope, sizes=0, body=b"", props=0, route=(), xml="")
 
 
 def _remember(table: OrderedDict[tuple[str, str], T], topic: tuple[str, str], what: T) -> None:
-    """As the newest of KNOWN."""
+    """Remember the entry as the newest of at most KNOWN."""
     table.pop(topic, None)
     table[topic] = what
     if len(table) > KNOWN:

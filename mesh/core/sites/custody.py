@@ -1,4 +1,4 @@
-"""What has another site been given, and not answered? We keep it until a master there has it."""
+"""Messages sent to another site and not yet answered. They are kept until a master there has them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
-WAITS = "FORWARD_WARNING"  # it is on its way there: no last word
+WAITS = "FORWARD_WARNING"  # in transit, so not a final answer
 
-# Law 1: what was offered is promised until the last word of each of its numbers, whether it was sent or not.
-# Law 2: a refusal for good is a last word: the site will not have it, and what follows goes on. What it only
-#        cannot have now is promised still.
+# Law 1: an offered message is promised until its final answer, whether it was sent or not.
+# Law 2: a permanent refusal is a final answer, and later messages continue. After a temporary refusal the
+# message stays promised.
 
 
 class PartlySent(Struct, eq=False):
-    """A parcel of which some has left: the envelope of that, and its numbers without their last word."""
+    """A stored envelope that was partly sent, with the numbers that have no final answer yet."""
 
     parcel: Parcel
     envelope: Envelope
     left: Ranges
-    was_sent: bool = False  # to a gateway: it may have come there
+    was_sent: bool = False  # to a gateway: may have arrived
 
 
 class Custody:
-    """That of one site at one master of ours. What it holds was offered to it, until it is answered."""
+    """The unanswered messages of one site at one master here."""
 
     def __init__(self) -> None:
         self._promises = Promises()
@@ -40,22 +40,22 @@ class Custody:
         self._count = 0
 
     def __len__(self) -> int:
-        """The count of portions that were sent, and have no last word."""
+        """Return the number of sent slices without a final answer."""
         return sum(map(len, self._given.values()))
 
     def offer(self, portion: Portion) -> None:
-        """It is owed to the site from now on."""
+        """Promise the messages of a slice to the site."""
         envelope = _wanted(portion)
         for first, last in envelope.ranges():
             self._promises.open(stream_key(envelope), first, last)
 
     def drop(self, envelope: Envelope) -> None:
-        """These messages will not be sent: there was no room, or they are void."""
+        """Withdraw the promise for messages that will not be sent, as they were dropped or have expired."""
         for first, last in envelope.ranges():
             self._promises.close(stream_key(envelope), first, last)
 
     def send(self, portion: Portion) -> PartlySent:
-        """What leaves."""
+        """Record a slice as sent."""
         envelope, left = _wanted(portion), Ranges()
         left.add_all(envelope.ranges())
         self._count += 1
@@ -64,7 +64,7 @@ class Custody:
         return given
 
     def withdraw(self, given: PartlySent) -> None:
-        """It was sent to nobody, and will not be: as `drop`, of what had left."""
+        """Drop a slice that no gateway was given, and that will not be sent."""
         key = stream_key(given.envelope)
         row = self._given[key]
         del row[next(number for number, each in row.items() if each is given)]
@@ -74,29 +74,31 @@ class Custody:
         self.drop(given.envelope)
 
     def streams(self) -> Iterable[bytes]:
-        """Streams, with their domains, of which anything was sent, and has no last word."""
+        """Return the streams, with their domains, that have unanswered slices."""
         return self._given.keys()
 
     def is_open(self, key: bytes, number: int) -> bool:
-        """Is that one owed, or under way, and not answered?"""
+        """Return whether the message is promised and has no final answer."""
         return self._promises.is_open(key, number)
 
     def has(self, key: bytes) -> bool:
-        """Is anything of that stream unanswered?"""
+        """Return whether the stream has unanswered slices."""
         return key in self._given
 
     def unanswered(self, key: bytes) -> list[PartlySent]:
-        """All that was sent of one, and has no last word, in its publisher's order: after a crash it may have
-        been taken in another one, and what is put off there is waited for by what comes later.
+        """Return the unanswered slices of a stream in the publisher's order.
+
+        After a crash they may have been sent in another order, and the other site holds back messages that
+        follow a deferred one.
         """
         return sorted(self._given.get(key, {}).values(), key=lambda given: given.envelope.first)
 
     def low(self, envelope: Envelope, publishers: int) -> int:
-        """The low that this master may promise the site; `publishers`: that of its publisher here."""
+        """Return the `low` that this master may promise the site. `publishers` is that of the publisher."""
         return self._promises.low(stream_key(envelope), publishers)
 
     def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[PartlySent, list[tuple[int, int]]]]:
-        """What was given and that is about, with the numbers of each. What nobody asked changes nothing."""
+        """Yield the slices that an answer concerns, with their numbers. Unexpected answers change nothing."""
         key = answer_key(stream, answer)
         given = self._given.get(key)
         if given is None or answer.state == WAITS or not 1 <= answer.first <= answer.last:
@@ -117,25 +119,28 @@ class Custody:
                 break
 
     def about(self, stream: bytes, answer: Answer) -> Iterator[PartlySent]:
-        """What that is about, and has no last word."""
+        """Yield the unanswered slices that an answer concerns."""
         for given in self._given.get(answer_key(stream, answer), {}).values():
             if 1 <= answer.first <= answer.last and given.left.overlaps(answer.first, answer.last):
                 yield given
 
 
 def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:
-    """Will the site take it later? What is void only there, and not by itself, it will."""
+    """Return whether the site will accept the messages later.
+
+    Messages that expired only at the other site, and not by their own time, are sent again.
+    """
     if answer.state == "EXPIRED":
         return not any(given.envelope.expires for given in about)
     return answer.state in FOR_NOW
 
 
 def answer_key(stream: bytes, answer: Answer) -> bytes:
-    """The stream and the domain that it is about."""
+    """Return the key of the stream and the domain that an answer concerns."""
     return stream + answer.domain.encode(errors="surrogatepass")
 
 
 def _wanted(portion: Portion) -> Envelope:
-    """The messages of it that the site gets."""
+    """Return the messages of a slice that are for the site."""
     envelope = portion.parcel.envelope
     return envelope if portion.indices is None else envelope.cut(portion.indices)

@@ -1,4 +1,4 @@
-"""What gateways of other sites bring, which goes on as if it were published here."""
+"""Admits messages from gateways of other sites, which then continue as if they were published here."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from mesh.streams.turns import Turns
 from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts
 
-TOLD_AGAIN = 60.0  # s until people are told again how much another site had no room for
-STREAMS = 4096  # of which it is remembered that something was put off
+TOLD_AGAIN = 60.0  # s between two warnings about messages that a site dropped
+STREAMS = 4096  # streams whose deferred messages are remembered
 
-# Rule 1: nothing is done with what may not come in, but to say so.
-# Rule 2: what other sites have waiting here leaves half of the room to publishers of this one.
-# Rule 3: what this node has in memory the other site has, too, until it is answered.
+# Rule 1: an envelope that may not enter is refused, and nothing else is done with it.
+# Rule 2: waiting messages of other sites take at most half of the outbound buffer.
+# Rule 3: the other site keeps every message that this node has in memory until it is answered.
 
 
 class Entering(Part):
-    """The face of it."""
+    """Component that admits messages from other sites."""
 
     def __init__(self, desk: Desk, forwarder: Forwarder, answering: Answering, through: Through) -> None:
         self._desk = desk
@@ -42,8 +42,8 @@ class Entering(Part):
         self._forwarder = forwarder
         self._answering = answering
         self._turns = Turns(STREAMS)
-        self._dropped: dict[str, int] = {}  # by other sites, since the start
-        self._told: dict[str, float] = {}  # site -> when people may be told of that again
+        self._dropped: dict[str, int] = {}  # by site, since the start
+        self._told: dict[str, float] = {}  # time of the next warning, by site
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Relay, self._relayed),)
@@ -70,7 +70,7 @@ class Entering(Part):
                 self._forwarder.enter(part, source)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
-        """Report a gap to people, and to subscribers of what may come from there."""
+        """Report a gap in an event, and to subscribers that messages of that site may reach."""
         now, total = self._desk.now, self._dropped.get(site, 0) + dropped
         self._dropped[site] = total
         self._desk.say(MissedFromSite(neighbour, dropped))
@@ -80,8 +80,10 @@ class Entering(Part):
             self._desk.event("site", text, level="warning")
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
-        """Why it is not taken, if so. Where that is for now, what its publisher sent after it waits until it
-        comes again. A letter that finds no room does, too: it may have been taken before.
+        """Return why the envelope is refused now, or None.
+
+        After a temporary refusal, later messages of the publisher wait until the refused one is sent again.
+        The same holds for a direct message that finds no room, because it may have been accepted before.
         """
         if error is not None and (envelope.to or error.code not in FOR_NOW):
             return error
@@ -101,11 +103,11 @@ class Entering(Part):
         return TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")
 
     def _is_full(self, envelope: Envelope) -> bool:
-        """Other sites get half of the room, and what is there is news to nobody."""
+        """Return whether the half for other sites is full. Buffered envelopes always pass."""
         return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.covering(envelope)[0]
 
     def _short(self, source: bytes, envelope: Envelope) -> Iterator[Envelope]:
-        """The parts of it that this node may take."""
+        """Yield the parts that are within the size limit of this node, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:

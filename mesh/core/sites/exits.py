@@ -1,4 +1,4 @@
-"""By which of our gateways does something leave for another site, that is for somebody there by name?"""
+"""Chooses the gateway of this site for messages to a named receiver in another site."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from mesh.sites.letters import UNKNOWN
 from mesh.sites.stores import broken
 from mesh.wire.limits import LETTERS
 
-FRESH = 30.0  # s after which it is asked anew who is a gateway
-NAMED = 8  # sites that are named to who asks for another one
+FRESH = 30.0  # s after which the gateways are looked up again
+NAMED = 8  # sites named in a hint
 
-# Rule: who is a gateway is asked only for sites to which somebody here sends something.
+# Rule: gateways are looked up only for sites to which a client here sends something.
 
 
 class Exits(Part):
-    """The gateways of this site to others, as far as anybody has asked."""
+    """The gateways of this site to other sites, as far as they were looked up."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours, presence: Presence, transit: Transit) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._presence = presence
         self._transit = transit
-        self._used: dict[str, float] = {}  # sites of which it is known, and when that was last of use
-        self._notes: dict[str, Mapping[bytes, bytes]] = {}  # of gateways, as they were when last looked at
+        self._used: dict[str, float] = {}  # time of the last use, by known site
+        self._notes: dict[str, Mapping[bytes, bytes]] = {}  # notes of gateways, by site, when last read
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -42,7 +42,7 @@ class Exits(Part):
         )
 
     def why_unknown(self, site: str) -> str:
-        """That the settings have no such site, and which they have; "": they have it."""
+        """Return why the site is unknown, with the sites that the settings name, or "" if it is known."""
         s = self._desk.settings
         if site in s.ways:
             return ""
@@ -56,22 +56,22 @@ class Exits(Part):
         return f"{what}; it knows {', '.join(named)}{more}"
 
     def why_no_way(self, site: str) -> str:
-        """Why no gateway can bring anything there, as far as this node has heard."""
+        """Return why no gateway reaches the site, as far as this node knows."""
         if paused_by := self._transit.paused_by(site):
             return f"{paused_by} has paused what goes to {site}"
         return f"no way leads from {self._desk.me.name} to the site {site}: see `mesh why site {site}`"
 
     def is_known(self, site: str) -> bool:
-        """Is it known who is a gateway to it? Who asks has it known on."""
+        """Return whether the gateways to `site` are known, and keep them up to date if so."""
         now = self._desk.now
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
         self._used[site] = now
-        self._presence.servers((SITE, site))  # is of use, and goes on being told
+        self._presence.servers((SITE, site))  # counts as a use, so updates continue
         return True
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
-        """Call it when that is known: at once, as a rule, and at the latest in 2 s."""
+        """Call `then` when the gateways are known: usually at once, at the latest after 2 s."""
 
         def heard() -> None:
             self._used[site] = self._desk.now
@@ -84,11 +84,11 @@ class Exits(Part):
             self._presence.ask((SITE, site), heard)
 
     def able(self, site: str) -> list[bytes]:
-        """The uuids of those that can be given something now."""
+        """Return the uuids of the gateways that can accept a message now."""
         return [uuid for uuid in self._notes.get(site, ()) if self._is_able(uuid)]
 
     def has(self, site: str, uuid: bytes) -> bool:
-        """Is that node a gateway to it?"""
+        """Return whether that node is a gateway to the site."""
         return uuid in self._notes.get(site, ())
 
     def _is_able(self, uuid: bytes) -> bool:
@@ -107,6 +107,6 @@ class Exits(Part):
                 self._changed(site, {each: note for each, note in notes.items() if each != uuid})
 
     def _changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
-        """Other gateways are linked with it, or with other connections."""
+        """Report that gateways or connections to the site have changed."""
         before, self._notes[site] = self._notes[site], now
         self._desk.say(ExitsChanged(site, frozenset(broken(before, now))))

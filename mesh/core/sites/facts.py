@@ -1,4 +1,4 @@
-"""What happens to connections with other sites."""
+"""Facts about connections with other sites."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from mesh.wire.commands import Outcome
 
 @dataclass(frozen=True, slots=True)
 class PauseChanged(Fact):
-    """Another site is to be given nothing for now, or is so no more."""
+    """A site has been paused or resumed."""
 
     site: str
 
 
 @dataclass(frozen=True, slots=True)
 class GateChanged(Fact):
-    """A gateway of another site has come or gone here. `is_less`: what was under way there may be lost."""
+    """A gateway of another site has connected or disconnected.
+
+    `is_less` tells that messages in transit to it may be lost.
+    """
 
     site: str
     is_less: bool
@@ -25,8 +28,9 @@ class GateChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ReachChanged(Fact):
-    """A gateway of a neighbour says that it reaches a third site, or no more: then what was under way there
-    may be lost.
+    """A neighbor's gateway has reported that it now reaches, or no longer reaches, a third site.
+
+    `is_less` tells that messages in transit to that site may be lost.
     """
 
     site: str
@@ -35,8 +39,9 @@ class ReachChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ExitsChanged(Fact):
-    """Other gateways of this site are linked with that one, or by other connections. `lost`: by these, what
-    was under way may be.
+    """The gateways or connections of this site to another site have changed.
+
+    `lost` has the uuids of gateways whose messages in transit may be lost.
     """
 
     site: str
@@ -45,8 +50,9 @@ class ExitsChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswered(Fact):
-    """Another site has said what became of what this node, as a master, keeps for it. `by`: the uuid of the
-    gateway of ours that says so.
+    """Another site has answered messages that this node keeps for it as a master.
+
+    `by` is the uuid of the gateway of this site that reports the answer.
     """
 
     site: str

@@ -1,4 +1,4 @@
-"""Another site, as this gateway is linked with it: who of it is connected, and when is it dialled again?"""
+"""Another site as this gateway is linked with it: the connected gateways, and when to dial again."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.wire.commands import Behind, Introduction
 
-PING = 5.0  # s without a word of ours after which we say one
-UP = "up"  # so it says of a site that it reaches
-PAUSED = "paused"  # and so of one to which its own gives nothing for now
-SILENCE = 15.0  # s without a word of theirs after which they are taken for gone
+PING = 5.0  # s without sending after which we ping
+UP = "up"  # state of a site that is reached
+PAUSED = "paused"  # state of a site that its neighbor has paused
+SILENCE = 15.0  # s without receiving until a gateway counts as lost
 
 
 @dataclass(slots=True, eq=False)
 class Gateway:
-    """One of the other site. `said`: when it was last pinged. `behind`: what it has said of sites behind its
-    own; `told`: what it was told of those behind ours.
+    """A connected gateway of the other site.
+
+    `said` is when we last pinged it. `behind` has what it reported of the sites behind its own site, `told`
+    what we reported to it of those behind ours.
     """
 
     node: Introduction
@@ -29,11 +31,11 @@ class Gateway:
     told: dict[str, Behind] = field(default_factory=dict)
 
     def reaches(self, site: str) -> bool:
-        """Does it reach that one, which is behind its own?"""
+        """Return whether it reaches that site, which lies behind its own."""
         return site in self.behind and self.behind[site].state == UP
 
     def has_paused(self, site: str) -> bool:
-        """Does its site give that one nothing for now?"""
+        """Return whether its site has paused that one."""
         return site in self.behind and self.behind[site].state == PAUSED
 
     @property
@@ -42,13 +44,15 @@ class Gateway:
 
     @property
     def due(self) -> float:
-        """When something is to be done about it."""
+        """The time of the next ping or timeout."""
         return min(self.silent_at, self.said + PING)
 
 
 class Gate:
-    """All connections of this node to one site. It is dialled while there is none, at each of its addresses
-    in turn; those who dial us are let in besides.
+    """All connections of this node to one site.
+
+    The site is dialed while there is no connection, at each of its addresses in turn. Inbound connections are
+    accepted in addition.
     """
 
     def __init__(
@@ -58,7 +62,7 @@ class Gate:
         self.addresses = addresses
         self.link = Link(name.encode(), now, jitter, timing)
         self.gateways: dict[bytes, Gateway] = {}  # by uuid
-        self.dial: Conn | None = None  # under way
+        self.dial: Conn | None = None  # in progress
         self._dials = 0
 
     def next_address(self) -> str:
@@ -69,18 +73,18 @@ class Gate:
         return [gateway.conn for gateway in self.gateways.values()]
 
     def has_paused(self, site: str) -> bool:
-        """Does this one give that site nothing for now? So says any of its gateways."""
+        """Return whether this neighbor has paused that site, as any of its gateways reports."""
         return any(gateway.has_paused(site) for gateway in self.gateways.values())
 
     def has(self, conn: Conn) -> bool:
         return any(gateway.conn is conn for gateway in self.gateways.values())
 
     def uuid_of(self, conn: Conn) -> bytes:
-        """The gateway at the other end of a connection in use. StopIteration for another one."""
+        """Return the uuid of the gateway at the other end of a connection in use. Raises: StopIteration."""
         return next(uuid for uuid, each in self.gateways.items() if each.conn is conn)
 
     def remove(self, conn: Conn) -> bool:
-        """It is no more. True: that was the last one, or a dial in vain."""
+        """Remove a connection. Return whether none is left, or a dial has failed."""
         if conn is self.dial:
             self.dial = None
         else:
@@ -91,7 +95,7 @@ class Gate:
         return not self.gateways
 
     def deadline(self) -> float | None:
-        """When something is to be done, if nothing happens until then."""
+        """Return when the next action is due if nothing happens before, or None."""
         times = [gateway.due for gateway in self.gateways.values()]
         if (due := self.link.deadline()) is not None:
             times.append(due)

@@ -1,4 +1,4 @@
-"""The connection to another site: dialled, let in, kept, and given up. It makes nobody a member here."""
+"""Connections to other sites: dialing, admission, keepalive, and closing. They add no members."""
 
 from __future__ import annotations
 
@@ -26,32 +26,34 @@ from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Si
 from mesh.wire.limits import CHAINS, SITE_NODES, SITES, VERSION_MIN
 from mesh.wire.replies import SiteLink
 
-DUEL = 0.5  # s in which both may have dialled at once
-MOST = 16  # gateways of one site that are connected here
+DUEL = 0.5  # s in which simultaneous dials count as a duel
+MOST = 16  # connected gateways of one site
 UUID = 16  # bytes
 NO_TOKEN = "mesh join --site {0} was not typed here, or no mesh config reload since"
 NO_KEYS = "a mesh without keys is no site to others: mesh init"
 WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
 
-# Rule 1: a gateway of another site is neither a peer nor a client: it may say what stands in `from_gateways`.
-# Rule 2: it speaks for the one site whose secret it proved, or whose sockets were dialled.
-# Rule 3: any word from it is a sign of life; so a PING asks for no answer.
+# Rule 1: a gateway of another site is neither a peer nor a client. It may send only the commands listed in
+# `from_gateways`.
+# Rule 2: it speaks for the site whose secret it proved, or whose socket was dialed.
+# Rule 3: any message from it is a sign of life, so a PING needs no reply.
 
 
 class Gateways(Part):
-    """The other sites, as this node is a gateway to them. `alive`: the names of the other nodes of this site
-    that are.
+    """The links of this node, as a gateway, with other sites.
+
+    `alive` returns the names of the other live nodes of this site.
     """
 
     def __init__(
         self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]], is_reached: Callable[[str], bool]
     ) -> None:
-        """`is_reached(site)`: by another gateway of this site."""
+        """Create the component. `is_reached(site)` tells that another gateway here reaches the site."""
         self._desk = desk
         self._is_reached = is_reached
         self._dialler = dialler
         self._alive = alive
-        self._keys: Mapping[str, SiteKeys] = {}  # those of sites that may be dialled
+        self._keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
         self.views = SiteViews((), 0.0)
         self._gates: dict[str, Gate] = {}
         self._told: Site | None = None
@@ -100,7 +102,7 @@ class Gateways(Part):
             self._desk.wake(self.views.deadline())
 
     def tidy(self) -> None:
-        """Once a second, so that what comes and goes is told of once."""
+        """Report membership changes once a second, so that several changes make one report."""
         if not self._gates:
             return
         self.views.reached(self._is_reached, self._desk.now)
@@ -109,12 +111,12 @@ class Gateways(Part):
             self._tell(now)
 
     def finish(self) -> None:
-        """This node stops. When it was the last one here, so does the site."""
+        """Stop. The last node of a site also announces that the site stops."""
         if self._gates and not self._alive():
             self._tell(replace(self._own(), leaving=True))
 
     def link(self, site: str) -> SiteLink | None:
-        """How it stands with that site; None: this node is no gateway to it."""
+        """Return the state of the link with that site, or None if this node is no gateway to it."""
         gate, now = self._gates.get(self._desk.settings.ways.get(site, "")), self._desk.now
         if gate is None:
             return None
@@ -135,7 +137,7 @@ class Gateways(Part):
     # --- which there are ----------------------------------------------------------------------------------
 
     def _adopt(self) -> None:
-        """Go by the sites of the settings. What is connected stays, but for a site that is there no more."""
+        """Apply the sites of the settings. Connections stay, except those to sites that were removed."""
         s, before = self._desk.settings, self._keys
         self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
         wanted = s.sites if s.is_relay else {}
@@ -149,7 +151,7 @@ class Gateways(Part):
                 self._dial_at(name, addresses)
 
     def _dial_at(self, name: str, addresses: tuple[str, ...]) -> None:
-        """Try that site at these addresses, with the keys that there are now."""
+        """Dial the site at these addresses, with the current keys."""
         s, now, old = self._desk.settings, self._desk.now, self._gates.get(name)
         timing = Timing(low=s.backoff_min, high=s.backoff_max)
         gate = self._gates[name] = Gate(name, addresses, now, self._desk.jitter, timing)
@@ -162,7 +164,7 @@ class Gateways(Part):
             self._apply(gate, gate.link.wanted(now))
 
     def _drop(self, gate: Gate, *conns: Conn) -> None:
-        """Give these up, and a dial that is under way."""
+        """Close these connections, and a dial in progress."""
         for conn in (gate.dial, *conns):
             if conn is not None:
                 self._desk.send(conn, Bye(REPLACED))
@@ -172,20 +174,20 @@ class Gateways(Part):
     # --- handshakes ---------------------------------------------------------------------------------------
 
     def of(self, conn: Conn) -> Gate | None:
-        """The site whose connection it is, if it is still in use."""
+        """Return the site whose connection it is, if it is still in use."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
 
     def all(self) -> Iterable[Gate]:
-        """The sites to which this node is a gateway."""
+        """Return the sites to which this node is a gateway."""
         return self._gates.values()
 
     def gate(self, site: str) -> Gate | None:
-        """That site, as this node is linked with it; None when it is no gateway to it."""
+        """Return the gate of that site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
     def greet(self, conn: Conn) -> Hello:
-        """Our first words there."""
+        """Return our HELLO for a dialed connection."""
         s, keys = self._desk.settings, self._keys[conn.site]
         return Hello(
             (VERSION_MIN, s.wire_version),
@@ -201,8 +203,8 @@ class Gateways(Part):
         )
 
     def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
-        """A gateway says HELLO, and has proved of which site it is."""
-        assert h.node is not None  # the door has looked
+        """Accept or refuse the HELLO of a gateway that has proved its site."""
+        assert h.node is not None  # checked by the handshake
         gate, uuid = self._gates[h.site], h.node.uuid
         both_dial = gate.dial is not None and self._desk.now - gate.dial.opened < DUEL and not gate.gateways
         if both_dial and keep_mine(self._desk.me.uuid, uuid, True):
@@ -214,7 +216,7 @@ class Gateways(Part):
         return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.speaks)
 
     def opened(self, conn: Conn, node: Introduction) -> None:
-        """The handshake is done, on either side."""
+        """Register a connection after the handshake, on either side."""
         gate, now = self._gates[conn.site], self._desk.now
         if conn is gate.dial:
             gate.dial = None
@@ -223,17 +225,17 @@ class Gateways(Part):
             self._forget(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
         self._desk.say(GateChanged(gate.name, old is not None))
-        if gate.link.by:  # it has changed its mind
+        if gate.link.by:  # the other side allows us again
             self._apply(gate, gate.link.allowed(now))
         self._apply(gate, gate.link.hello(now))
         if (own := self._own()) == self._told:
             self._desk.send(conn, own)
-        else:  # to all: when it is as before in a moment, nobody would be told
+        else:  # send to all, so that nobody misses a change that is reverted at once
             self._tell(own)
         self._desk.wake(now + PING)
 
     def entered(self, conn: Conn, w: Welcome) -> None:
-        """Our own HELLO was welcomed."""
+        """Handle the WELCOME that answers our HELLO."""
         gate, mine = self._gates[conn.site], self._desk.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:
             self._desk.hang_up(conn)
@@ -247,7 +249,7 @@ class Gateways(Part):
             self.opened(conn, w.node)
 
     def refused(self, conn: Conn, r: Refuse) -> None:
-        """They do not want us, or we do not want whoever answers there."""
+        """Handle a refusal, by the other side or by us."""
         gate, now = self._gates.get(conn.site), self._desk.now
         if gate is not None and self._remove(gate, conn):
             is_lasting = r.code != "DUEL"
@@ -277,7 +279,7 @@ class Gateways(Part):
             self._apply(gate, gate.link.disconnected(self._desk.now))
 
     def _remove(self, gate: Gate, conn: Conn) -> bool:
-        """It is no more. True: now none is."""
+        """Remove a connection. Return whether none is left."""
         was_open = gate.has(conn)
         uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
@@ -293,7 +295,7 @@ class Gateways(Part):
         self._desk.hang_up(conn)
 
     def _apply(self, gate: Gate, actions: tuple[LinkAction, ...]) -> None:
-        """Do what the link table asks for."""
+        """Execute the actions of the link table."""
         for action in actions:
             if action is LinkAction.DIAL:
                 gate.dial = self._dialler.dial(gate.next_address(), RELAY, b"", site=gate.name)
@@ -322,11 +324,11 @@ class Gateways(Part):
         self._desk.wake(self.views.deadline())
 
     def _behind(self, gate: Gate) -> list[str]:
-        """The sites that are reached by that one."""
+        """Return the sites that are reached through this one."""
         return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
 
     def _own(self) -> Site:
-        """This site, as others are told of it."""
+        """Return this site as announced to others."""
         others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
         return Site(self._desk.settings.site, ((self._desk.me.name, self._desk.me.uuid), *others))
 
@@ -337,6 +339,6 @@ class Gateways(Part):
                 self._desk.send(conn, site)
 
     def _me(self) -> Introduction:
-        """This node, as far as it is another site's business."""
+        """Return what other sites may know of this node."""
         me = self._desk.me
         return Introduction(me.uuid, me.name, me.boot, "", key=me.key)

@@ -1,7 +1,7 @@
-"""Letters to other sites: is there a way now, by which gateway do they leave, and what became of them?
+"""Direct messages to other sites: routes, gateways and answers.
 
-They wait where they were sent, as what is for a master that is away: so who sends one keeps it, until the
-other site has said its last word.
+They wait at the sender's node, like messages for an unreachable master. That node keeps them until the other
+site has sent the final answer.
 """
 
 from __future__ import annotations
@@ -30,21 +30,20 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
 
-WHY = 200  # characters of what another site says
-Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node): the letters of one to a node
+WHY = 200  # characters of another site's text
+Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
 
-# Rule 1: what has not left for a site to which there is no way is refused at once, unless it may wait. What
-#         has may be there: it waits, and goes again, as what is kept for a node. To one that is paused there
-#         is none.
-# Rule 2: a stream goes by one gateway while anything of it is under way: so its order holds.
-# Rule 3: what another site has no room for, or lost on its way, goes again after a while: one first, and all
-#         that is later, of the same sender to the same node, behind it. Nothing else waits for that.
-# Rule 4: what left before and was not answered is not refused because of the way by which it came last.
-# Rule 5: only who is a gateway to that site is believed what became of a letter.
+# Rule 1: a message that has not left is refused at once if no gateway reaches the site, unless it may wait. A
+# message that has left may have arrived, so it waits and is sent again. A paused site counts as unreachable.
+# Rule 2: a stream uses one gateway while any of it is in transit, so its order holds.
+# Rule 3: messages that another site had no room for, or lost in transit, are retried: first one, then all
+# later ones of the same sender to the same node. Other messages do not wait for them.
+# Rule 4: a message that left before and was not answered is not refused because of its latest route.
+# Rule 5: answers are accepted only from gateways to that site.
 
 
 class Letters(Part):
-    """The face of it."""
+    """Component that sends direct messages to other sites."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class Letters(Part):
         self._sites = desk.settings.ways
         self._asking: set[str] = set()
         self._trials = Trials[Sending]()
-        self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> the gateway by which it goes
+        self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> gateway in use
 
     def speaks(self) -> Sequence[str]:
         return (LETTERS,)
@@ -78,7 +77,7 @@ class Letters(Part):
         )
 
     def _resettle(self) -> None:
-        """The settings are others. What has not left for a site that is gone is refused."""
+        """Apply new settings. Messages that have not left for a removed site are refused."""
         before, self._sites = self._sites, self._desk.settings.ways
         for site in before.keys() - self._sites.keys():
             if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
@@ -89,7 +88,7 @@ class Letters(Part):
     # --- may it go there? -------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """What becomes of a letter to that site. `waits`: until there is a way."""
+        """Decide on a message to that site. `waits` tells that it may wait for a route."""
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE)
@@ -103,7 +102,7 @@ class Letters(Part):
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
-        """Call it when it is known who is a gateway to that site."""
+        """Call `then` when the gateways to that site are known."""
         self._exits.ask(site, then)
 
     def has_way(self, hop: str) -> bool:
@@ -116,7 +115,7 @@ class Letters(Part):
         return "a gateway is linked with it" if self.has_way(hop) else "no gateway is linked with it"
 
     def _ask(self, site: str) -> None:
-        """What waits for that is decided then, behind whatever has asked."""
+        """Look up the gateways, then decide on the waiting messages after the current requester."""
 
         def heard() -> None:
             self._asking.discard(site)
@@ -127,15 +126,15 @@ class Letters(Part):
             self._exits.ask(site, heard)
 
     def tick(self) -> None:
-        """What another site had no room for is tried again."""
+        """Retry messages that another site had no room for."""
         for sending in self._trials.over(self._desk.now):
             self._try(sending)
         self._desk.wake(self._trials.deadline())
 
     def tidy(self) -> None:
-        """What waits for a site goes on being told who is a gateway to it."""
+        """Keep the gateways of sites with waiting messages up to date."""
         for sending, serial in self._trials.tried():
-            if self._forwarder.onward.entry(serial) is None:  # it is void, say, and is never answered
+            if self._forwarder.onward.entry(serial) is None:  # for example expired, so never answered
                 self._try(sending)
         for hop in self._forwarder.onward.hops():
             if hop.startswith(WAY):
@@ -152,7 +151,7 @@ class Letters(Part):
     # --- by which gateway? ------------------------------------------------------------------------------
 
     def _changed(self, site: str, lost: frozenset[bytes]) -> None:
-        """Other gateways are linked with it, or with other connections."""
+        """React to other gateways, or other connections, to the site."""
         ways = self._ways.get(site, {})
         for stream in [stream for stream, way in ways.items() if way in lost]:
             del ways[stream]
@@ -162,7 +161,7 @@ class Letters(Part):
             self._forwarder.review()
 
     def ship(self, hop: str) -> None:
-        """Send what may go, as far as there is a way."""
+        """Send the messages that may leave, as far as there is a route."""
         site, onward = hop.removeprefix(WAY), self._forwarder.onward
         able = self._exits.able(site)
         if not able or self._why_paused(site):
@@ -185,7 +184,7 @@ class Letters(Part):
         ways = self._ways.setdefault(site, {})
         if ways.get(stream) not in able:
             way = gateway(stream, site, able, self._desk.settings.relays)
-            assert way is not None  # somebody is able
+            assert way is not None  # checked by the caller
             ways[stream] = way
         return ways[stream]
 
@@ -196,7 +195,7 @@ class Letters(Part):
         for outcome in fact.outcomes if self._exits.has(fact.site, fact.by) else ():
             a = outcome.answer
             for entry, first, last in onward.answered(outcome.stream, a.domain, a.first, a.last):
-                if hop in entry.lacking:  # what nobody asked changes nothing
+                if hop in entry.lacking:  # unexpected answers change nothing
                     self._heard(entry, hop, replace(a, first=first, last=last))
 
     def _heard(self, entry: Entry, hop: str, answer: Answer) -> None:
@@ -205,7 +204,7 @@ class Letters(Part):
             self._forwarder.said(entry, hop, answer)
             if self._trials.answered(sending, entry.serial):
                 self._forwarder.onward.back(hop, self._waiting(sending))
-        elif self._forwarder.onward.is_under_way(entry, hop):  # else it goes again as it is
+        elif self._forwarder.onward.is_under_way(entry, hop):  # otherwise it is resent anyway
             entry.why = f"{answer.state}: {answer.text[:WHY]}"
             self._forwarder.onward.put_aside(entry, hop)
             self._trials.refused(sending, entry.serial, self._desk.now)
@@ -214,13 +213,13 @@ class Letters(Part):
     # --- what goes again --------------------------------------------------------------------------------
 
     def _is_held(self, hop: str) -> Callable[[Entry], bool]:
-        """Does it wait until another one was tried?"""
-        if not self._trials:  # as a rule
+        """Return a predicate: does the entry wait for the retry of another one?"""
+        if not self._trials:  # usual case
             return lambda entry: False
         return lambda entry: self._trials.holds(_sending(entry, hop), entry.serial)
 
     def _try(self, sending: Sending) -> None:
-        """One goes again: the one with the lowest number, which nobody over there calls too early."""
+        """Retry the message with the lowest number, which the other site never rejects as too early."""
         first = next(iter(self._waiting(sending)), None)
         self._trials.tries(sending, first.serial if first is not None else None)
         if first is not None:
@@ -228,7 +227,7 @@ class Letters(Part):
         self._forwarder.shipping.due(sending[0])
 
     def _waiting(self, sending: Sending) -> list[Entry]:
-        """What has not left, or goes again, in the order of its numbers."""
+        """Return entries that have not left, or that are to be resent, in the order of their numbers."""
         (hop, stream, track), onward = sending, self._forwarder.onward
         lane = onward.lane((stream, track[0]))
         mine = [entry for entry in lane if entry.track == track and hop in entry.lacking]

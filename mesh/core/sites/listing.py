@@ -1,4 +1,4 @@
-"""Which other sites are there, who is in each, and by whom are they reached? Nothing is sent there."""
+"""Lists the other sites, with their members and gateways. Nothing is sent to the sites."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from mesh.reasons.what import SITE, What
 from mesh.wire.calls import AskSites
 from mesh.wire.replies import Depth, Reason, SiteRow, SiteRows
 
-LONG = 1.0  # s after which what waits is worth a word
-STATES = ("up", "down", "unreachable")  # of several gateways that one counts which sees the first
+LONG = 1.0  # s after which waiting messages are reported
+STATES = ("up", "down", "unreachable")  # several gateways: the first of these counts
 
 
 class Sites(Part):
-    """The list of all other sites. Each gateway says what it sees, each master what it keeps for them; who is
-    asked puts that together. `waiting(site)`: all that this node keeps; `lacks(site)`: the messages for which
-    it had no room.
+    """Component that lists all other sites.
+
+    Each gateway reports what it sees and each master what it keeps; the node that a client asks merges the
+    reports. `waiting(site)` returns what this node keeps for a site, `lacks(site)` how many messages were
+    dropped.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Sites(Part):
         return (answer(AskSites, lambda asked: asked.say(self._own(asked.ask))),)
 
     def why(self, what: What) -> Iterator[Reason]:
-        """Is that site reached from here? If it is not, what keeps it?"""
+        """Yield the reasons why that site is reached from here, or is not."""
         if what.kind != SITE:
             return
         site, known = what.text, self._desk.settings.ways
@@ -81,7 +83,7 @@ class Sites(Part):
             yield reason("SITE_NOT_LINKED", site=site, state=state)
 
     def _own(self, ask: AskSites) -> SiteRows:
-        """A page of them, as this node sees them."""
+        """Return a page of the list as this node sees it."""
         rows, after = page(self._desk.settings.ways, self._row, ask)
         return SiteRows(site=self._desk.settings.site, sites=rows, next=after)
 
@@ -110,7 +112,7 @@ class Sites(Part):
             asked.say(merged(told, asked.ask, missing))
 
         def ask() -> None:
-            # Who is no gateway says nothing of it, and nobody else knows who is one.
+            # Only gateways reply with rows, and only the gateways know their role.
             peers = self._nodes.askable() if self._desk.settings.sites else ()
             self._questions.ask_all(peers, asked.ask, SiteRows, came)
 
@@ -118,9 +120,7 @@ class Sites(Part):
 
 
 def merged(pages: Sequence[SiteRows], ask: AskSites, missing: Sequence[str]) -> SiteRows:
-    """One page of those of several nodes, the first of which was asked: as far as all have said what they
-    see.
-    """
+    """Merge the pages of several nodes, this node's first, up to the last row that all of them cover."""
     rows: dict[str, list[SiteRow]] = {}
     for one in pages:
         for row in one.sites:
@@ -131,7 +131,7 @@ def merged(pages: Sequence[SiteRows], ask: AskSites, missing: Sequence[str]) -> 
 
 
 def _whole(rows: Sequence[SiteRow]) -> SiteRow:
-    """A site as its gateways here see it: what is true of one of them is true of the mesh."""
+    """Return a site as all gateways here see it. A link of one gateway counts for the mesh."""
     seen = [row for row in rows if row.links] or rows
     best = min(seen, key=lambda row: (STATES.index(row.state), -row.count))
     since = max((r.since for r in seen if r.state == best.state and r.since is not None), default=None)
@@ -147,7 +147,7 @@ def _whole(rows: Sequence[SiteRow]) -> SiteRow:
 
 
 def _sum(depths: Iterable[Depth]) -> Depth:
-    """All of them, and the age of the oldest."""
+    """Return the sum of the depths, with the age of the oldest."""
     every = list(depths)
     messages, size = sum(each.messages for each in every), sum(each.bytes for each in every)
     return Depth(messages=messages, bytes=size, age=max(each.age for each in every))

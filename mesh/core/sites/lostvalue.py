@@ -1,4 +1,4 @@
-"""What is kept of a value that lost against another site's?"""
+"""Builds the message that reports a retained value that lost a conflict between sites."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, e
 
 
 class LostValue(NamedTuple):
-    """A value, and the one that stays in its place."""
+    """A retained value that lost, and the value that stays in its place."""
 
     value: Last
     winner: Last
 
 
 def letter_of(lost: LostValue, here: str) -> LetterContents:
-    """What is left of it: its content, its headers, and which value won. `here`: the name of this site."""
+    """Return the content and headers of the losing value, with headers about the winner.
+
+    `here` is the name of this site.
+    """
     value, winner = lost
     e, w = value.envelope, winner.envelope
     own, content = value.data[: value.props], value.data[value.props :]

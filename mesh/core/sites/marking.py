@@ -1,4 +1,4 @@
-"""Which other sites lack something that found no room here, so that they need a transfer?"""
+"""Marks other sites for which messages were dropped here, so that they need a transfer."""
 
 from __future__ import annotations
 
@@ -18,27 +18,25 @@ from mesh.wire.replies import Reason
 
 TABLE = "site"
 
-STORES = b"\0"  # begins the keys of rows that say which stores of a site are known
-PLACES = (
-    b"\1"  # begins the keys of rows of runs in our log that are not owed to a site; their first is the end
-)
-AGAIN = 3600.0  # s in which no more than one new store has a site sent last values
+STORES = b"\0"  # key prefix of rows about a site's stores
+PLACES = b"\1"  # key prefix of runs not owed to a site; the key ends with the first position
+AGAIN = 3600.0  # s between two new stores that cause a transfer
 
-# Law: a mark, and the place of what was dropped, are on the disk with the same commit that forgets it.
+# Law: a mark, and the position of a dropped message, are written in the commit that forgets the message.
 
 
 class Marking(Part):
-    """The marks of this node, as a master. Each master has its own."""
+    """The marks of this node as a master. Each master has its own."""
 
     def __init__(self, desk: Desk, disk: Disk) -> None:
         self._desk = desk
         self._disk = disk
         self._marks: dict[str, Mark] = {}
         self._put_off: set[str] = set()
-        self._runs: dict[str, dict[int, int]] = {}  # places that were passed over before the start
+        self._runs: dict[str, dict[int, int]] = {}  # positions dropped before the start
         self._stores: dict[str, SiteStores] = {}
-        self._next: dict[str, float] = {}  # when a new store of a site may count again,
-        self._shown: dict[str, list[bytes]] = {}  # and what was seen until then
+        self._next: dict[str, float] = {}  # when a new store may count again
+        self._shown: dict[str, list[bytes]] = {}  # notes deferred until then
 
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
@@ -53,35 +51,35 @@ class Marking(Part):
                 self._marks[site] = Mark.unpack(row)
 
     def __contains__(self, site: str) -> bool:
-        """Does it need a transfer?"""
+        """Return whether the site needs a transfer."""
         return site in self._marks
 
     def count(self, site: str) -> int:
-        """The messages that it lacks, as far as that is known."""
+        """Return the number of messages that the site is known to lack."""
         return self._marks[site].dropped if site in self._marks else 0
 
     def since(self, site: str) -> int | None:
-        """Since when (ns since 1970) it lacks any; None: it lacks none."""
+        """Return since when the site lacks messages, in ns since 1970, or None if it lacks none."""
         return self._marks[site].since if self.count(site) else None
 
     def dropped(self, site: str, messages: int) -> None:
-        """So many more found no room."""
+        """Record that `messages` more were dropped."""
         mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
         mark.dropped += messages
         self._keep(site, mark)
         self._tell(site, mark)
 
     def passed_over(self, site: str) -> PassedOver:
-        """What had found no room before the start, and is perhaps owed to others still."""
+        """Return the positions dropped before the start, which may still be owed to other sinks."""
         return PassedOver(self._runs.pop(site, {}).items())
 
     def passes(self, site: str, first: int, last: int) -> None:
-        """This run of places in our log is not owed to it."""
+        """Record that these positions of the log are not owed to the site."""
         row = _run_key(site, first)
         self._disk.later(TABLE, row, Put(TABLE, row, last.to_bytes(8)))
 
     def passed(self, site: str, firsts: Iterable[int]) -> None:
-        """The runs that begin there need not be known any more."""
+        """Forget the runs that begin at these positions."""
         for first in firsts:
             row = _run_key(site, first)
             self._disk.later(TABLE, row, Delete(TABLE, row))
@@ -90,17 +88,20 @@ class Marking(Part):
         self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
 
     def sites(self) -> list[str]:
-        """Those that need one, and take one."""
+        """Return the sites that need a transfer and accept one."""
         return [site for site in self._marks if site not in self._put_off]
 
     def want(self, site: str, then: Callable[[], None]) -> None:
-        """Somebody wishes one, whatever it lacks; `then`: that is on the disk."""
+        """Mark the site for a transfer on request. `then` is called when the mark is on disk."""
         self._put_off.discard(site)
         self._keep(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
-        """Gateways here say that of it. A new store there lacks what it was sent before."""
+        """Read what gateways here announce of the site.
+
+        A store that appears for the first time lacks what the site was sent before, so it causes a transfer.
+        """
         said = list(notes)
         stores = [store for note in said for store in stores_of(note)]
         known = self._stores.setdefault(site, SiteStores())
@@ -118,16 +119,16 @@ class Marking(Part):
             self._disk.later(TABLE, row, Put(TABLE, row, known.pack()))
 
     def put_off(self, site: str) -> None:
-        """It takes none, until somebody wishes one."""
+        """Send the site no transfer until one is requested."""
         self._put_off.add(site)
 
     def clear(self, site: str) -> None:
-        """It needs none any more."""
+        """Remove the mark of the site."""
         self._marks.pop(site, None)
         self._disk.later(TABLE, site.encode(), Delete(TABLE, site.encode()))
 
     def forget(self, site: str) -> None:
-        """It is named no more."""
+        """Forget a site that is no longer configured."""
         self.clear(site)
         self._put_off.discard(site)
         self._stores.pop(site, None)
@@ -165,6 +166,6 @@ def _run_key(site: str, first: int) -> bytes:
 
 
 def _site_of(key: bytes) -> str:
-    """The site that a row is about."""
+    """Return the site that a row is about."""
     name = key[1:-8] if key.startswith(PLACES) else key.removeprefix(STORES)
     return name.decode()

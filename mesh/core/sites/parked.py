@@ -1,4 +1,4 @@
-"""Portions that have come to another site, and wait there for a master: they hold up nothing else."""
+"""Slices that have reached another site and wait there for a master, without blocking others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PARKED = 4  # windows
 
 
 class Parked:
-    """The portions of one site at one master of ours; `bytes` are those of all together."""
+    """The waiting slices of one site, for one master here. `bytes` is their total size."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._portions: dict[PartlySent, Portion] = {}
-        self._places = Ranges()  # in our log
+        self._places = Ranges()  # positions in our log
 
     def __len__(self) -> int:
         return len(self._portions)
@@ -34,7 +34,7 @@ class Parked:
         return sum(portion.messages for portion in self._portions.values())
 
     def has_room(self, window: Credit) -> bool:
-        """May one more wait there?"""
+        """Return whether one more may wait there."""
         return len(self) < PARKED * window.items and self.bytes < PARKED * window.bytes
 
     def add(self, given: PartlySent, portion: Portion) -> None:
@@ -45,7 +45,7 @@ class Parked:
             self._places.add(place, place)
 
     def pop(self, given: PartlySent) -> Portion:
-        """Take it out: it waits there no more."""
+        """Remove a slice, and return it."""
         portion = self._portions.pop(given)
         self.bytes -= portion.size
         self._places.remove(portion.parcel.position, portion.parcel.position)
@@ -55,9 +55,9 @@ class Parked:
         return [self.pop(given) for given in list(self)]
 
     def settled(self, passed: int) -> int:
-        """The last place in our log before all of them, if that is not behind `passed`."""
+        """Return the last position in our log before all slices, but at most `passed`."""
         return min(passed, self._places.bottom() - 1) if self._places else passed
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Is this message among them?"""
+        """Return whether this message is among them."""
         return any(portion.holds(stream, domain, number) for portion in self._portions.values())

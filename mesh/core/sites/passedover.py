@@ -1,6 +1,6 @@
-"""Which places in a master's log are owed to a site no more, as it had no room for them?
+"""Positions of a master's log that are no longer owed to a site, because its messages were dropped.
 
-What stands there may be owed to others still, and so be there when the node begins anew.
+The stored messages may still be owed to other sinks, and so be in the log after a restart.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from collections.abc import Iterable
 
 from mesh.streams.ranges import Ranges
 
-# Law: what is kept for the site stands in no run; what was never for it may. So there are no more runs than
-#      portions that wait, and one more with each start.
+# Law: a run holds no position that is kept for the site, but it may hold positions that were never for it. So
+# there are at most as many runs as waiting slices, and one more for each start.
 
 
 class PassedOver:
-    """The places of one site, in runs. They come as they rise."""
+    """The positions of one site, in runs. They are added in rising order."""
 
     def __init__(self, runs: Iterable[tuple[int, int]] = ()) -> None:
-        self._lasts = dict(sorted(runs))  # by the first of each
-        self._first = 0  # of the run that goes on; 0: none does
+        self._lasts = dict(sorted(runs))  # by first position
+        self._first = 0  # of the open run; 0 means none
 
     def add(self, place: int) -> int:
-        """One more; returns the first of its run."""
+        """Add a position, and return the first one of its run."""
         self._first = self._first or place
         self._lasts[self._first] = place
         return self._first
 
     def keep(self) -> None:
-        """What comes in between is kept: the run is over."""
+        """End the open run, because the next position is kept."""
         self._first = 0
 
     def take_settled(self, position: float) -> list[int]:
-        """The firsts of those runs of which nothing is behind this place; they are gone."""
+        """Remove the runs that end at or before `position`, and return their first positions."""
         settled = []
         for first, last in self._lasts.items():
             if last > position:
@@ -44,7 +44,7 @@ class PassedOver:
         return settled
 
     def places(self) -> Ranges:
-        """All of them."""
+        """Return all positions."""
         ranges = Ranges()
         for first, last in self._lasts.items():
             ranges.add(first, last)

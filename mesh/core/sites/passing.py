@@ -1,4 +1,4 @@
-"""Which messages leave a site, and what of them is written anew as they do?"""
+"""Decides which messages leave a site, and rewrites the envelope for the other site."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from mesh.sites.hops import in_site, is_foreign, leg_of
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, NO_RELAY, PERSISTENT, Envelope
 
-GATEWAY = 1  # stratum of a gateway's hop: it only passes on
-TRAVELS = PERSISTENT | FORCE_QUEUING  # flags that mean something in other sites
+GATEWAY = 1  # stratum of a gateway's hop, which only forwards
+TRAVELS = PERSISTENT | FORCE_QUEUING  # flags that other sites understand
 
-AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no site
+AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of messages that stay here
 
 
 def may_leave(envelope: Envelope) -> bool:
-    """Does it go to other sites, if they are to have it? What came from one does not."""
+    """Return whether the envelope may leave this site. Messages of other sites do not leave again."""
     return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
 
 def leaving(envelope: Envelope, site: str, low: int, gateway: Hop | None = None) -> Envelope:
-    """As it leaves this site, of which its master promises `low`. `gateway`: its hop there, unless that is
-    the master itself.
+    """Return the envelope as it leaves this site.
+
+    `low` is the lowest number that its master promises. `gateway` is the hop of the gateway, or None if the
+    master is the gateway.
     """
     hops = (*envelope.route, replace(gateway, stratum=GATEWAY)) if gateway is not None else envelope.route
     sender = envelope.sender if is_foreign(envelope.sender) else f"/site/{site}{envelope.sender}"
@@ -44,7 +46,7 @@ def _away(hops: Iterable[Hop], site: str) -> Iterator[Hop]:
 
 
 def in_runs(envelope: Envelope) -> list[Envelope]:
-    """It as envelopes without holes, as masters take them: one for each range of its numbers."""
+    """Split the envelope into envelopes without holes, one for each range of its numbers."""
     if not envelope.numbers:
         return [envelope]
     runs, done = [], 0
@@ -57,8 +59,10 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
 
 
 def turn_of(envelope: Envelope) -> bytes:
-    """Whose turn it is with that: its stream in a domain, of the master who keeps it for other sites; of
-    letters those to one node.
+    """Return the key of the order in which envelopes enter.
+
+    Published envelopes are ordered by stream, domain and keeping master; direct messages by stream, domain
+    and node.
     """
     if not envelope.to:
         return leg_of(envelope.route) + b"/" + stream_key(envelope)
@@ -67,6 +71,6 @@ def turn_of(envelope: Envelope) -> bytes:
 
 
 def passing(envelope: Envelope, site: str, gateway: Hop) -> Envelope:
-    """As it goes on to a third site, through this one."""
+    """Return the envelope as it passes through this site to a third one."""
     hop = replace(gateway, node=in_site(site, gateway.node), stratum=GATEWAY)
     return replace(envelope, route=(*envelope.route, hop))

@@ -1,4 +1,4 @@
-"""Which other sites are given nothing for now? A row that all nodes share for each of them."""
+"""Pauses other sites: each paused site is a shared row, which all nodes have."""
 
 from __future__ import annotations
 
@@ -19,34 +19,33 @@ from mesh.shared.row import SharedRow
 from mesh.wire.calls import AskSitePause
 from mesh.wire.replies import Reason, SitePaused
 
-PAUSES = "site"  # the kind of rows, and of events
+PAUSES = "site"  # kind of rows and events
 PAUSED = b"paused"
-MOST = 1024  # sites that are paused, whatever others say
+MOST = 1024  # paused sites, whatever other nodes report
 
-# Law: what is said of a site counts at every node, also one that was away, or starts later. Nothing that
-#      waits is lost by it, and what has left gets its answer. Else it is as if the line there was cut: so for
-#      the sites behind it, too.
+# Law: a pause holds at every node, including nodes that were disconnected or start later. It loses no waiting
+# message, and messages already sent get their answers. A paused neighbor also pauses the sites behind it.
 
 
 class Pausing(Part):
-    """The face of it. A site need not be known to all nodes, or at all."""
+    """Component that pauses and resumes sites. A site need not be known to any node."""
 
     def __init__(self, desk: Desk, disk: Disk, shared: Shared) -> None:
         self._desk = desk
         self._disk = disk
         self._shared = shared
-        self._rows: dict[str, bool] = {}  # sites that are paused
+        self._rows: dict[str, bool] = {}  # paused sites
         shared.add(RowKind(PAUSES, self._check, self._changed))
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskSitePause, self._asked, Right.RUN),)
 
     def is_paused(self, site: str) -> bool:
-        """Is it given nothing for now?"""
+        """Return whether the site is paused."""
         return bool(self._paused(site))
 
     def why_paused(self, site: str) -> str:
-        """That in words, also for other sites, and how it goes on; "": it is not."""
+        """Return the reason as text, with the command that resumes, or "". Other sites read it too."""
         paused = self._paused(site)
         if not paused:
             return ""
@@ -55,7 +54,7 @@ class Pausing(Part):
         return f"{here} has paused what goes to {named} (`mesh relay resume {paused}` in {here})"
 
     def _paused(self, site: str) -> str:
-        """That site, or the neighbour by which it is reached, if so."""
+        """Return the site, or the neighbor through which it is reached, if paused, otherwise ""."""
         way = self._desk.settings.ways.get(site, "")
         return next((each for each in (site, way) if self._rows.get(each)), "")
 
@@ -64,7 +63,7 @@ class Pausing(Part):
             yield reason("SITE_PAUSED", site=paused)
 
     def _asked(self, asked: Inquiry[AskSitePause]) -> None:
-        """Pause a site, or go on. To say it again changes nothing."""
+        """Pause or resume a site. A repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:
             what = f"{self._desk.me.name} knows no site {site[:64]!r}."
@@ -78,7 +77,7 @@ class Pausing(Part):
         self._disk.commit_if_any(lambda error: asked.say(said) if error is None else None)
 
     def _check(self, row: SharedRow) -> None:
-        """LocalError for a row that says nothing of a site."""
+        """Raise LocalError for a row that is no valid pause."""
         node_name(row.name)
         if row.value not in (b"", PAUSED):
             raise LocalError(f"a site is paused or not, and not {row.value[:40]!r}.", code="BAD_ROW")

@@ -1,4 +1,4 @@
-"""What does this node, as a master, owe to other sites? It keeps that until a master there has it."""
+"""Site relay at a master: keeps messages for other sites until a master there has them."""
 
 from __future__ import annotations
 
@@ -47,31 +47,35 @@ from mesh.wire.limits import STAYS
 from mesh.wire.replies import Depth
 
 STREAM = 16  # bytes
-KNOWN = 10_000  # topics of which it is remembered where they go
-TOLD_AGAIN = 60.0  # s until it is told again that a site takes nothing
-TEXT = 300  # characters of what another site says
+KNOWN = 10_000  # topics whose sites are cached
+TOLD_AGAIN = 60.0  # s between two warnings about a site that defers
+TEXT = 300  # characters of another site's text
 
-# Rule 1: a stream goes by one gateway while anything of it is unanswered, unless that is lost.
-# Rule 2: when it is, all of the stream that is unanswered goes again, in order, by whoever takes over.
-# Rule 3: so it does, after a pause, when the site cannot take some of it now.
+# Rule 1: a stream uses one gateway while any of it is unanswered, unless that gateway is lost.
+# Rule 2: after a loss, all unanswered messages of the stream are sent again, in order, through another
+# gateway.
+# Rule 3: they are also sent again, after a pause, when the site cannot accept some of them now.
 
 
 @dataclass(slots=True)
 class Outbound:
-    """The messages that go to one site, and by which gateways."""
+    """The messages for one site, and the gateways that they use."""
 
     feed: SiteFeed
-    ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> the gateway by which it goes
-    notes: dict[bytes, bytes] = field(default_factory=dict)  # of gateways, as they were when last looked at
+    ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> gateway
+    notes: dict[bytes, bytes] = field(default_factory=dict)  # notes of gateways, when last read
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
-    open: Counter[bytes] = field(default_factory=Counter)  # of a stream, what was sent and is unanswered
-    pauses: Pauses = field(default_factory=Pauses)  # of streams and domains
-    untold: int = 0  # messages that were dropped, which the site was not told
-    put_off_told: float = float("-inf")  # when people were told that it takes nothing now
+    open: Counter[bytes] = field(default_factory=Counter)  # sent and unanswered, by stream
+    pauses: Pauses = field(default_factory=Pauses)  # by stream and domain
+    untold: int = 0  # dropped messages not yet reported to the site
+    put_off_told: float = float("-inf")  # time of the last warning about deferral
 
 
 class Relaying(Part):
-    """The face of it. `released` is told of parcels that it needs no more."""
+    """Component that sends messages of this master to other sites.
+
+    `released` is called with stored envelopes that it needs no more.
+    """
 
     def __init__(  # noqa: PLR0913
         self,
@@ -100,7 +104,7 @@ class Relaying(Part):
         self._is_paused = is_paused
         self._outbound: dict[str, Outbound] = {}
         self._known: dict[tuple[str, str], tuple[SiteFeed, ...]] = {}
-        self._due: dict[str, None] = {}  # sites for which something may go
+        self._due: dict[str, None] = {}  # sites with something to send
         self._adopt()
 
     def _feed(self, site: str, size: int) -> SiteFeed:
@@ -144,32 +148,32 @@ class Relaying(Part):
 
     @property
     def sites(self) -> Collection[str]:
-        """Those to which something may go from here."""
+        """The sites to which messages may leave from here."""
         return self._outbound.keys()
 
     def has_way(self, site: str) -> bool:
-        """Is a gateway of ours linked with it?"""
+        """Return whether a gateway of this site is linked with it."""
         return site in self._outbound and bool(self._outbound[site].notes)
 
     def is_through(self, site: str) -> bool:
-        """Has all that waited for it left?"""
+        """Return whether everything that waited for the site has left."""
         return site in self._outbound and self._outbound[site].feed.is_through
 
     def is_coming(self, site: str, value: Last) -> bool:
-        """Does that one go there by itself?"""
+        """Return whether that value is already owed to the site."""
         e = value.envelope
         return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)
 
     def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
-        """Send these of a stream that is kept elsewhere; there is a way."""
+        """Send envelopes of a stream that another component keeps. There must be a route."""
         if envelopes:
             s, notes = self._desk.settings, self._outbound[site].notes
             way = gateway(stream, site, notes.keys(), s.relays)
-            assert way is not None  # somebody is announced
+            assert way is not None  # the caller has checked for a route
             self._ship(site, way, envelopes)
 
     def depth(self, site: str) -> Depth:
-        """What waits here for that site, and what it has not answered."""
+        """Return the depth of the messages that wait for that site or are unanswered."""
         out = self._outbound.get(site)
         return out.feed.depth(self._desk.believed) if out is not None else Depth()
 
@@ -184,7 +188,7 @@ class Relaying(Part):
         }
 
     def start(self, beginning: Beginning) -> None:
-        """A site is owed what came after it was named here, and what it had not answered."""
+        """Resume each site: it is owed unanswered messages, and all since it was configured."""
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
         for key, feed in feeds.items():
@@ -202,7 +206,7 @@ class Relaying(Part):
     # --- which there are --------------------------------------------------------------------------------
 
     def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
-        """Go by the sites of the settings. Returns what is new, and what is not there any more."""
+        """Apply the sites of the settings. Return the added and the removed ones."""
         sizes, before = self._desk.settings.outboxes, self._outbound
         self._selection = self._desk.settings.selection
         self._known.clear()
@@ -215,7 +219,7 @@ class Relaying(Part):
         return new, [out for site, out in before.items() if site not in self._outbound]
 
     def _resettle(self) -> None:
-        """The settings are others. A new site is owed what comes from now on; one that is gone nothing."""
+        """Apply new settings. A new site is owed messages from now on, a removed site none."""
         new, gone = self._adopt()
         for out in gone:
             self._give_up(out.feed)
@@ -235,7 +239,7 @@ class Relaying(Part):
 
     def tidy(self) -> None:
         for site, out in self._outbound.items():
-            self._presence.notes((SITE, site))  # so that it goes on being told who is a gateway
+            self._presence.notes((SITE, site))  # keeps the gateways up to date
             self._expire(out, out.feed.void())
         self._expire_waiting()
 
@@ -247,7 +251,7 @@ class Relaying(Part):
             out.feed.expire_waiting(came)
 
     def _expire(self, out: Outbound, void: Sequence[PartlySent]) -> None:
-        """These have left for nobody, and are void."""
+        """Drop slices that were never sent and have expired."""
         if not void:
             return
         before = out.feed.position
@@ -265,7 +269,7 @@ class Relaying(Part):
     # --- what is for other sites ------------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Who of them is owed which of these messages."""
+        """Return which sites are owed which of these messages."""
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
@@ -277,7 +281,7 @@ class Relaying(Part):
         return found
 
     def _check_room(self, envelope: Envelope, feeds: Iterable[SiteFeed]) -> None:
-        """SiteFull when one of them takes no more, and its publisher is to know that."""
+        """Raise SiteFull if a site with the `rejecting` setting has no room left."""
         for feed in feeds:
             if feed.rejects and not feed.has_room(envelope.persistent):
                 what = f"at {self._desk.me.name} {feed.waiting_bytes:,} bytes wait for the site {feed.site}."
@@ -285,7 +289,7 @@ class Relaying(Part):
                 raise SiteFull(what, hint=f"{hint}max_bytes in [sites.{feed.site}].")
 
     def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
-        """The sites to which messages of that topic go."""
+        """Return the sites to which messages of that topic go."""
         found = self._known.get((domain, key))
         if found is None:
             if len(self._known) >= KNOWN:
@@ -316,13 +320,13 @@ class Relaying(Part):
         self._again(out, gone)
 
     def _lost(self, uuid: bytes) -> None:
-        """That node's connection is gone, and what was on it."""
+        """Resend messages in transit through that node, whose connection is lost."""
         for out in self._outbound.values():
             if out.notes.pop(uuid, None) is not None:
                 self._again(out, [uuid])
 
     def _again(self, out: Outbound, lost: Sequence[bytes]) -> None:
-        """What went by these gateways goes again."""
+        """Resend the streams that used these gateways."""
         self._is_due(out.feed.site)
         streams = {stream for stream, way in out.ways.items() if way in lost}
         for stream in streams:
@@ -342,7 +346,7 @@ class Relaying(Part):
                 self._go(self._outbound[site])
 
     def _go(self, out: Outbound) -> None:
-        """Send what may go, as far as there is a way."""
+        """Send the messages that may leave, as far as there is a route."""
         if not out.notes or not out.unsent:
             return
         going: dict[bytes, list[Envelope]] = {}
@@ -367,7 +371,7 @@ class Relaying(Part):
         if way is None:
             relays = self._desk.settings.relays
             way = gateway(stream, out.feed.site, out.notes.keys(), relays)
-            assert way is not None  # somebody is announced
+            assert way is not None  # checked by the caller
             out.ways[stream] = way
         return way
 
@@ -417,7 +421,7 @@ class Relaying(Part):
             self._keep(feed)
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
-        """Does it go there again, after a pause?"""
+        """Return whether the messages are to be sent again after a pause."""
         answer, now, site = outcome.answer, self._desk.now, out.feed.site
         about = list(out.feed.custody.about(outcome.stream, answer))
         if not about or not is_put_off(answer, about):
@@ -432,7 +436,7 @@ class Relaying(Part):
         return True
 
     def tick(self) -> None:
-        """What was put off goes again."""
+        """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
             for key in out.pauses.over(self._desk.now):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))

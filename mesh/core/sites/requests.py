@@ -1,7 +1,7 @@
-"""What is sent to addresses in other sites, on its way by this node as a gateway; and what comes back.
+"""Requests to addresses in other sites, which pass through this gateway, and their replies.
 
-Nothing of it is kept here: the node where it was sent waits for answers and replies. It is told when the
-connection is lost by which it went.
+The gateway keeps no message: the node of the sender waits for answers and replies. It is notified when the
+connection that the request used is lost.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
 from mesh.wire.limits import LETTERS
 from mesh.wire.ttls import end_of
 
-OPEN = 100_000  # messages for one site that may be unanswered here, or wait for replies
-SWEEP = 5.0  # s after its time until a request is forgotten
+OPEN = 100_000  # open messages for one site
+SWEEP = 5.0  # s after its deadline until a request is forgotten
 
-# Rule 1: what comes back is for who has sent it, on the connection by which it went, and once.
-# Rule 2: a site replies for its own clients, and for nobody else.
+# Rule 1: an answer or reply counts for the sender only, on the connection that the request used, and once.
+# Rule 2: a site replies for its own clients only.
 
 
 @dataclass(slots=True, eq=False)
 class Trip:
-    """An envelope that went to a site. `source`: the uuid of the node that has brought it; b"": it is of a
-    client here. `is_taken`: somebody there has it, and only replies are to come.
+    """An envelope that was sent to a site.
+
+    `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` tells that a service
+    there has it, so that only replies are still expected.
     """
 
     site: str
@@ -59,7 +61,7 @@ class Trip:
 
 
 class SiteRequests(Part):
-    """The face of it."""
+    """Component that sends requests to other sites."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class SiteRequests(Part):
         self._back = back
         self._why_paused = why_paused
         self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
-        self._counts: Counter[str] = Counter()  # of these, by site
+        self._counts: Counter[str] = Counter()  # open messages by site
         self._due: dict[Conn, ReplyBatch] = {}
         self._swept = 0.0
 
@@ -96,27 +98,27 @@ class SiteRequests(Part):
     # --- there ------------------------------------------------------------------------------------------
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
-        """Call it when it is known who is a gateway to that site."""
+        """Call `then` when the gateways to that site are known."""
         if self.why_none(site):
             then()
         else:
             self._exits.ask(site, then)
 
     def why_none(self, site: str) -> str:
-        """Why nothing goes there, whoever is a gateway to it; "": it does."""
+        """Return why nothing can be sent there, whatever the gateways, or ""."""
         return self._exits.why_unknown(site) or self._why_paused(site)
 
     def why_no_way(self, site: str) -> str:
-        """Why no gateway can bring anything there, in words."""
+        """Return why no gateway reaches the site, as text."""
         return self._exits.why_no_way(site)
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
-        """The uuid of the gateway of ours by which what a stream sends there goes, but for these."""
+        """Return the uuid of our gateway for a stream to that site, except those in `in_vain`, or None."""
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
         return gateway(stream, site, able, self._desk.settings.relays)
 
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
-        """Send it over, if it can be sent."""
+        """Send the envelope to its site, or refuse it."""
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
         if conn is None:
@@ -142,7 +144,7 @@ class SiteRequests(Part):
         return known[uuid] if uuid is not None else None
 
     def _as_it_leaves(self, e: Envelope, is_first: bool) -> Envelope:
-        """`is_first`: no other node of ours has passed it on."""
+        """Return the envelope as it leaves. `is_first` tells that no other node of this site forwarded it."""
         e = e.passed(self._desk.hop(0), self._desk.stamp()) if is_first else e
         return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 
@@ -165,14 +167,14 @@ class SiteRequests(Part):
                 self._tell(outcome.stream, self._within(outcome.stream, conn, a), a)
 
     def _within(self, stream: bytes, conn: Conn, a: Answer) -> list[int]:
-        """The numbers of which that is an answer."""
+        """Return the open numbers that the answer concerns."""
         trips = self._open.get(stream, {})
         if a.last - a.first < len(trips):
             return [n for n in range(a.first, a.last + 1) if n in trips and trips[n].conn is conn]
         return [n for n, trip in trips.items() if a.first <= n <= a.last and trip.conn is conn]
 
     def _tell(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
-        """Whoever has sent these. Of requests that somebody has the replies are still to come."""
+        """Pass an answer on to the senders. Accepted requests stay open for their replies."""
         trips = self._open.get(stream, {})
         by_trip: dict[Trip, list[int]] = {}
         for n in numbers:
@@ -212,7 +214,7 @@ class SiteRequests(Part):
                 self._desk.count("late_replies", late)
 
     def _site_of(self, gate: Gate, e: Envelope) -> str | None:
-        """The site for whose client it replies: "" if the mesh does for itself. None: not for its own."""
+        """Return the site of the replying client, "" for the mesh itself, or None if forged."""
         try:
             site = (SessionName.parse(e.sender).site or "") if e.sender else ""
         except BadName:
@@ -228,7 +230,7 @@ class SiteRequests(Part):
                 yield stream, n, trip
 
     def _changed(self, site: str) -> None:
-        """What went by a connection that is gone may have been done, and nobody will say so."""
+        """Answer LOST for requests on a lost connection. They may have been handled."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         lost: dict[bytes, list[int]] = {}
@@ -240,13 +242,13 @@ class SiteRequests(Part):
             self._tell(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
 
     def _forget(self, source: bytes) -> None:
-        """That node waits for nothing any more."""
+        """Forget the requests of a node that waits for nothing any more."""
         for stream, n, trip in self._all():
             if trip.source == source:
                 self._drop(stream, (n,))
 
     def tidy(self) -> None:
-        """What is long out of time is forgotten. Of what nobody has answered its sender waits for a word."""
+        """Forget requests long after their deadline, and answer LOST for those without an answer."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now

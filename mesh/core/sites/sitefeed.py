@@ -1,4 +1,4 @@
-"""Everything that another site is owed by this master, in order, until a master there has it."""
+"""The feed of another site at this master: owed messages, in order, until a master there has them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from mesh.wire.commands import Answer
 from mesh.wire.expiry import all_void
 from mesh.wire.replies import Depth
 
-# Law 1: nobody here waits for another site: its feed never paces, and it is never cut off.
-# Law 2: what leaves is taken once all before it have their last words, too: so its place in the log, from
-#        which it is owed after a restart, never passes what is open.
-# Law 3: what has come there, and waits there for a master that is away, makes nothing else wait.
-# Law 4: whether there is room for something is decided once: what was kept is kept after any start, and what
-#        was not is owed no more.
+# Law 1: nothing here waits for another site: its feed never slows a publisher, and is never cut off.
+# Law 2: a sent message is settled once all messages before it have their final answers. So the position from
+# which the site is owed after a restart never passes an open message.
+# Law 3: a message that waits in the other site for an unreachable master does not block others.
+# Law 4: room is decided once: a kept message is kept after every restart, and a dropped one is owed no more.
 
 
 def site_key(site: str) -> bytes:
-    """The name of its records in the store."""
+    """Return the key of the site's records in the store."""
     return b"s" + site.encode()
 
 
 class SiteFeed(Feed):
-    """That of one site. `leaves` hears of what may go now. `transient`: bytes of what is not persistent that
-    may wait in memory. `passes` hears of places in our log, from the first to the last, that are owed to it
-    no more.
+    """The feed of one site.
+
+    `leaves` is called with slices that may be sent now. `transient` is how many bytes of non-persistent
+    messages may wait. `passes` is called with the first and last position of a run that is no longer owed.
     """
 
     def __init__(
@@ -63,25 +63,25 @@ class SiteFeed(Feed):
         self.site = site
         self.custody = Custody()
         self.paces = False
-        self.connected = True  # whether there is a way or not: what has left waits in custody
+        self.connected = True  # always: sent slices wait in custody
         self.rejects = False
         self.passed_over = PassedOver()
         self._passes = passes
-        self._not_owed: Ranges | None = None  # places in our log, while this node begins
+        self._not_owed: Ranges | None = None  # positions in our log, during the start
         self._transient = transient
         self._window = credit.bytes
         self._backlog.void_at = all_void
         self._leaves = leaves
-        self._row: dict[PartlySent, Portion] = {}  # what has left, in order, but for what is
+        self._row: dict[PartlySent, Portion] = {}  # sent slices in order, except parked ones
         self._parked = Parked()
-        self._passed = 0  # the last place in our log up to which nothing is on its way,
-        self._ahead = 0  # and of what was parked, and is done
-        self._may_expire = False  # has anything that waits an end? Else nobody need look
+        self._passed = 0  # last position before everything in transit
+        self._ahead = 0  # last settled position among parked slices
+        self._may_expire = False  # whether any waiting message can expire
 
     def offer(self, portion: Portion, now: float) -> None:
         parcel, dropped = portion.parcel, self.dropped
         is_owed = self._not_owed is None or parcel.position not in self._not_owed
-        if not (is_owed and may_leave(parcel.envelope)):  # it stood in the log for others
+        if not (is_owed and may_leave(parcel.envelope)):  # kept in the log for other sinks
             self._release(parcel)
             return
         self.custody.offer(portion)
@@ -91,18 +91,20 @@ class SiteFeed(Feed):
             self.passed_over.keep()
 
     def resumes(self, position: int, passed_over: PassedOver) -> None:
-        """It is settled up to there. What comes until `resumed` was kept before, but for what was passed
-        over.
+        """Resume behind `position`.
+
+        Messages offered until `resumed` were kept before the start, except those in `passed_over`.
         """
         self.position, self.passed_over, self._not_owed = position, passed_over, passed_over.places()
 
     def resumed(self) -> None:
-        """What comes from now on is new."""
+        """End the start: messages from now on are new."""
         self._not_owed = None
 
     def adopt(self, size: int, rejects: bool) -> None:
-        """So many bytes may wait from now on. What waits already does so on. `rejects`: what finds no room is
-        refused to its publisher.
+        """Set the limit to `size` bytes. Waiting messages stay.
+
+        `rejects` tells that messages without room are refused to their publisher.
         """
         self.rejects = rejects
         self.credit = replace(self.credit, bytes=min(self._window, size), backlog=size)
@@ -112,11 +114,11 @@ class SiteFeed(Feed):
 
     @property
     def is_through(self) -> bool:
-        """Has all that it is owed left?"""
+        """Whether everything that is owed has left."""
         return not self._backlog
 
     def has_room(self, is_persistent: bool) -> bool:
-        """May more of that kind wait?"""
+        """Return whether another such message may wait."""
         if self.waiting_bytes >= self.credit.backlog:
             return False
         return is_persistent or self._backlog.bytes < self._transient
@@ -127,7 +129,7 @@ class SiteFeed(Feed):
     def answered(
         self, stream: bytes, answer: Answer, now: float
     ) -> list[tuple[PartlySent, list[tuple[int, int]]]]:
-        """The site has said what became of these. Returns what that is about."""
+        """Apply an answer of the site. Return the slices that it concerns, with their numbers."""
         found = list(self.custody.answered(stream, answer))
         for given, _ in found:
             if not given.left and given in self._parked:
@@ -141,15 +143,15 @@ class SiteFeed(Feed):
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
-        """These have come there, and wait for a master."""
+        """Park slices that have arrived there and wait for a master."""
         for given in self.custody.about(stream, answer):
             if given in self._row and self._parked.has_room(self.credit):
                 self._parked.add(given, self._recall(given))
         self.pump()
 
     def _recall(self, given: PartlySent) -> Portion:
-        """It is under way no more, whatever is before it."""
-        self._flight.sent -= 1  # else it would be the next that is taken
+        """Remove a slice from the window, whatever is before it."""
+        self._flight.sent -= 1  # else it would be settled next
         return self._flight.remove(self._row.pop(given))
 
     def _unpark(self, given: PartlySent) -> None:
@@ -160,22 +162,22 @@ class SiteFeed(Feed):
         self._release(portion.parcel)
 
     def _settle(self) -> None:
-        """Its place in our log is the last before all that is open."""
+        """Move the position to the last one before everything that is open."""
         if not self._row:
             self._passed = max(self._passed, self._ahead)
         self.position = max(self.position, self._parked.settled(self._passed))
 
     def is_void(self, given: PartlySent) -> bool:
-        """Has it left, was it sent to nobody, and is it void by now?"""
+        """Return whether the slice left the backlog, was never sent, and has expired."""
         portion = None if given.was_sent else self._row.get(given)
         return portion is not None and portion.is_void(self._wall())
 
     def void(self) -> list[PartlySent]:
-        """All of that."""
+        """Return all such slices."""
         return [given for given in self._row if self.is_void(given)]
 
     def expire(self, void: Iterable[PartlySent]) -> None:
-        """Give that up: it holds no room, nor anything else up."""
+        """Drop these slices, so that they take no room and block nothing."""
         for given in void:
             self.custody.withdraw(given)
             portion = self._recall(given)
@@ -186,24 +188,24 @@ class SiteFeed(Feed):
         self.pump()
 
     def expire_waiting(self, then: Callable[[], None]) -> None:
-        """The same of what has not left; `then` is called when more of that was read."""
+        """Drop expired messages that have not left. `then` is called when more was read from disk."""
         self._may_expire &= bool(self._backlog)
         if not self._may_expire:
             return
         wall = self._wall()
         for portion in self._backlog.take_void(lambda portion: portion.is_void(wall)):
             self._leave_out(portion, portion.every)
-            self._release(portion.parcel)  # not settled: what waits before it is still to come
+            self._release(portion.parcel)  # not settled: earlier ones still wait
         self._backlog.fetch_void(wall, then, self.credit.bytes)
         self.pump()
 
     def depth(self, wall: int) -> Depth:
-        """What waits, or has left and is not answered; the age is that of the first of these."""
+        """Return the depth of waiting and unanswered messages, with the age of the oldest."""
         sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 
     def _oldest(self) -> Iterator[PartlySent]:
-        """The first that wait for an answer, there and on their way."""
+        """Yield the oldest unanswered slice of each kind, parked and in transit."""
         for row in (self._parked, self._row):
             yield from islice((given for given in row if given.left), 1)
 
@@ -226,8 +228,6 @@ class SiteFeed(Feed):
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
         return super().holds(stream, domain, number) or self._parked.holds(stream, domain, number)
 
-    # --- in what it differs -----------------------------------------------------------------------------
-
     def _leave(self, portion: Portion) -> None:
         given = self.custody.send(portion)
         self._row[given] = portion
@@ -246,7 +246,7 @@ class SiteFeed(Feed):
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
         is_persistent = portion.is_persistent
-        # What was on its way to the disk when the last room went was answered with OK, or will be.
+        # Messages that were being written when the last room went have been accepted, or will be.
         is_kept = self._not_owed is not None or (self.rejects and is_persistent)
         return is_kept or self.has_room(is_persistent)
 
@@ -255,7 +255,7 @@ class SiteFeed(Feed):
         super()._leave_out(portion, void)
 
     def _drop(self, portion: Portion, why: str) -> int:
-        if portion.parcel.is_here:  # else nobody knows any more what it was
+        if portion.parcel.is_here:  # else its contents are unknown
             self.custody.drop(portion.parcel.envelope.cut(portion.every))
         place = portion.parcel.position
         if place and why == "OVERRUN":

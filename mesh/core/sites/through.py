@@ -1,6 +1,6 @@
-"""What other sites have passed on through this one, to a third: it goes by those of us who are linked there.
+"""Passes messages of other sites through this site to a third one, by the gateways that are linked there.
 
-Nothing of it is kept: its master, in the site where it was published, does that until the last site answers.
+Nothing is kept here: the master in the publishing site keeps the messages until the last site answers.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from mesh.streams.turns import Turns
 from mesh.wire.commands import Answer, Outcome, Relay
 from mesh.wire.envelope import Envelope
 
-EACH = 512  # bytes that an envelope takes beside its body
-STREAMS = 4096  # of which it is remembered that something was put off
+EACH = 512  # overhead of an envelope, bytes
+STREAMS = 4096  # streams with deferred messages that are remembered
 
-# Rule 1: a stream goes by one of our gateways while anything of it is unanswered, unless that is lost.
-# Rule 2: what is lost on its way from here is put off: its master sends it again, and nothing overtakes it.
-# Rule 3: to a letter each refusal is the last word, but WAY_LOST: with that, it goes again.
-# Rule 4: what one neighbour has under way here is bounded, whatever the next site does.
+# Rule 1: a stream uses one gateway of this site while any of it is unanswered, unless that is lost.
+# Rule 2: messages lost behind this node are deferred: their master sends them again, and none overtakes them.
+# Rule 3: for a direct message each refusal is final, except WAY_LOST, after which it is sent again.
+# Rule 4: the bytes in transit from one neighbor are bounded, whatever the next site does.
 
 
 class PassingWaiter(NamedTuple):
-    """The gateway that has brought it; and whose turn it is until what was put off has come again."""
+    """The gateway that brought messages, and the key of their order after a deferral."""
 
     source: bytes
     who: bytes
@@ -57,7 +57,7 @@ class PassingWaiter(NamedTuple):
 
 @dataclass(slots=True)
 class PassingLine:
-    """A stream in a domain, on its way by the gateway with that uuid."""
+    """A stream in a domain, in transit through one gateway."""
 
     way: bytes
     stream: bytes
@@ -66,7 +66,7 @@ class PassingLine:
 
 
 class Through(Part):
-    """The face of it."""
+    """Component that passes messages through to third sites."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class Through(Part):
         self._answering = answering
         self._why_paused = why_paused
         self._lines: dict[str, dict[bytes, PassingLine]] = {}
-        self._notes: dict[str, dict[bytes, bytes]] = {}  # of our gateways to each site, as they were last
-        self._sizes = Counter[str]()  # bytes under way, by the neighbour that has brought them
-        self._untold: dict[str, int] = {}  # messages of which a site is to be told that they were dropped
-        self._turns = defaultdict[str, Turns](lambda: Turns(STREAMS))  # by neighbour
+        self._notes: dict[str, dict[bytes, bytes]] = {}  # notes of our gateways, by site
+        self._sizes = Counter[str]()  # bytes in transit, by neighbor
+        self._untold: dict[str, int] = {}  # dropped messages not yet reported, by site
+        self._turns = defaultdict[str, Turns](lambda: Turns(STREAMS))  # by neighbor
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -102,14 +102,14 @@ class Through(Part):
 
     def tidy(self) -> None:
         s = self._desk.settings
-        for site in s.ways if s.is_relay else ():  # so that it goes on being told who is a gateway
+        for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
                 self._presence.notes((SITE, site))
 
     # --- there ------------------------------------------------------------------------------------------
 
     def take(self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]) -> None:
-        """Pass on what a gateway has brought for another site than this."""
+        """Forward what a gateway brought for another site than this one."""
         going: dict[bytes, list[Envelope]] = {}
         here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
         for envelope in envelopes:
@@ -132,8 +132,10 @@ class Through(Part):
     def _in_turn(
         self, name: str, site: str, waiter: PassingWaiter, envelope: Envelope, error: LocalError | None
     ) -> LocalError | None:
-        """Why it does not go on now, if so. What its publisher sent after it waits until then; of letters
-        only behind one that goes again.
+        """Return why the envelope is not forwarded now, or None.
+
+        Later messages of its publisher wait until it is sent again; direct messages wait only behind a lost
+        one.
         """
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
@@ -152,7 +154,7 @@ class Through(Part):
         return error
 
     def _is_full(self, name: str, envelope: Envelope) -> bool:
-        """As much as may wait here of what is from other sites. One message may always go."""
+        """Return whether the neighbor has used up half of the buffer limit. One message always passes."""
         under_way = self._sizes[name]
         return (
             under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
@@ -170,7 +172,7 @@ class Through(Part):
         return gateway(envelope.stream, site, notes.keys(), s.relays)
 
     def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:
-        """It goes, and he waits for the answer. Returns by whom."""
+        """Record that the waiter expects an answer. Return the gateway in use."""
         lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
         line = lines.get(key)
         if line is None:
@@ -224,7 +226,7 @@ class Through(Part):
             self._lost(uuid, fact.name)
 
     def _lost(self, uuid: bytes, site: str = "") -> None:
-        """What went by that gateway of ours, to that site or to all, is put off."""
+        """Defer messages in transit through that gateway, to one site or to all."""
         for to in [site] if site else list(self._lines):
             lines = self._lines.get(to, {})
             for key in [key for key, line in lines.items() if line.way == uuid]:
@@ -242,7 +244,7 @@ class Through(Part):
                 self._answering.answer(waiter.source, line.stream, answer, site)
 
     def _gate_changed(self, fact: GateChanged) -> None:
-        """Who is connected no more is answered no more: its master sends it again by another gateway."""
+        """Forget waiters that are disconnected. Their master resends through another gateway."""
         for lines in self._lines.values() if fact.is_less else ():
             for key, line in list(lines.items()):
                 for waiter in line.asked.all():

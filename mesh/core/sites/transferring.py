@@ -1,4 +1,4 @@
-"""Another site lacks last values: this node, as their master, sends it those that it has."""
+"""Transfers: a master sends its retained values to another site that lacks some."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from mesh.wire.commands import Outcome
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
 from mesh.wire.replies import SiteSync
 
-LOOKED = 16  # keys at a time, so that nothing else waits for long, nor many bytes leave at once
-FORGED = "FORGED_SENDER"  # what a gateway says to INITIAL that knows no transfers
+LOOKED = 16  # keys per step, which bounds its time and bytes
+FORGED = "FORGED_SENDER"  # answer of a gateway without transfers
 
-# Rule 1: a site that is marked is sent a transfer as soon as it can be reached and all that waited for it has
-#         left: nothing older comes behind a value then.
-# Rule 2: the mark goes when the transfer is over, so one that was cut short begins anew.
-# Rule 3: what is on its way there by itself is not sent besides: readers there would have it twice.
-# Rule 4: what came from another site is not sent on to any.
+# Rule 1: a marked site gets a transfer once it is reachable and everything that waited for it has left, so
+# that nothing older follows a value.
+# Rule 2: the mark is removed when the transfer is complete, so an interrupted transfer begins anew.
+# Rule 3: a value that is already owed to the site is not transferred too, as readers would get it twice.
+# Rule 4: values of other sites are not transferred.
 
 
 class Transferring(Part):
-    """The face of it."""
+    """Component that transfers retained values to other sites."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Transferring(Part):
         self._questions = questions
         self._is_paused = is_paused
         self._transfers: dict[str, SiteTransfer] = {}
-        self._pauses = Pauses()  # of sites
-        self._unsent: dict[str, None] = {}  # sites to which all that is unanswered goes again
+        self._pauses = Pauses()  # by site
+        self._unsent: dict[str, None] = {}  # sites that need everything unanswered again
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -87,7 +87,7 @@ class Transferring(Part):
     # --- beginning --------------------------------------------------------------------------------------
 
     def _want(self, site: str, say: Callable[[SiteSync], None]) -> None:
-        """Begin one, now or when that site can be reached. While one is under way a wish changes nothing."""
+        """Begin a transfer, at once or when the site is reachable. A running transfer continues."""
         if site not in self._relaying.sites:
             what = f"{self._desk.me.name} sends nothing to a site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
@@ -95,7 +95,7 @@ class Transferring(Part):
         self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
 
     def _asked(self, asked: Inquiry[AskSiteSync]) -> None:
-        """At all masters."""
+        """Begin a transfer at all masters."""
 
         def ask() -> None:
             peers = list(self._nodes.askable())
@@ -128,7 +128,7 @@ class Transferring(Part):
         return self._relaying.has_way(site) and not self._is_paused(site)
 
     def _lost(self, site: str) -> None:
-        """A gateway to it has come or gone: what is under way may be lost."""
+        """Resend everything unanswered, because the gateways to the site have changed."""
         if site in self._transfers or site in self._marking:
             self._unsent[site] = None
             self._desk.wake(self._desk.now)
@@ -141,7 +141,7 @@ class Transferring(Part):
 
     def _go(self, site: str) -> None:
         if site not in self._relaying.sites or site not in self._marking:
-            self._end(site)  # it is named no more
+            self._end(site)  # no longer configured
             return
         if not self._may_go(site) or site.encode() in self._pauses:
             return
@@ -166,12 +166,12 @@ class Transferring(Part):
             value = self._value(site, topic)
             if value is not None and not self._is_ahead(value):
                 yield self._leaving(transfer, number, value)
-            else:  # the topic is no more, or another one than it was
+            else:  # the topic is gone, or has changed
                 transfer.answered(topic[1], number, number, True)
                 transfer.ahead += value is not None
 
     def _values(self, site: str, keys: Sequence[str]) -> Iterator[Last]:
-        """The last values of these that go to that site."""
+        """Yield the retained values of these keys that are for that site."""
         for key in keys:
             for domain in self._retained.domains(key):
                 value = self._value(site, (key, domain))
@@ -183,7 +183,7 @@ class Transferring(Part):
                     yield value
 
     def _is_ahead(self, value: Last) -> bool:
-        """Is its time one that no site takes, so that all behind it would wait for years?"""
+        """Return whether its timestamp is too far ahead, so that it would block all others for years."""
         return not is_followed(value.envelope.sent, self._desk.wall)
 
     def _value(self, site: str, topic: Topic) -> Last | None:
@@ -221,7 +221,7 @@ class Transferring(Part):
 
     def _is_done(self, site: str, transfer: SiteTransfer) -> None:
         self._end(site)
-        if self._marking.count(site) > transfer.dropped:  # more found no room meanwhile
+        if self._marking.count(site) > transfer.dropped:  # more was dropped meanwhile
             self._desk.wake(self._desk.now)
             return
         self._marking.clear(site)
@@ -232,7 +232,7 @@ class Transferring(Part):
         self._desk.event("site", said, level="info" if said == text else "warning")
 
     def _give_up(self, site: str, why: str) -> None:
-        """It knows no transfers: what it lacks stays counted."""
+        """Stop, because the site does not support transfers. The count of what it lacks stays."""
         self._end(site)
         self._marking.put_off(site)
         self._desk.event("site", f"{site} takes no last values: {why[:200]!r}", level="warning")

@@ -1,7 +1,7 @@
-"""What this node, as a gateway, takes over to other sites, and the answers that it brings back.
+"""Gateway side of site relay: forwards messages to other sites and returns their answers.
 
-It keeps no message: whoever is their master here does, and sends them again by another gateway, or by this
-one, when it says that a connection is lost. It knows who asked, so that an answer finds back to him.
+The gateway keeps no message. The master here does, and resends through another gateway, or this one, when a
+connection is lost. The gateway remembers the requester, so that an answer finds its way back.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, LETTERS
 
-SITE = "site"  # kind of the names under which gateways say to which sites they are linked
+SITE = "site"  # kind of the names of linked gateways
 
-# Rule 1: while anything of a stream is under way it goes by one connection: so its order holds.
-# Rule 2: whenever a connection is lost the note under which this node announces that site is another one: who
-#         has sent anything by it before sends that again.
-# Rule 3: until he does, nothing goes there that he sent later, and does not know to be too early: it comes
-#         again as well. When it does not, for he knew of the loss, and what was lost went by another gateway,
-#         he is told of a loss once more, and sends all of it.
+# Rule 1: while any of a stream is in transit it uses one connection, so its order holds.
+# Rule 2: each lost connection changes the note with which this node announces the site. A sender that used
+# the connection then resends.
+# Rule 3: until it does, later messages that assume the lost ones are not forwarded; they are sent again too.
+# If they are not, the sender has used another gateway for the lost ones: it is notified of one more loss, and
+# resends everything.
 
 
-MOST_LOST = 10_000  # streams of which it is remembered that something was lost
-KNOWN_BY = 3.0  # s in which who has sent something knows that it is lost
-Asker = tuple[bytes, bool]  # the uuid of who keeps it, and are they letters? These have an order of their own
+MOST_LOST = 10_000  # streams with losses that are remembered
+KNOWN_BY = 3.0  # s until a sender knows of a loss
+Asker = tuple[bytes, bool]  # uuid of the keeper, and whether for direct messages
 
 
 @dataclass(slots=True)
 class TransitStream:
-    """A stream in a domain, on its way by one connection: the numbers that each who keeps it waits for."""
+    """A stream in a domain, on one connection, with the numbers for which each keeper waits."""
 
     conn: Conn
     asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
 
 
 class Transit(Part):
-    """The face of it."""
+    """Component that forwards messages to other sites."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Transit(Part):
         neighbours: Neighbours,
         leaves: Callable[[Envelope], None],
     ) -> None:
-        """`leaves(envelope)` hears of what is given to another site."""
+        """Create the component. `leaves(envelope)` is called for each envelope sent to another site."""
         self._leaves = leaves
         self._desk = desk
         self._gateways = gateways
@@ -75,9 +75,9 @@ class Transit(Part):
         self._neighbours = neighbours
         self._lines: dict[str, dict[bytes, TransitStream]] = {}
         self._losses: dict[str, int] = {}
-        # (site, stream and domain, asker) -> the lowest number that he has to send again
+        # (site, stream and domain, requester) -> the lowest number to be resent
         self._lost: dict[tuple[str, bytes, Asker], int] = {}
-        self._early: dict[tuple[str, bytes, Asker], float] = {}  # since when anything of such came too early
+        self._early: dict[tuple[str, bytes, Asker], float] = {}  # time of the first early message
         self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
@@ -96,17 +96,15 @@ class Transit(Part):
         return (take(Relayed, self._answered),)
 
     def note(self, site: str) -> bytes | None:
-        """What this node says with its being a gateway to that site; None: it is none now."""
+        """Return the note with which this node announces the site, or None if it is no gateway to it now."""
         gate = self._gate(site)
         if gate is None or not self._linked(gate, site):
             return None
-        there = gate.gateways.items() if site == gate.name else ()  # what is behind it has other stores
+        there = gate.gateways.items() if site == gate.name else ()  # sites behind it have other stores
         return note(self._losses.get(site, 0), ((uuid, each.node.boot) for uuid, each in there))
 
     def announced(self, site: str) -> dict[bytes, bytes]:
-        """The nodes of this site that are linked with that one, or with the next on the way there, by uuid;
-        and what each says with that.
-        """
+        """Return the nodes of this site that reach that one, by uuid, with the note of each."""
         found = dict(self._presence.notes((SITE, site)))
         own = self.note(site)
         if own is not None:
@@ -114,24 +112,26 @@ class Transit(Part):
         return found
 
     def paused_by(self, site: str) -> str:
-        """The neighbour that gives that site nothing for now, if a gateway of it is linked here; else ""."""
+        """Return the linked neighbor that has paused that site, or ""."""
         gate = self._gate(site)
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> Gate | None:
-        """The neighbour by which that site is reached, as this node is linked with it."""
+        """Return the gate of the neighbor through which that site is reached."""
         return self._gateways.gate(self._desk.settings.ways.get(site, ""))
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
-        """The connections by which something of this site, or of another one, goes there; by the uuids of the
-        gateways at their other ends.
+        """Return the connections toward that site, by the uuid of the remote gateway.
+
+        `is_ours` tells that the message is from this site.
         """
         gate = self._gate(site)
         return self._linked(gate, site, is_ours) if gate is not None else {}
 
     def _linked(self, gate: Gate, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
-        """Its gateways by which that site is reached. Not every release takes what is from another site than
-        ours.
+        """Return the connections of gateways that reach the site.
+
+        Older releases accept only messages of this site.
         """
         there = gate.gateways.items()
         if site != gate.name:
@@ -141,16 +141,17 @@ class Transit(Part):
     # --- there ------------------------------------------------------------------------------------------
 
     def take(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
-        """Pass these on; `source`: the uuid of their master here. While there is no connection they are
-        dropped, as he is told that there is none.
+        """Forward envelopes of the master `source`.
+
+        Without a connection they are dropped: the master knows from the announcement that there is none.
         """
         gate = self._gate(site)
         going: dict[Conn, list[Envelope]] = {}
         for envelope in envelopes:
             asker = source, bool(envelope.to)
             if self._lost and self._is_early(asker, site, envelope):
-                # Who asks for what is from elsewhere does not send all of it again; and letters come again in
-                # another order than that of their numbers.
+                # Requesters of messages from elsewhere do not resend everything, and direct messages are
+                # resent in another order than that of their numbers.
                 if envelope.to or not self._is_ours(envelope):
                     self._refuse(source, site, envelope, WAY_LOST if envelope.to else UNREACHABLE)
                 continue
@@ -167,7 +168,7 @@ class Transit(Part):
             dropped = 0
 
     def _is_early(self, asker: Asker, site: str, envelope: Envelope) -> bool:
-        """Does it come before what was lost, and is to come again?"""
+        """Return whether it precedes the resending of lost messages."""
         key = site, stream_key(envelope), asker
         number = self._lost.get(key)
         if number is None:
@@ -181,7 +182,7 @@ class Transit(Part):
         return False
 
     def tick(self) -> None:
-        """What came too early, and did not come again, is lost as well."""
+        """Report another loss for early messages that were not resent."""
         late = [key for key, since in self._early.items() if self._desk.now >= since + KNOWN_BY]
         for key in late:
             del self._early[key]
@@ -206,7 +207,7 @@ class Transit(Part):
         return is_of(self._desk.settings.site, envelope.sender)
 
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
-        """No gateway that is linked here takes what is from another site, or letters; or not now."""
+        """Refuse what no linked gateway accepts, or accepts now."""
         e, text = envelope, f"{self._desk.me.name} is linked with no gateway of {site} that takes it."
         answer = Answer(e.domain, e.first, e.last, state=state, text=text)
         self._back(source, site, Outcome(e.stream, answer))
@@ -247,19 +248,19 @@ class Transit(Part):
     # --- what changes -----------------------------------------------------------------------------------
 
     def _changed(self, fact: GateChanged) -> None:
-        """Of a neighbour. So it has of all sites that are reached by it."""
+        """Review all sites that are reached through the neighbor."""
         for site, way in [*self._ways.items()]:
             if way == fact.site:
                 self._review(site, fact.is_less)
 
     def _resettle(self) -> None:
-        """The settings are others."""
+        """Apply new settings."""
         before, self._ways = self._ways, self._desk.settings.ways
         for site in {**before, **self._ways}:
             self._review(site, before.get(site) != self._ways.get(site))
 
     def _review(self, site: str, is_less: bool) -> None:
-        """Say whether there is a way to it from here. What was on a connection that is gone is lost."""
+        """Announce whether the site is reached from here. Messages on a lost connection count as lost."""
         gate, lines = self._gate(site), self._lines.get(site, {})
         conns = [*self._linked(gate, site).values()] if gate is not None else []
         for key in [key for key, line in lines.items() if line.conn not in conns]:
@@ -275,7 +276,7 @@ class Transit(Part):
         self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
 
     def _logged_out(self, fact: LoggedOut) -> None:
-        """What that master had asked for he sends again on another connection."""
+        """Forget the requests of a master that logged out. It resends them on another connection."""
         uuid = fact.peer.node.uuid
         self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
         self._early = {key: since for key, since in self._early.items() if key in self._lost}

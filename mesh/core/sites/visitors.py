@@ -1,7 +1,7 @@
-"""What sessions of other sites send to addresses here, and what they are told of it.
+"""Requests from sessions of other sites to addresses here, and their answers.
 
-To those who serve them they are clients of this gateway, which knows them for as long as they wait for
-something. What they ask is given to whomever it would be given that a client here asks.
+To the services such a session is a client of this gateway, which remembers it while it waits for something.
+Requests are assigned as if a client here had sent them.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import MIB
 from mesh.wire.properties import check_properties
 
-OPEN, OPEN_BYTES = 10_000, 16 * MIB  # messages of one site that may be unanswered here, or wait for a reply
+OPEN, OPEN_BYTES = 10_000, 16 * MIB  # unanswered per site
 OUTCOMES = 256  # in one message
 
-# Rule 1: nothing is done with what may not come in, but to say so.
-# Rule 2: what one site has open here is bounded; what it is not told any more is not kept.
+# Rule 1: a message that may not enter is refused, and nothing else is done with it.
+# Rule 2: the open messages of one site are bounded, and nothing is kept that will not be answered.
 
 
 @dataclass(slots=True)
 class SiteVisit:
-    """A session of another site, and the connection by which it has asked last."""
+    """A session of another site, and the connection that it used last."""
 
     site: str
     conn: Conn
-    stream: bytes  # as it is called there
+    stream: bytes  # its name at the other site
     guest: SiteGuest
 
 
 class Visitors(Part):
-    """The face of it."""
+    """Component that serves requests of other sites."""
 
     def __init__(self, desk: Desk, gateways: Gateways, aliases: Aliases, sending: Sending) -> None:
         self._desk = desk
         self._gateways = gateways
         self._aliases = aliases
         self._sending = sending
-        self._visits: dict[bytes, SiteVisit] = {}  # by stream, as it is called here
-        self._load: dict[str, tuple[int, int]] = {}  # by site: messages and bytes that are open, at most
+        self._visits: dict[bytes, SiteVisit] = {}  # by alias of the stream
+        self._load: dict[str, tuple[int, int]] = {}  # open messages and bytes by site, upper bounds
         self._outcomes: dict[Conn, list[Outcome]] = {}
         self._replies: dict[Conn, ReplyBatch] = {}
 
@@ -88,11 +88,11 @@ class Visitors(Part):
                 count, size = self._load.get(gate.name, (0, 0))
                 self._load[gate.name] = count + part.count, size + len(part.body)
                 site, address = split(part.to)
-                to = address if site == self._desk.settings.site else part.to  # else it passes through
+                to = address if site == self._desk.settings.site else part.to  # otherwise it passes through
                 self._sending.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: Gate, e: Envelope) -> None:
-        """LocalError for what may not come in."""
+        """Raise LocalError for a message that may not enter."""
         s, (to, address) = self._desk.settings, split(e.to)
         came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
         error = unfit_to_ask(e, came, s.site, to)
@@ -139,7 +139,7 @@ class Visitors(Part):
         self._desk.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
-        """As it leaves this site."""
+        """Send a reply as it leaves this site."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
         sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
@@ -161,7 +161,7 @@ class Visitors(Part):
     # --- what changes -----------------------------------------------------------------------------------
 
     def _changed(self, site: str) -> None:
-        """Whoever asked by a connection that is gone was told that by his own site."""
+        """End visits over lost connections. Their own site has already reported the loss to the senders."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         for alias, visit in list(self._visits.items()):
@@ -172,7 +172,7 @@ class Visitors(Part):
         self._sending.leave(self._visits.pop(alias).guest)
 
     def tidy(self) -> None:
-        """Who waits for nothing is forgotten, and the rest counted."""
+        """Forget visits that wait for nothing, and recount the load."""
         self._load.clear()
         for alias, visit in list(self._visits.items()):
             count, size = self._sending.open_of(visit.guest)

@@ -1,1 +1,1 @@
-"""How is each node, and what does it sign?"""
+"""States of nodes: gossip, signatures, and topics for clients."""

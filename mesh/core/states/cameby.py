@@ -1,4 +1,4 @@
-"""May a message have come by these nodes? What no honest node says is known without asking anybody."""
+"""Checks the route of a message for claims that no honest node makes, without asking other nodes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from mesh.patterns import SYSTEM
 
 
 def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] = ()) -> bool:
-    """From the node of its sender to `last`, who brings it: each by a name that one can have, and once.
-    Where the sender is of one of these `sites`, from a gateway of ours, whatever that is called.
+    """Return whether the route leads from the sender's node to `last`, with valid names, each once.
+
+    For a sender of one of these `sites` the first node is a gateway of ours, of any name.
     """
     try:
         if not nodes or nodes[-1] != last:
@@ -25,11 +26,9 @@ def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] =
         return False
 
 
-@lru_cache(maxsize=1024)  # asked of each envelope on its way; what is no name is not kept
+@lru_cache(maxsize=1024)  # called for each forwarded envelope
 def _home(sender: str) -> tuple[str | None, str | None]:
-    """The site, if it is another one, and the node of a session, written as nodes write those of their
-    clients. BadName for all else.
-    """
+    """Return the site, None for this one, and the node of a client's session name. Raises: BadName."""
     name = SessionName.parse(sender)
     if name.session is None or name.client.startswith(SYSTEM):
         raise BadName(f"{sender!r} is no session that a node opens for a client.")

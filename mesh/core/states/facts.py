@@ -1,4 +1,4 @@
-"""What nodes have said of themselves."""
+"""Facts about node states."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from mesh.core.desk.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class StateHeard(Fact):
-    """Another node has said how it is."""
+    """A state of another node was received."""
 
     known: Known
 
 
 @dataclass(frozen=True, slots=True)
 class Spoke(Fact):
-    """This node has said how it is."""
+    """This node has published its state."""
 
     state: NodeState
 
 
 @dataclass(frozen=True, slots=True)
 class OurWaysChanged(Fact):
-    """Nodes through which this one publishes and asks are others than before."""
+    """The nodes through which this one publishes and subscribes have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutesVouched(Fact):
-    """Ways are believed that were not before, or the other way round."""
+    """Routes are now believed, or are no longer believed."""

@@ -1,4 +1,4 @@
-"""How are the nodes doing? Our state goes out on the PUB, those of others come in, clients may read all."""
+"""Gossips node states: publishes our own, receives those of others, and offers all to clients."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ RATES = (
     "request_failures",
     "served",
 )  # metrics that a state has a second
-WEIGHTS = "weights"  # the rows of which earlier releases hear the stamp
+WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
 class Gossiping(Part):
-    """The gossip of states. `sample` measures the machine."""
+    """Component for the gossip of node states. `sample` measures the machine."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class Gossiping(Part):
         self.gossip = StateGossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
         self.mine: NodeState | None = None
         self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
-        self.shared: dict[str, Summary] = {}  # what we have of what all share; Shared keeps it up to date
+        self.shared: dict[str, Summary] = {}  # summaries of shared rows, kept by Shared
         self._censuses = censuses
         self._ways = ways
         self._balanced = dict.fromkeys(rule.node for rule in desk.settings.rules)
         self._counter = 0
         self._reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0)  # of our store
         self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
-        self._asked: set[bytes] = set()  # whose states we want on the control link
+        self._asked: set[bytes] = set()  # nodes asked to send states on the control link
         self._due = 0.0
         self._last: tuple[float, dict[str, int | float]] | None = None
         self._born = 0.0
@@ -86,22 +86,22 @@ class Gossiping(Part):
     # --- others ---------------------------------------------------------------------------------------
 
     def heard(self, frames: list[bytes]) -> None:
-        """From a PUB that we listen to."""
+        """Process a message of a PUB that we listen to."""
         if len(frames) == 2 and frames[0] == TOPIC:
             sender = self._take(frames[1])
             peer = self._neighbours.peers.get(sender)
             if sender in self._asked and peer is not None:
-                self._asked.discard(sender)  # its PUB is heard after all
+                self._asked.discard(sender)  # its PUB is received after all
                 self._desk.send(peer.control or peer.data, Hear(False))
 
     def _states(self, peer: Peer, command: States) -> None:
-        """From somebody whose PUB we cannot hear; or not any more, which it may not know."""
+        """Process a state of a peer whose PUB was unreachable, and tell it if that has changed."""
         self._take(command.gossip)
         if peer.node.uuid not in self._asked:
             self._desk.send(peer.control or peer.data, Hear(False))
 
     def _take(self, gossip: bytes) -> bytes:
-        """Learn from a message; returns whose it is."""
+        """Process a gossip message, and return the uuid of its sender."""
         try:
             message = decode(gossip)
         except ValueError as error:
@@ -126,11 +126,11 @@ class Gossiping(Part):
         return peer is not None and self._keyring.verify(peer.node.key, line.signature, signed_text(line))
 
     def _hear(self, peer: Peer, command: Hear) -> None:
-        """Note whether a peer can hear our PUB."""
+        """Note whether a peer can receive our PUB."""
         peer.hears_us = not command.wanted
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
-        """The load (0..1) that a node told last, its age (s), and free RAM (bytes); None without any."""
+        """Return a node's last reported load (0..1), its age (s) and free RAM (bytes), or None."""
         if name == self._desk.me.name:
             return (self.mine.load, 0.0, self.mine.ram_free) if self.mine is not None else None
         peer = self._neighbours.named(name)
@@ -140,12 +140,12 @@ class Gossiping(Part):
         return known.state.load, self._desk.now - known.heard, known.state.ram_free
 
     def behind(self, stamp: int) -> list[str]:
-        """Nodes that have older weights than these, as far as is known."""
+        """Return the nodes that are known to have weights older than `stamp`."""
         known = self.gossip.known.values()
         return [one.state.name for one in known if one.state.weights < stamp]
 
     def _joined(self, fact: PeerJoined) -> None:
-        if not self._neighbours.is_crowd:  # in which whom to hear takes some time to find out
+        if not self._neighbours.is_crowd:  # a crowd takes time to choose whom to listen to
             self._listen()
 
     def _lost(self, fact: PeerLost) -> None:
@@ -155,19 +155,19 @@ class Gossiping(Part):
         self.gossip.gone(peer.node.uuid, boot, self._desk.now)
         self.topics.gone(peer.node.name)
         place = self._listening.pop(peer.node.uuid, "")
-        if place:  # also when a new process of it is there: ZeroMQ gives up where a handshake has failed
+        if place:  # also after a restart: ZeroMQ gives up after a failed handshake
             self._desk.emit(effects.Listen(place, wanted=False))
         if not self._neighbours.is_crowd:
             self._listen()
 
     def adopt(self, rules: Collection[Rule]) -> None:
-        """These rules count from now on: other nodes are to be heard of."""
+        """Apply new rules, which may name other nodes to listen to."""
         self._balanced = dict.fromkeys(rule.node for rule in rules)
         self._ways.adopt(rules)
         self._listen()
 
     def reads(self, query: Query) -> None:
-        """A client is about to read something: if it is states, have them there."""
+        """Provide the state topics before a client reads them."""
         known = [known.state for known in self.gossip.known.values()]
         self.topics.asked(query, known if self.mine is None else [self.mine, *known])
 
@@ -175,12 +175,12 @@ class Gossiping(Part):
         return {uuid for uuid, peer in self._neighbours.peers.items() if peer.alive}
 
     def _favourites(self) -> set[bytes]:
-        """The uuids of nodes whose load should be known here: the masters and ways that the rules name."""
+        """Return the uuids of the masters and next hops of the rules, whose load should be known here."""
         found = (self._neighbours.named(name) for name in self._balanced)
         return {peer.node.uuid for peer in found if peer is not None}
 
     def _listen(self) -> set[bytes]:
-        """Hear the PUBs of the right ones; returns whose these are."""
+        """Listen to the chosen PUBs, and return the uuids of their nodes."""
         wanted = self.gossip.listen_to(self._alive(), self._favourites(), self._desk.now)
         places = {uuid: place for uuid in sorted(wanted) if (place := self._place(uuid))}
         for uuid, place in list(self._listening.items()):
@@ -194,7 +194,7 @@ class Gossiping(Part):
         return wanted
 
     def _place(self, uuid: bytes) -> str:
-        """The address at which a node's PUB is to be heard; "" when nobody knows."""
+        """Return the address of a node's PUB, or "" if it is unknown."""
         peer = self._neighbours.peers.get(uuid)
         if peer is None:
             return ""
@@ -212,7 +212,7 @@ class Gossiping(Part):
         self._born = self._desk.now
 
     def tick(self) -> None:
-        """Say how we are, when it is time."""
+        """Publish our state when it is due."""
         now = self._desk.now
         if self.sample is None or not self._desk.serves:
             return
@@ -222,14 +222,14 @@ class Gossiping(Part):
         self._desk.wake(self._due)
 
     def hurry(self) -> None:
-        """Something of our state should not wait for its time."""
+        """Publish our state at once."""
         self._due = self._desk.now
         self._desk.wake(self._due)
 
     def finish(self) -> None:
         """Send the last state to all peers, before the goodbye on each of their connections.
 
-        They go by it while this node is away. Its PUB may close before they have it.
+        They use it while this node is stopped. Its PUB may close before they have received it.
         """
         if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
             _, message = self._next_state(self.sample)
@@ -247,14 +247,14 @@ class Gossiping(Part):
         self._desk.say(Spoke(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
-        """Measure this node; return its state, and that of some others, as it is sent."""
+        """Measure this node. Return its state, and the message with this and some other states."""
         mine = self.mine = self._measured(sample())
         line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, mine.encode())
         self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))
         return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._desk.now))
 
     def is_mine(self, line: StateLine) -> bool:
-        """Have we said that, in whatever boot?"""
+        """Return whether this node has signed the state, in any boot."""
         me, text = self._desk.me, signed_text(line)
         if line.uuid != me.uuid or not line.signature:
             return False
@@ -299,7 +299,7 @@ class Gossiping(Part):
         return {name: max(0.0, (figures[name] - before[name]) / seconds) for name in RATES}
 
     def described(self, uuid: bytes) -> Gossiped:
-        """The columns of `mesh ls` that come from gossip."""
+        """Return the columns of `mesh ls` that come from gossip."""
         known = self.gossip.known.get(uuid)
         state = self.mine if uuid == self._desk.me.uuid else known.state if known else None
         if state is None:
@@ -316,5 +316,5 @@ SAME = [name for name in Gossiped.__struct_fields__ if name not in ("cpu", "stat
 
 
 def signed_text(line: StateLine) -> bytes:
-    """The text that a state's signature is of."""
+    """Return the text that the signature of a state covers."""
     return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state

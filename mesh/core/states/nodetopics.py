@@ -1,4 +1,4 @@
-"""How do clients of this node read which rules count, and where nodes are? As topics, made when asked."""
+"""Offers the rules in force and the addresses of nodes to local clients, as topics made on demand."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ INFO = "__sys__cluster.node.info"
 
 
 class NodeTopics(Part):
-    """The seed's `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`: XML, for clients
-    of this node only. The first is there for nodes with rules.
+    """Component for the topics `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`.
+
+    They contain XML, for clients of this node only. The first one exists for nodes with rules.
     """
 
     def __init__(self, desk: Desk, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
@@ -30,13 +31,13 @@ class NodeTopics(Part):
         self._neighbours = neighbours
         self._mapping = mapping
         self._telling = telling
-        self._masters: dict[str, bytes] = {}  # what was last told of each, while rules change
+        self._masters: dict[str, bytes] = {}  # last contents, while rules change
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(Ruled, self._ruled),)
 
     def reads(self, query: Query) -> None:
-        """A client is about to read something: if it is this, have it there."""
+        """Provide these topics before a client reads them."""
         if query.text.startswith(MASTER):
             rules = self._mapping.rules
             self._keep(query, MASTER, ((name, partial(master_xml, name, rules)) for name in self._names()))
@@ -44,14 +45,14 @@ class NodeTopics(Part):
             self._keep(query, INFO, ((name, partial(info_xml, name, at)) for name, at in self._known()))
 
     def _keep(self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]) -> None:
-        """Those of them that are read are made."""
+        """Create the topics that the query reads."""
         for name, content in contents:
             key = f"{prefix}[{name}]"
             if matches(query.text, key):
                 self._telling.keep(key, name, content())
 
     def _ruled(self, fact: Ruled) -> None:
-        """Tell those who follow it what is otherwise."""
+        """Send changed rules to the subscribers."""
         if not fact.is_now:
             self._masters = self._rules()
             return
@@ -67,7 +68,7 @@ class NodeTopics(Part):
         return {name: master_xml(name, self._mapping.rules) for name in self._names()}
 
     def _names(self) -> Iterable[str]:
-        """The nodes with rules."""
+        """Return the nodes with rules."""
         return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
     def _known(self) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Has this node been further than its store is now? Others are asked at its start, before it serves."""
+"""Detects at the start that the store is older than the node was, by asking the other nodes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ from mesh.wire.commands import Login
 from mesh.wire.limits import DURABLE
 from mesh.wire.replies import StateTold
 
-WITHIN = 1.0  # s after its start for which a node waits for that, as for its first view of the mesh
+WITHIN = 1.0  # s to wait after the start, as for the first view of the mesh
 
-# Rule 1: what others say counts only where it is our own word: a state that we have signed. So one honest
-#         node is enough, and a liar can do nothing.
-# Rule 2: no message is lost in silence without all this, since positions begin anew with each boot. It is
-#         for people, who may have a newer copy: what is taken now would be gone once that is put back.
+# Rule 1: a reply counts only if it is a state that this node has signed. So one honest node is enough, and a
+# forger can do nothing.
+# Rule 2: this check is not needed to prevent unreported loss, since positions begin anew with each boot. It
+# is for operators who have a newer copy: messages accepted now would be lost once that is restored.
 
 
 class Recall(Part):
-    """Until it is over, no client and no message is let in, nothing is written, and this node says nothing of
-    itself.
+    """Component for the check at the start.
+
+    Until it is over, no client and no message is admitted, nothing is written, and this node publishes no
+    state.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class Recall(Part):
         gossiping: Gossiping,
         learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
-        """`learn(peer, then)` asks a node for what this one must know before it takes any message."""
+        """Create the component. `learn(peer, then)` fetches what this node must know before it serves."""
         self._dialler = dialler
         self._desk = desk
         self._neighbours = neighbours
@@ -55,9 +57,9 @@ class Recall(Part):
         self._reach = StoreReach(0, 0)
         self._ends = 0.0
         self._has_ended = False
-        self._open: set[bytes] = set()  # who was asked, and has not said it yet;
-        self._told: set[bytes] = set()  # who has;
-        self._teach: set[bytes] = set()  # who was asked for what else is to be known
+        self._open: set[bytes] = set()  # asked, and not answered
+        self._told: set[bytes] = set()  # answered
+        self._teach: set[bytes] = set()  # asked for further data
         self._later: dict[Hashable, Callable[[], None]] = {}
         self._verdict: Stop | None = None
         self._unwelcome: Stop | None = None
@@ -73,7 +75,7 @@ class Recall(Part):
         return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
 
     def _login(self, peer: Peer) -> None:
-        """Give a peer the data connection that it wants; it reached us before, and may not now."""
+        """Give a peer the data connection that it wants. It may not be reachable from here."""
         self.when_over(peer, lambda: self._dialler.asked(peer))
 
     def start(self, beginning: Beginning) -> None:
@@ -81,7 +83,7 @@ class Recall(Part):
         self._desk.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
-        """Do it then; of the same one only the last."""
+        """Call `work` when the check is over. Of several calls with the same `who` only the last counts."""
         if self.is_over:
             work()
         else:
@@ -93,13 +95,13 @@ class Recall(Part):
         return (answer(AskState, self._asked),)
 
     def _asked(self, asked: Inquiry[AskState]) -> None:
-        """The newest state that this node holds of whoever asks."""
+        """Answer with the newest state of the requester that this node has."""
         line = self._gossiping.gossip.last_of(asked.who.node.uuid)
         fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)
         asked.say(StateTold(line=fields))
 
     def _joined(self, peer: Peer) -> None:
-        """Its control connection stands: it can be asked. One before may be lost, with the question."""
+        """Ask a peer with a new control connection. An earlier question may be lost."""
         if self.is_over or peer.node.uuid in self._told:
             return
         self._open.add(peer.node.uuid)
@@ -131,7 +133,7 @@ class Recall(Part):
         return None
 
     def _refused(self, fact: Unwelcome) -> None:
-        """Keep a refusal to let us in: it is believed unless another node lets us in."""
+        """Keep a refusal of another node. It counts unless some node admits us."""
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()
@@ -143,12 +145,12 @@ class Recall(Part):
     # --- time ---------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Is it over?"""
+        """End the check if it is time."""
         if self._has_ended:
             return
         is_open = bool(self._open or self._teach)
         all_said = self._neighbours.settled() and not is_open and self._verdict is None
-        # Who is found with a verdict may yet meet the other process of its name, which says more.
+        # Despite a verdict the node may still meet the other process of its name, which is the better reason.
         if not all_said and self._desk.now < self._ends:
             self._desk.wake(self._ends)
             return

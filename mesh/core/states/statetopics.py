@@ -1,4 +1,4 @@
-"""How do clients of this node read the states that nodes gossip? As topics of it, made when somebody asks."""
+"""Offers the gossiped states to local clients, as topics made on demand."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ PREFIX = "__sys__cluster.node.state"
 
 
 class StateTopics:
-    """The seed's `__sys__cluster.node.state[heron]`: XML, for clients of this node only."""
+    """The topics `__sys__cluster.node.state[heron]`: XML, for clients of this node only."""
 
     def __init__(self, telling: Telling) -> None:
         self._telling = telling
 
     def changed(self, state: NodeState) -> None:
-        """Tell those who follow it."""
+        """Send the state to its subscribers."""
         self._telling.tell(_key(state), state.name, lambda: _xml(state))
 
     def asked(self, query: Query, states: Iterable[NodeState]) -> None:
-        """Have the last values there for somebody who is about to read."""
+        """Provide the topics before a client reads them."""
         if query.text.startswith(PREFIX):
             for state in states:
                 if matches(query.text, _key(state)):
                     self._telling.keep(_key(state), state.name, _xml(state))
 
     def gone(self, name: str) -> None:
-        """The node is dead, or has left: it has no state."""
+        """Remove the state of a node that is dead or has left."""
         self._telling.gone(f"{PREFIX}[{name}]")
 
 
 def _xml(state: NodeState) -> bytes:
-    from discovery.state_xml import as_xml  # here: lxml takes 4 MB, and few ask
+    from discovery.state_xml import as_xml  # lxml takes 4 MB and is rarely needed
 
     return as_xml(state)
 

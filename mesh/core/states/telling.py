@@ -1,4 +1,4 @@
-"""What a node says of itself and others to its own clients, under names that are the mesh's own."""
+"""Publishes values of the node itself to its own clients, under system topics."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Telling:
         self._number = 0
 
     def tell(self, key: str, node: str, content: Callable[[], bytes]) -> None:
-        """Give it to those who follow that key. It is made if there are any."""
+        """Send the value to the subscribers of the key. `content` is called only if there are any."""
         if self._router.clients.match(key, ""):
             self._router.tell(self._envelope(key, node, content()))
 
     def keep(self, key: str, node: str, content: bytes) -> None:
-        """Have it there for somebody who is about to read."""
+        """Store the value for a client that is about to read it."""
         self._router.keep(self._envelope(key, node, content))
 
     def gone(self, key: str) -> None:
-        """There is no such value any more."""
+        """Remove the value."""
         self._router.log.retained.remove(key, "")
 
     def _envelope(self, key: str, node: str, content: bytes) -> Envelope:

@@ -1,10 +1,10 @@
-"""Whom does each node name as its ways? So says its signed state, whoever brings it."""
+"""Checks routes against the ways that each node declares in its signed state, whichever peer sends it."""
 
-# Rule 1: in a mesh with keys, of a route [a, b, peer] a has to name b, and b the peer. Who is at the other
-#         end of the link is known, and what it publishes itself needs nobody's word.
-# Rule 2: only its owner says whom a node names. Others hand that on, with its signature.
-# Rule 3: of a node that we know only by the word of a peer, that counts for what this peer brings, no more.
-# Without keys nothing is signed: there all nodes are of one user.
+# Rule 1: in a mesh with keys, for a route [a, b, peer], a must name b, and b the peer. The node at the other
+# end of a link is known, and its own messages need no such proof.
+# Rule 2: only a node itself declares its ways. Other nodes pass the state on, with its signature.
+# Rule 3: a declaration of a node known only through a peer counts only for messages that this peer sends.
+# Without keys nothing is signed: all nodes then belong to one user.
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from mesh.wire import commands as c
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import HOPS, WAYS
 
-REMEMBERED = 4096  # nodes whose ways are remembered, dead ones too: what they published may be under way
-BELIEVED = 4096  # routes that were found to be right
+REMEMBERED = 4096  # nodes remembered, also dead ones with messages in transit
+BELIEVED = 4096  # routes found valid
 AGAIN = 0.25  # s between two questions to one peer
 
 
 class Vouched(Struct, frozen=True):
-    """The ways that a node named, and who it is."""
+    """The ways that a node declared, and its identity."""
 
     node: Introduction
     line: StateLine
@@ -44,7 +44,7 @@ class Vouched(Struct, frozen=True):
 
 
 class Vouching(Part):
-    """The ways that nodes name, as they are proven. Says RoutesVouched."""
+    """Component for the proven ways of nodes. It reports RoutesVouched."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays) -> None:
         self._desk = desk
@@ -53,9 +53,9 @@ class Vouching(Part):
         self._line_of = gossiping.gossip.line
         self._ours = ways
         self._declared: tuple[str, ...] = ()  # our ways, in our last state
-        # By peer (Rule 3; else b""), name:
+        # By peer (Rule 3; otherwise b"") and name.
         self._said: OrderedDict[tuple[bytes, str], Vouched] = OrderedDict()
-        self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by the uuid of who brings them
+        self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by uuid of the sending peer
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(StateHeard, self._heard), hear(Spoke, self._spoke))
@@ -69,7 +69,7 @@ class Vouching(Part):
     # --- whom to believe --------------------------------------------------------------------------------
 
     def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
-        """May the peer bring what came by this route, of which it is the last?"""
+        """Return whether the peer may send messages of this route, which ends at the peer."""
         if len(route) < 2 or self._keyring is None or (peer.node.uuid, route) in self._believed:
             return True
         if not all(self._names(peer, node, way) for node, way in pairwise(route)):
@@ -80,7 +80,7 @@ class Vouching(Part):
         return True
 
     def denies(self, peer: Peer, route: Sequence[str]) -> bool:
-        """Does a node on this route say that it does not go on by the next one?"""
+        """Return whether a node on this route declares ways without the next node."""
         found = ((self._found(peer, node), way) for node, way in pairwise(route))
         return any(said is not None and way not in said.ways for said, way in found)
 
@@ -89,18 +89,18 @@ class Vouching(Part):
         return said is not None and way in said.ways
 
     def _found(self, peer: Peer, node: str) -> Vouched | None:
-        """The ways that a node named; by the word of this peer, if nobody else knows them."""
+        """Return the ways that a node declared; through this peer if the node is not known otherwise."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
         return self._said.get((peer.node.uuid, node))
 
     def _is_met(self, name: str) -> bool:
-        """Do we know which key that name has, without anybody's help?"""
+        """Return whether the key of that name is known without the help of a peer."""
         peer, key_of = self._neighbours.named(name), self._neighbours.acquaintances.key_of
         return peer is not None and (peer.alive or bool(key_of(peer.node.uuid)))
 
     def ask(self, peer: Peer, names: Iterable[str]) -> None:
-        """Ask a peer that brings something whom these nodes name; unless it was asked just now."""
+        """Ask a peer for the ways of these nodes, unless it was asked a moment ago."""
         if self._desk.now - peer.asked_for_ways >= AGAIN:
             peer.asked_for_ways = self._desk.now
             self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
@@ -108,7 +108,7 @@ class Vouching(Part):
     # --- what nodes say ---------------------------------------------------------------------------------
 
     def _heard(self, fact: StateHeard) -> None:
-        """A node that lives has said how it is."""
+        """Process the state of a live node."""
         known = fact.known
         peer, line = self._neighbours.peers.get(known.state.uuid), self._line_of(known.state.uuid)
         if self._keyring is None or peer is None or line is None or peer.node.name != known.state.name:
@@ -117,7 +117,7 @@ class Vouching(Part):
             self._learn(b"", Vouched(peer.node, line, known.state.ways))
 
     def told(self, peer: Peer, command: c.Ways) -> None:
-        """A peer asks, or answers."""
+        """Process a question or an answer of a peer."""
         if command.names:
             self._answer(peer, command.names[:HOPS])
             return
@@ -133,7 +133,7 @@ class Vouching(Part):
         self._desk.say(RoutesVouched())
 
     def _hear(self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None) -> None:
-        """By way of another."""
+        """Process a state that a peer passed on."""
         assert self._keyring is not None
         known = self._neighbours.peers.get(line.uuid)
         kept = self._neighbours.acquaintances.key_of(line.uuid)
@@ -142,7 +142,7 @@ class Vouching(Part):
         if node is None or node.name != state.name or node.uuid == self._desk.me.uuid:
             return
         if not is_known and self._is_met(state.name):
-            return  # that name has another node
+            return  # the name belongs to another node
         key = kept or node.key
         if not self._keyring.verify(key, line.signature, signed_text(line)):
             self._desk.count("forged")
@@ -166,7 +166,7 @@ class Vouching(Part):
     # --- what we say ------------------------------------------------------------------------------------
 
     def _answer(self, peer: Peer, names: Sequence[str]) -> None:
-        """Answer what is known of those nodes, whoever told it."""
+        """Answer with the known declarations of these nodes, from any peer."""
         known = {name: self._said.get((b"", name)) for name in names}
         for (_, name), said in self._said.items() if None in known.values() else ():
             if name in known and known[name] is None:
@@ -174,13 +174,13 @@ class Vouching(Part):
         self._tell(peer, [said for said in known.values() if said is not None])
 
     def introduce(self, peer: Peer) -> None:
-        """Let who is one of our ways know that it is, before it brings anything of ours to others."""
+        """Send our declaration to a peer that is one of our ways, before it forwards our messages."""
         line = self._line_of(self._desk.me.uuid)
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
             self._tell(peer, [Vouched(self._desk.me, line, ())])
 
     def _spoke(self, fact: Spoke) -> None:
-        """We have said how we are: who is a new way of ours hears that from us."""
+        """Introduce this node to its new ways after publishing its state."""
         if self._declared != fact.state.ways:
             self._declared = fact.state.ways
             for name in fact.state.ways:

@@ -1,4 +1,4 @@
-"""Through which nodes does this one publish and ask? It says so in its signed state."""
+"""The nodes through which this one publishes and subscribes, as declared in its signed state."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mesh.mapping.rules import Rule, has_several
 
 
 class OwnWays(Part):
-    """At most WAYS names: those that may send on what they get from here come first. Says OurWaysChanged."""
+    """At most WAYS names, nodes that forward our messages first. Reports OurWaysChanged."""
 
     def __init__(self, desk: Desk) -> None:
         self._onward, self._masters = by_rules(desk.settings.me.name, desk.settings.rules)
-        self._by_word: OrderedDict[str, None] = OrderedDict()  # the way asked for last at the end
+        self._by_word: OrderedDict[str, None] = OrderedDict()  # most recently used last
         self._desk = desk
         self.names = self._chosen()
 
@@ -27,12 +27,12 @@ class OwnWays(Part):
         return (hear(WayTold, lambda fact: self._found(fact.way) if fact.way else None),)
 
     def adopt(self, rules: Iterable[Rule]) -> None:
-        """These rules count from now on."""
+        """Apply new rules."""
         self._onward, self._masters = by_rules(self._desk.settings.me.name, rules)
         self._choose()
 
     def _found(self, node: str) -> None:
-        """A neighbour is the way to somebody, as it says: letters go by it from now on."""
+        """Add a neighbor that reaches another node, as direct messages use it from now on."""
         self._by_word[node] = None
         self._by_word.move_to_end(node)
         while len(self._by_word) > WAYS:
@@ -46,7 +46,7 @@ class OwnWays(Part):
             self._desk.say(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
-        """Say what will not work."""
+        """Report ways that will not be believed."""
         left = self._onward[WAYS:]
         if left:
             text = (
@@ -60,8 +60,9 @@ class OwnWays(Part):
 
 
 def by_rules(me: str, rules: Iterable[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The other nodes that rules name: those that send on, as ways do and each of several masters, and the
-    masters that keep it, unless their own rules say otherwise.
+    """Return the other nodes in the rules: those that forward, and those that keep messages as masters.
+
+    Next hops forward, and so does each of several masters. A sole master keeps, unless its own rules differ.
     """
     divides = has_several(rules := tuple(rules))
     rules = tuple(rule for rule in rules if rule.node != me)

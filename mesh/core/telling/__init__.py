@@ -1,1 +1,1 @@
-"""What this node writes down of itself, and learns from it."""
+"""The history that this node records about the mesh."""

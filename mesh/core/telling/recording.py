@@ -1,4 +1,4 @@
-"""What does this node write down of the mesh? States as they come, events, and its own figures at times."""
+"""Records the history of the mesh: states and events as they arrive, and own figures periodically."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from mesh.snapshots.observers import Observed
 from mesh.snapshots.waiting import Longest, Waiting
 from mesh.wire.commands import Introduction
 
-LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of a kind at a time, at most
-STARTED, STOPPED = "started", "stopped"  # of this node itself
+LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of each kind at a time
+STARTED, STOPPED = "started", "stopped"  # events about this node
 
 
 class Recording(Part):
-    """The record of the mesh. `queues(told)` says what waits here, and how queues of these names are, which
-    were told before. Idle unless the settings have an interval.
+    """Component that records the mesh. It is idle unless the settings have an interval.
+
+    `queues(names)` returns the waiting queues, and the state of the named ones, which were recorded before.
     """
 
     def __init__(
@@ -54,8 +55,8 @@ class Recording(Part):
         self._interval = desk.settings.snapshots
         self._due = 0.0
         self._number = 0
-        self._skews: dict[bytes, float] = {}  # uuid -> s that its clock is ahead of ours
-        self._told: dict[str, int] = {}  # by candidate: the total when its figures were told last
+        self._skews: dict[bytes, float] = {}  # uuid -> s that its clock is ahead
+        self._told: dict[str, int] = {}  # by candidate: total when last recorded
         self._longest = Longest(QUEUES)
 
     def hears(self) -> Sequence[Hearing]:
@@ -70,13 +71,13 @@ class Recording(Part):
     # --- as it happens ----------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
-        """This boot begins."""
+        """Record the start of this boot."""
         if self._interval:
             self._due = self._desk.now + self._interval
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
     def _heard(self, known: Known) -> None:
-        """Record what another node has said of itself."""
+        """Record the state of another node."""
         state = known.state
         if known.direct:
             self._skews[state.uuid] = (state.wall - self._desk.wall) / 1e9
@@ -84,24 +85,24 @@ class Recording(Part):
             self._state(state)
 
     def _event(self, kind: str, text: str, who: Introduction | None) -> None:
-        """Something happened, to that node or to this one."""
+        """Record an event about that node, or about this one."""
         about = who or self._desk.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
     def _changed(self) -> None:
-        """Nodes have come or gone."""
+        """Update the set of observed nodes after a change of members."""
         if self._interval:
             self._observed.changed(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
 
     def _lost(self, fact: PeerLost) -> None:
-        """Forget the skew of a peer that is gone, or another process now."""
+        """Forget the skew of a peer that is lost, or was restarted."""
         self._skews.pop(fact.peer.node.uuid, None)
         self._changed()
 
     # --- from time to time ------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Write down this node's own figures, when it is time."""
+        """Record this node's own figures when they are due."""
         if not self._interval:
             return
         if self._desk.now >= self._due:
@@ -110,7 +111,7 @@ class Recording(Part):
         self._desk.wake(self._due)
 
     def finish(self) -> None:
-        """This boot ends on purpose: what it has counted is complete."""
+        """Record the final figures at a clean stop."""
         if self._interval:
             self._figures()
             self._event(STOPPED, "said goodbye", None)
@@ -130,7 +131,7 @@ class Recording(Part):
                 self._service(address, node, fared)
 
     def _linked(self) -> Iterator[Peer]:
-        """The peers with a connection, and those that should have one; whoever is logged in first."""
+        """Yield peers with a connection, logged-in ones first, then those that should have one."""
         peers = self._neighbours.peers.values()
         yield from (peer for peer in peers if peer.data is not None)
         yield from (peer for peer in peers if peer.data is None and (peer.control or peer.link.is_wanted))
@@ -147,7 +148,7 @@ class Recording(Part):
         )
 
     def _balances(self) -> None:
-        """Of each candidate; of one that is gone only what is new, for there may be ever more of them."""
+        """Record the figures of each candidate; of lost ones only new figures, to bound the lines."""
         for node, given in self._desk.tally.given.items():
             peer = self._neighbours.named(node)
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
@@ -190,14 +191,14 @@ class Recording(Part):
         )
 
     def _who(self, node: str) -> tuple[bytes, int]:
-        """uuid and boot of whoever has that name."""
+        """Return the uuid and boot of the node of that name."""
         me, peer = self._desk.me, self._neighbours.named(node)
         if node == me.name:
             return me.uuid, me.boot
         return (b"", 0) if peer is None else (peer.node.uuid, peer.node.boot)
 
     def _waiting(self) -> None:
-        """The longest queues; one that has become empty is told once more."""
+        """Record the longest queues. A queue that has become empty is recorded once more."""
         me = self._desk.me
         for queue in self._longest.of(self._queues(self._longest.told)):
             self._write(
@@ -260,7 +261,7 @@ class Recording(Part):
         )
 
     def _age(self, uuid: bytes) -> float | None:
-        """s since that node spoke to us; None if we do not know it."""
+        """Return the s since the last message of that node, or None if it is unknown."""
         if uuid == self._desk.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None

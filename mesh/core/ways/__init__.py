@@ -1,1 +1,1 @@
-"""Whom may this node ask, and who of several?"""
+"""Routes to other nodes: links, questions, distances and the choice between nodes."""

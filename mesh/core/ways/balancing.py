@@ -1,4 +1,4 @@
-"""Which of several nodes that would do as well? What is known of them, and what the strategy says."""
+"""Chooses between equivalent nodes, by their known figures and the configured strategy."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from mesh.core.peers.peer import Peer
 from mesh.core.ways.strategies import Strategies
 from mesh.wire.metadata import NONE, heard
 
-# Law: what must stay together (a publisher's stream, a subscription) stays with the node that was chosen for
-#      it as long as that one is among those that would do; then another is chosen, and stays.
+# Law: messages that belong together (a publisher's stream, a subscription) stay with the chosen node while it
+# is a candidate. Then another one is chosen, and stays.
 
-KEPT = 100_000  # choices that are remembered
-SWEEP = 60.0  # s between two looks at whom nothing was sent for long
+KEPT = 100_000  # choices remembered
+SWEEP = 60.0  # s between two cleanups of unused entries
 
-NodeLoad = tuple[float | None, float, int | None]  # load (0..1), age of what it said (s), free RAM (bytes)
+NodeLoad = tuple[float | None, float, int | None]  # load (0..1), its age (s), free RAM (bytes)
 MessageReader = Callable[[], Message]  # decodes a message
 
 
 def name_of(balancer: Balancer) -> str:
-    """A foreign one has its own."""
+    """Return the name of a strategy. External ones may define their own."""
     name: str = getattr(balancer, "name", type(balancer).__name__)
     return name
 
 
 class Balancing:
-    """The choice between nodes. `peer(name)` finds one; `state_of(name)` is what it said of itself last,
-    `weight_of(name)` what was learnt of it.
+    """Chooses between nodes.
 
-    Of masters, and ways to them, one is `choose`n. Of nodes that serve an address, each with so many
-    consumers, `assign` and `several` choose; what became of that is to be told with `sent_to` and `answered`.
+    `peer(name)` finds a node, `state_of(name)` returns its last reported state, `weight_of(name)` its learned
+    weight. `choose` selects a master or a next hop. `assign` and `several` select among the nodes that serve
+    an address; the outcome must be reported with `sent_to` and `answered`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Balancing:
     # --- masters, and ways to them ------------------------------------------------------------------------
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str = "") -> str:
-        """One of them: for the same `of` the same one as long as it is among them; None: a new choice."""
+        """Choose a node: for the same `of` the same one while it is a candidate. None forces a new choice."""
         if of is None:
             return self._pick(nodes, domain)
         chosen = self._chosen.get(of)
@@ -72,7 +72,7 @@ class Balancing:
         return chosen
 
     def _pick(self, nodes: Sequence[str], domain: str) -> str:
-        """A new choice: if possible none that does not answer just now."""
+        """Make a new choice, preferably a node that answers."""
         balancer = self._strategies.of_domain(domain)
         node = balancer.pick([self._way(node) for node in self._steady(nodes)])
         self._took(node, 1)
@@ -86,14 +86,15 @@ class Balancing:
     # --- those who serve an address -----------------------------------------------------------------------
 
     def reads_message(self, address: str) -> bool:
-        """Does each message to that address want a choice of its own, since the strategy reads it?"""
+        """Return whether each message to that address needs a choice of its own."""
         return reads_message(self._strategies.of_address(address))
 
     def assign(
         self, address: str, nodes: Mapping[str, int], n: int, message: MessageReader | None = None
     ) -> dict[str, int]:
-        """The number of n messages that goes to each of these nodes, of which the consumers are given. Where
-        there is only one, no strategy is asked.
+        """Return how many of n messages each node gets. `nodes` has their numbers of consumers.
+
+        With a single node no strategy is asked.
         """
         if len(nodes) == 1:
             [node] = nodes
@@ -109,7 +110,7 @@ class Balancing:
     def several(
         self, address: str, nodes: Mapping[str, int], message: MessageReader | None = None
     ) -> list[str]:
-        """Those of these nodes that get a message for all who serve the address; usually each of them."""
+        """Return the nodes that get a message for all consumers of the address; usually each of them."""
         if not nodes:
             return []
         balancer = self._strategies.of_address(address)
@@ -120,8 +121,9 @@ class Balancing:
         return found
 
     def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
-        """The name of the strategy, and how it would choose: whom first, whom next. In any order where that
-        depends on the message. A look: nothing goes there.
+        """Return the name of the strategy, and the candidates in its order of choice.
+
+        The order is unspecified if the strategy reads the message. Nothing is sent.
         """
         balancer = self._strategies.of_address(address)
         found = {node: self._server(node, consumers) for node, consumers in nodes.items()}
@@ -133,33 +135,33 @@ class Balancing:
         return name_of(balancer), [found.pop(node) for node in order] + list(found.values())
 
     def sent_to(self, node: str, n: int = 1) -> None:
-        """n messages to addresses have gone there."""
+        """Count n messages to addresses that were sent to the node."""
         self._answers.sent(node, self._boot(node), n)
 
     def answered(self, node: str, n: int = 1, seconds: float | None = None) -> None:
-        """n of them were answered, so long after they went; None: their answers will not come."""
+        """Count n answers after `seconds`, or with None n messages that will not be answered."""
         self._answers.answered(node, self._boot(node), n, seconds)
 
     def outstanding(self, node: str) -> int:
-        """How many it has not answered."""
+        """Return the number of messages that the node has not answered."""
         return self._answers.of(node, self._boot(node))[0]
 
     def registrations(self, delta: Sequence[Registration]) -> None:
-        """Consumers of addresses came or went, at whatever node."""
+        """Pass on changes in the consumers of addresses, at any node."""
         self._strategies.registrations(delta)
 
     def _server(self, node: str, consumers: int) -> Candidate:
-        # What it has not answered is known of a server: what it was sent of late says no more than that.
+        # The unanswered messages of a server are known, so its recent sends add nothing.
         outstanding, latency = self._answers.of(node, self._boot(node))
         return self._candidate(node, outstanding, latency, 0.0, consumers)
 
     def _boot(self, node: str) -> tuple[bytes, int] | None:
-        """The process of it, as far as it is known."""
+        """Return the current process of the node, or None if it is unknown."""
         peer = self._peer(node)
         return (peer.node.uuid, peer.node.boot) if peer is not None else None
 
     def _shown(self, balancer: Balancer, address: str, message: MessageReader | None) -> Message:
-        """The message, as far as the strategy looks at it: most do not, and it takes time."""
+        """Decode the message only if the strategy reads it, as that takes time."""
         if message is not None and reads_message(balancer):
             return message()
         return Unread(address)
@@ -167,7 +169,7 @@ class Balancing:
     # --- both ---------------------------------------------------------------------------------------------
 
     def _steady(self, nodes: Collection[str]) -> Collection[str]:
-        """Those that answer just now, as far as we know; all, if that is nobody."""
+        """Return the nodes that answer at present, as far as known; if there are none, all nodes."""
         steady = [node for node in nodes if (peer := self._peer(node)) is None or not peer.suspect]
         return steady or nodes
 
@@ -192,7 +194,7 @@ class Balancing:
         )
 
     def _took(self, node: str, n: int) -> None:
-        """n messages go there."""
+        """Count n messages that are sent to the node."""
         now = self._desk.now
         self._sent.add(node, now, n)
         if node != self._desk.me.name:

@@ -1,4 +1,4 @@
-"""What becomes known of ways to other nodes."""
+"""Facts about routes to other nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mesh.core.desk.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class Ruled(Fact):
-    """Other rules are to count, or `is_now` do; `is_agreed`: all who are alive have said that they know."""
+    """Other rules are next, or with `is_now` in force. `is_agreed`: all live nodes have confirmed them."""
 
     is_now: bool
     is_agreed: bool = False
@@ -17,6 +17,6 @@ class Ruled(Fact):
 
 @dataclass(frozen=True, slots=True)
 class WayTold(Fact):
-    """Others were asked for the way to a node: it is by that neighbour, or nobody knows it ("")."""
+    """The question for the route to a node was answered: the neighbor, or "" if no node knows it."""
 
     way: str

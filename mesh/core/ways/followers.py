@@ -1,7 +1,7 @@
-"""Who asks this node how far it is from masters, and what was each told?"""
+"""The peers that follow this node's distances from masters, and the last report to each."""
 
-# Law 1: whoever asks is told all of it: what he was told before may be lost with a connection.
-# Law 2: then he is told of another way at once, of another latency now and then.
+# Law 1: a peer that asks receives everything, as earlier reports may be lost with a connection.
+# Law 2: then another route is reported at once, another latency only now and then.
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ EACH = 32  # rows in one message
 
 @dataclass(slots=True)
 class Follower:
-    """A peer that asks this node, and what it was told on this connection."""
+    """A following peer, and the reports to it on this connection."""
 
     domains: dict[str, None]
-    is_told: bool = False  # once of all of them, as far as they were known
+    is_told: bool = False  # whether all known domains were reported once
     told: dict[str, Distance] = field(default_factory=dict)
 
 
 class StrataFollowers:
-    """All of them, and the number of what they are told, which grows as long as this node runs."""
+    """The following peers, and the number of the last report, which grows as long as this node runs."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
         self._desk = desk
@@ -36,7 +36,7 @@ class StrataFollowers:
         self._number = 0
 
     def ask(self, peer: Peer, command: Follow) -> None:
-        """A peer says of which domains it wants to hear, and of no others."""
+        """Set the domains that a peer follows."""
         self.peers.pop(peer.node.uuid, None)
         if command.domains:
             self.peers[peer.node.uuid] = Follower(dict.fromkeys(command.domains))
@@ -45,11 +45,11 @@ class StrataFollowers:
         self.peers.pop(peer.node.uuid, None)
 
     def domains(self) -> Iterable[str]:
-        """Those that they ask for."""
+        """Yield the domains that are followed."""
         return (domain for follower in self.peers.values() for domain in follower.domains)
 
     def tell(self, ways: Mapping[str, Distance], changed: Collection[str], is_late: bool) -> None:
-        """Tell each what is news to it of these ways. `is_late`: also of latencies."""
+        """Send each peer the changes that are new to it. `is_late` includes latencies."""
         for uuid, follower in self.peers.items():
             every = is_late or not follower.is_told
             domains = follower.domains if every else [d for d in changed if d in follower.domains]

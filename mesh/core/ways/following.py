@@ -1,7 +1,7 @@
-"""Whom does this node ask how far it is from masters, and what have they said?"""
+"""The peers whose distances from masters this node follows, and their reports."""
 
-# Law 1: what a node has said counts as long as it lives, and is asked: it is told anew on each connection.
-# Law 2: who has not said it after PATIENCE has no way.
+# Law 1: a report is valid while its node lives and is followed. It is sent anew on each connection.
+# Law 2: a node that has not reported after PATIENCE has no route.
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from mesh.mapping.strata import NOWHERE, Distance, by_rules, closer, heard
 from mesh.wire.commands import Follow, Strata, Stratum
 from mesh.wire.limits import FOLLOWED, STRATA
 
-PATIENCE = 1.0  # s that a way is waited for
+PATIENCE = 1.0  # s to wait for a report
 
 
 @dataclass(slots=True)
 class Followed:
-    """A peer that this node asks, and what it has said."""
+    """A followed peer and its reports."""
 
-    asked: tuple[str, ...] | None = None  # None: it is to be asked on a connection that is new
+    asked: tuple[str, ...] | None = None  # None: to be asked on a new connection
     number: int = 0
     said: dict[str, Distance] = field(default_factory=dict)
-    since: dict[str, float] = field(default_factory=dict)  # when each domain was first asked for
-    alone: float | None = None  # since when nothing connects us
+    since: dict[str, float] = field(default_factory=dict)  # when each domain was first requested
+    alone: float | None = None  # time since we have no connection
 
 
 class StrataFollowing:
-    """All of them. `wants(at)`: then it is worth while to look again."""
+    """The followed peers. `wants(at)` requests a new measurement at that time."""
 
     def __init__(
         self, desk: Desk, neighbours: Neighbours, nodes: Nodes, wants: Callable[[float], None]
@@ -44,7 +44,7 @@ class StrataFollowing:
         self.peers: dict[bytes, Followed] = {}
 
     def connected(self, peer: Peer) -> None:
-        """It is asked anew for all that it was asked for."""
+        """Follow the peer anew on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
             followed.since = dict.fromkeys(followed.since, self._desk.now)
@@ -53,7 +53,7 @@ class StrataFollowing:
         self.peers.pop(peer.node.uuid, None)
 
     def ask(self, claims: Mapping[str, Sequence[Claim]]) -> None:
-        """Have all that may be a way say theirs, in each domain with these claims."""
+        """Follow all nodes that may be on the route, in each domain with these claims."""
         wanted: dict[bytes, dict[str, None]] = {uuid: {} for uuid in self.peers}
         for domain, claimed in claims.items():
             for claim in closer(self._desk.me.name, claimed):
@@ -77,10 +77,10 @@ class StrataFollowing:
             del self.peers[peer.node.uuid]
 
     def says(self, peer: Peer, command: Strata) -> bool:
-        """What it says of its ways; was it asked?"""
+        """Accept a report. Return whether it was requested."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
-            self._desk.count("unasked")  # or it is late
+            self._desk.count("unasked")  # or late
             return False
         followed.number = command.number
         for row in command.rows:
@@ -97,9 +97,7 @@ class StrataFollowing:
         followed.said[row.domain] = way or NOWHERE
 
     def way_of(self, domain: str, claim: Claim) -> Distance | None:
-        """The way of somebody who has a claim, as he says, with the latency from here; None: he is yet to say
-        it.
-        """
+        """Return the reported route of a claiming node, with the latency from here; None while pending."""
         peer = self._nodes.named(claim.node)
         if peer is None or not self._nodes.is_alive(claim.node):
             return NOWHERE
@@ -120,7 +118,7 @@ class StrataFollowing:
         return None
 
     def _is_alone(self, peer: Peer, followed: Followed) -> bool:
-        """Others may say that it lives: but nothing has connected us for a while, where all are connected."""
+        """Return whether a live peer has had no connection for a while, in a mesh where all connect."""
         now = self._desk.now
         if peer.control or peer.data or self._neighbours.is_crowd:
             followed.alone = None

@@ -1,4 +1,4 @@
-"""The other nodes by name: who may be linked, who can be asked, and who is the way to whom?"""
+"""The other nodes by name: which may be linked, which can be asked, and how each is reached."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from mesh.wire.replies import Reason
 
 
 class Nodes:
-    """The nodes that the mapping sees. Seen is not known: with links="configured" only named nodes are known,
-    and those that have linked themselves to this one.
+    """The nodes that the mapping sees.
+
+    A node in the membership is not necessarily known: with links="configured" only named nodes are, and those
+    that have linked themselves to this one.
     """
 
     def __init__(
@@ -34,56 +36,56 @@ class Nodes:
         self._balancing = balancing
 
     def named(self, node: str) -> Peer | None:
-        """The peer of that name, if there is one."""
+        """Return the peer of that name, or None."""
         return self._neighbours.named(node)
 
     def is_named(self, node: str) -> bool:
-        """May it be linked whoever begins?"""
+        """Return whether either side may link with the node."""
         return (self._is_open or node in self._named) and not self._desk.denies(node)
 
     def is_known(self, node: str) -> bool:
-        """May it be linked, or is it linked now?"""
+        """Return whether the node may be linked, or is linked now."""
         peer = self.named(node)
         return node in self._named or (peer is not None and self.is_usable(peer))
 
     def is_alive(self, node: str) -> bool:
-        """Can it be asked something now?"""
+        """Return whether the node can be asked now."""
         peer = self.named(node)
         return peer is not None and self.is_usable(peer) and _answers(peer)
 
     def is_settled(self) -> bool:
-        """Has it had the time to meet all that live?"""
+        """Return whether this node has had time to meet all live nodes."""
         return self._neighbours.settled()
 
     def is_usable(self, peer: Peer) -> bool:
-        """May this peer be linked, or is it linked now?"""
+        """Return whether the peer may be linked, or is linked now."""
         name = peer.node.name
         return self.is_named(name) or (peer.data is not None and not self._desk.denies(name))
 
     def usable(self) -> list[Peer]:
-        """All that may be linked, alive or not."""
+        """Return all peers that may be linked, alive or not."""
         return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
 
     def unlinked(self) -> list[str]:
-        """The names of those that live, and may not be linked: nothing moves between them and this node."""
+        """Return the names of live nodes that may not be linked. Nothing moves between them and this node."""
         living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
         return sorted(peer.node.name for peer in living if not self.is_usable(peer))
 
     def unasked(self) -> list[str]:
-        """The names of those that live, and can be asked nothing."""
+        """Return the names of live nodes that cannot be asked."""
         living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
         return sorted(peer.node.name for peer in living if not self.is_alive(peer.node.name))
 
     def away(self) -> list[Peer]:
-        """Those that may be linked, and are not there: dead, gone, or not met yet."""
+        """Return the peers that may be linked and are not present: dead, stopped, or not met yet."""
         return [peer for peer in self.usable() if self.is_away(peer)]
 
     def is_away(self, peer: Peer) -> bool:
-        """Is it dead, gone, or not met yet?"""
+        """Return whether the peer is dead, stopped, or not met yet."""
         return peer.reach.state not in LIVING
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
-        """The peers that can be asked something now, but for nodes where the question has been."""
+        """Return the peers that can be asked now, except those in `visited`."""
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
 
@@ -93,22 +95,22 @@ class Nodes:
         return self._named
 
     def adopt(self, known: Iterable[str]) -> None:
-        """These are the configured nodes from now on."""
+        """Set the configured nodes."""
         self._named = frozenset(known)
 
     @property
     def is_open(self) -> bool:
-        """May all be linked?"""
+        """Whether all nodes may be linked."""
         return self._is_open
 
     def standing(self, node: str) -> Reason:
-        """Why it cannot be asked, or that it can."""
+        """Return why the node cannot be asked, or that it can."""
         peer = self.named(node)
         member = self._neighbours.membership.by_name(node)
         return standing(self._desk, member, peer, node, peer is not None and self.is_usable(peer))
 
     def why(self, what: What) -> Iterator[Reason]:
-        """Of a node how it stands; of all else the nodes that cannot be asked, and so can say nothing."""
+        """Yield the state of a node, or for other subjects the nodes that cannot be asked."""
         if what.kind == NODE:
             if what.text != self._desk.me.name:
                 yield self.standing(what.text)
@@ -120,26 +122,26 @@ class Nodes:
             yield from of_strangers(self._desk, self._neighbours)
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
-        """One of several that would do as well; see the balancing."""
+        """Choose one of several equivalent nodes (see `Balancing`)."""
         return self._balancing.choose(nodes, of, domain)
 
     def way_to(self, node: str) -> str | None:
-        """The neighbour through which a node can be reached, as far as that was asked."""
+        """Return the neighbor through which a node is reached, if that is known."""
         return self.whereabouts.way_to(node)
 
     def ask_way(self, node: str) -> bool:
-        """Ask around for the way to a node; False when the answer is known already."""
+        """Ask other nodes for the route to a node. Return False if the answer is known."""
         return self.whereabouts.ask(node)
 
 
 def _answers(peer: Peer) -> bool:
-    # Spelt out, as this is asked for each envelope.
+    # Inlined, because it is called for each envelope.
     return peer.reach.state in LIVING and peer.link.state is not LinkState.NOT_ALLOWED
 
 
 def is_to_blame(standing: Reason, kind: str) -> bool:
-    """Return whether how a node stands may keep something of that kind from arriving.
+    """Return whether the state of a node may keep something of that kind from arriving.
 
-    Nobody subscribes at a node that left on purpose, or serves anything there; messages may be on its disk.
+    A node that left on purpose has no subscribers and no services, but may have messages on its disk.
     """
     return standing.is_cause and not (standing.code == "NODE_LEFT" and kind in (TOPIC, ADDRESS))

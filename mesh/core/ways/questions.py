@@ -1,4 +1,4 @@
-"""What must be asked of other nodes before somebody gets an answer, and who still has to reply?"""
+"""Questions to other nodes, and the replies that are pending."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import UNCONFIRMED, Envelope
 from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
 
-NOBODY: Source = "", None, b""  # whose it is does not matter
+NOBODY: Source = "", None, b""  # the source does not matter
 
 
 @dataclass(slots=True)
 class Told(Generic[R]):
-    """A reply of one node: a value, and envelopes, with whose they are."""
+    """A reply of one node: a value, and envelopes with their sources."""
 
     value: R
     found: list[tuple[Envelope, Source]] = field(default_factory=list)
     code: str = ""  # of its refusal
 
     def take(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
-        """A part of it, or all. Of one that cannot be read nothing counts: RemoteError."""
+        """Add a reply or a part of one. Raises RemoteError for an unreadable reply, which does not count."""
         self.value, self.code = says(), reply.code
         if not reply.code:
             value = read_result(says, reply.value)
@@ -45,17 +45,17 @@ class Told(Generic[R]):
             if len(sources) != len(envelopes):
                 raise RemoteError(f"{len(envelopes)} values of {len(sources)} nodes", code="MALFORMED")
             self.value = value
-            # What is given before its master has it is this node's own word to its clients.
+            # Unconfirmed messages concern only the node's own clients.
             self.found += zip([e.without(UNCONFIRMED) for e in envelopes], sources, strict=True)
 
 
-Replies = dict[bytes, Told[R]]  # by the uuid of who replied
+Replies = dict[bytes, Told[R]]  # by uuid
 OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that did not reply)
 
 
 @dataclass(slots=True, eq=False)
 class Confirmation:
-    """A wait until each of these nodes has at least that version of what we asked it for."""
+    """A wait until each of these nodes has confirmed at least that version of our queries."""
 
     need: dict[bytes, int]
     deadline: float
@@ -64,21 +64,21 @@ class Confirmation:
 
 @dataclass(slots=True, eq=False)
 class Question(Generic[R]):
-    """One question to several nodes."""
+    """A question to several nodes."""
 
-    need: dict[bytes, str]  # uuid -> name of those that have yet to reply
+    need: dict[bytes, str]  # uuid -> name of nodes without a reply
     deadline: float
     then: OnReplies[R]
-    says: type[R]  # what is replied to it
+    says: type[R]  # type of the reply
     begun: float
-    is_counted: bool  # it is a get, whose answers are counted
-    is_judged: bool  # who does not answer is slow
+    is_counted: bool  # a get, whose answers are counted
+    is_judged: bool  # nodes without an answer count as slow
     replies: Replies[R] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
 
 class Questions(Part):
-    """The questions that peers are asked, on their data connections."""
+    """Component for questions to peers, on their data connections."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
         self._desk = desk
@@ -87,7 +87,7 @@ class Questions(Part):
         self._confirmations: dict[Confirmation, None] = {}
         self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
         self._questions: dict[int, Question[Any]] = {}
-        self._early: list[Callable[[], None]] = []  # asked before we know whom to ask
+        self._early: list[Callable[[], None]] = []  # asked before the peers are known
         self._request = 0
 
     def hears(self) -> Sequence[Hearing]:
@@ -104,7 +104,7 @@ class Questions(Part):
         self._desk.wake(self.deadline())
 
     def _try(self, uuid: bytes) -> None:
-        """Ask a peer what every node knows, only to see how soon it answers."""
+        """Ask a peer a trivial question, to see how soon it answers."""
         peer = self._neighbours.peers.get(uuid)
         if peer is not None:
             self.ask_all([peer], AskWhere(node=peer.node.name), Hops, lambda replies, missing: None)
@@ -115,14 +115,14 @@ class Questions(Part):
         self._neighbours.review_login(peer)
 
     def when_settled(self, work: Callable[[], None]) -> None:
-        """A node that has just started must not take its peers for absent, only because they answer yet."""
+        """Call `work` once this node had time to meet its peers, which seem absent after a start."""
         if self._neighbours.settled():
             work()
         else:
             self._early.append(work)
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
-        """Call `then` when each of these peers has that version of what it is asked for."""
+        """Call `then` when each of these peers has confirmed that version, at the latest after CONFIRM."""
         confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
         self._confirmations[confirmation] = None
         self._request += 1
@@ -132,7 +132,7 @@ class Questions(Part):
         self._finish_confirmation(confirmation)
 
     def confirmed(self, peer: Peer) -> None:
-        """A peer has said which version it knows."""
+        """Process the version that a peer has confirmed."""
         uuid = peer.node.uuid
         versions = self._versions.get(uuid, [])
         while versions and versions[0][0] <= peer.confirmed:
@@ -160,22 +160,23 @@ class Questions(Part):
         within: float = CONFIRM,
         by: Callable[[Peer, Call], None] | None = None,
     ) -> None:
-        """Ask each of them; `then` has what came within so many seconds. `by` takes another way than
-        the data connection.
+        """Ask each peer. `then` is called with the replies that came within `within` s.
+
+        `by` sends the question in another way than on the data connection.
         """
         self._request += 1
         peers = list(peers)
         need = {peer.node.uuid: peer.node.name for peer in peers}
-        # What follows all that is on its way says more of that than of who answers.
+        # The time of a reply that follows all messages in transit says little about the node.
         is_read = isinstance(ask, AskGet) and not ask.after
-        # By another way it may be lost with a connection, which says nothing of who was asked.
+        # Lost with another connection, a missing reply says nothing about the node.
         is_judged = by is None
         question = Question(need, self._desk.now + within, then, says, self._desk.now, is_read, is_judged)
         for node in need.values() if is_read else ():
             self._desk.tally.of(node).asked += 1
         self._questions[self._request] = question
         self._desk.wake(self._due(question))
-        # Whoever is asked may have to ask others, and must not take longer than we wait.
+        # The peers may have to ask others, and must answer before this node stops waiting.
         if isinstance(ask, Carried):
             ask = replace(ask, within=within * 3 / 4)
         call = Call(self._request, ask.verb, arguments(ask))
@@ -184,12 +185,12 @@ class Questions(Part):
         self._finish(call.request)
 
     def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
-        """A peer's reply, or a part of one."""
+        """Process a reply of a peer, or a part of one."""
         question = self._questions.get(reply.request)
         if question is None or peer.node.uuid not in question.need:
             peer.reads.pop(reply.request, None)
             if not self.slow.tried(peer.node.uuid, reply.request):
-                self._desk.count("unasked")  # or it is late
+                self._desk.count("unasked")  # or late
             return
         told = question.replies.setdefault(peer.node.uuid, Told(question.says()))
         try:
@@ -210,7 +211,7 @@ class Questions(Part):
             self._begin()
 
     def _lost(self, peer: Peer) -> None:
-        """A peer is dead: nobody waits for it."""
+        """End the waits for a peer that is dead."""
         peer.reads.clear()
         self.slow.forget(peer.node.uuid)
         for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
@@ -222,25 +223,25 @@ class Questions(Part):
         self._begin()
 
     def review(self) -> None:
-        """Time has passed: finish what has waited long enough."""
+        """Finish the waits whose time is over."""
         self._begin()
         for confirmation in list(self._confirmations):
             self._finish_confirmation(confirmation)
         if not self._confirmations:
-            self._versions.clear()  # of those that waited in vain
+            self._versions.clear()  # entries of expired waits
         for request in list(self._questions):
             self._finish(request)
         self.slow.review()
 
     def _begin(self) -> None:
-        """Begin what was asked before we knew whom to ask."""
+        """Begin the work that was deferred until the peers are known."""
         if self._early and self._neighbours.settled():
             early, self._early = self._early, []
             for work in early:
                 work()
 
     def _finish(self, request: int) -> None:
-        """If it has all it needs, or has waited long enough."""
+        """Finish a question that is complete or whose time is over."""
         question = self._questions.get(request)
         if question is not None and question.need and self._desk.now < self._due(question):
             self._desk.wake(self._due(question))
@@ -255,13 +256,13 @@ class Questions(Part):
             question.then(question.replies, [*question.missing, *question.need.values()])
 
     def _due(self, question: Question[Any]) -> float:
-        """Until when it waits: not long, if only those are lacking that are known to be slow."""
+        """Return the deadline of a question: a short one if only slow nodes are missing."""
         if all(uuid in self.slow for uuid in question.need):
             return min(question.deadline, question.begun + SHORT)
         return question.deadline
 
     def deadline(self) -> float | None:
-        """When review() is next worth calling."""
+        """Return when review() must be called next, or None."""
         deadlines = [c.deadline for c in self._confirmations] + [
             self._due(q) for q in self._questions.values()
         ]

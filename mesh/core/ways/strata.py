@@ -1,9 +1,9 @@
-"""How far is this node from the masters of domains? It asks those on the way, and tells whoever asks it."""
+"""Measures the distance of this node from the masters of domains, and reports it to followers."""
 
-# Law 1: nobody is told anything before it is known.
-# Law 2: all is measured anew when anything has changed, but for PAUSE between two times; a way that comes and
-#        goes is told ever later (Damping).
-# Law 3: nothing that messages do follows from it.
+# Law 1: nothing is reported before it is known.
+# Law 2: everything is measured anew after a change, but at most once per PAUSE. A route that flaps is
+# reported at growing intervals (Damping).
+# Law 3: the routing of messages does not depend on it.
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import FOLLOWED, STRATA
 from mesh.wire.replies import Reason
 
-MOST = 1024  # domains that are measured, those of this node's own rules first
-PAUSE, FEW = 0.05, 64  # s between two looks at so many domains
-LATE, SOON = 10.0, 1.0  # s between two looks at nothing but latencies, and after a connection is new
-LOOKED = 60.0  # s that a domain is measured which somebody has asked for
+MOST = 1024  # measured domains, those of own rules first
+PAUSE, FEW = 0.05, 64  # s between two measurements per FEW domains
+LATE, SOON = 10.0, 1.0  # s between updates of latencies; after a new connection
+LOOKED = 60.0  # s that a requested domain is measured
 BACK, UNSAID = "comes back to this node", "has not said how far it is"
 
 
 class LiveStrata(Part):
-    """The distances of this node, and what they follow from."""
+    """The distances of this node, and the data they depend on."""
 
     def __init__(self, desk: Desk, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
         self._desk = desk
@@ -48,12 +48,12 @@ class LiveStrata(Part):
         self.following = StrataFollowing(desk, neighbours, nodes, self._wants)
         self.followers = StrataFollowers(desk, neighbours)
         self.own: dict[str, Distance] = {}
-        self.shown: dict[str, Distance] = {}  # what of that others are told
-        self._ways: dict[str, dict[str, Distance | None]] = {}  # domain -> node -> its way
+        self.shown: dict[str, Distance] = {}  # the distances that others receive
+        self._ways: dict[str, dict[str, Distance | None]] = {}  # domain -> node -> its route
         self._damping = Damping()
-        self._looked: dict[str, float] = {}  # until when
+        self._looked: dict[str, float] = {}  # end of the measurement
         self._waiting: list[tuple[str, Callable[[], None]]] = []
-        self._due = 0.0  # when all is to be measured again; not before `_next`
+        self._due = 0.0  # time of the next measurement; not before `_next`
         self._next = 0.0
         self._late = 0.0
 
@@ -90,7 +90,7 @@ class LiveStrata(Part):
 
     def _said(self, conn: Conn, peer: Peer, command: Strata, _: list[Envelope]) -> None:
         if self.following.says(peer, command):
-            self._late = self._desk.now  # a latency that is new to us may be so to others
+            self._late = self._desk.now  # a new latency may be new to others too
             self._changed()
 
     # --- when ---------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class LiveStrata(Part):
             self._changed()
 
     def _review(self) -> None:
-        """Measure all again, but not more often than it is worth."""
+        """Measure everything again, unless the last time is too recent."""
         now = self._desk.now
         if now < (due := max(self._due, self._next)):
             self._desk.wake(due if due < inf else None)
@@ -129,7 +129,7 @@ class LiveStrata(Part):
     # --- what is measured ---------------------------------------------------------------------------------
 
     def _domains(self) -> list[str]:
-        """Those of the rules here, those that somebody looks at, and those that others ask for."""
+        """Return the domains of own rules, those requested here, and those that others follow."""
         now, me = self._desk.now, self._desk.me.name
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)
@@ -149,7 +149,7 @@ class LiveStrata(Part):
         self.followers.tell(self.shown, changed, is_late)
 
     def _show(self) -> list[str]:
-        """Go over to what is measured, but for ways that change too often; returns what is otherwise now."""
+        """Publish the measured distances, except routes that change too often. Return the changed domains."""
         now, before = self._desk.now, self.shown
         self._damping.keep(self.own)
         self.shown = dict(self.own)
@@ -167,7 +167,7 @@ class LiveStrata(Part):
     # --- what people ask ----------------------------------------------------------------------------------
 
     def look(self, domain: str, then: Callable[[], None]) -> None:
-        """Call it when the distance in that domain is known."""
+        """Call `then` when the distance in that domain is known."""
         self._looked[domain] = self._desk.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))
@@ -184,9 +184,7 @@ class LiveStrata(Part):
                 self._waiting.append((domain, then))
 
     def says(self, domain: str) -> Iterator[tuple[Claim, str]]:
-        """Of each who is nearer to the master by the rules what keeps messages from going there; "" for
-        nothing.
-        """
+        """Yield each node nearer to the master, with the obstacle for messages through it, or ""."""
         claims = self._mapping.of_domain(domain, self._nodes)
         for claim in closer(self._desk.me.name, claims):
             yield claim, self._says(claim, self._ways.get(domain, {}).get(claim.node), claims)
@@ -206,14 +204,16 @@ class LiveStrata(Part):
         return "" if is_way(me, way, claims) else f"ends at {way.way[-1]}, which is no master"
 
     def why(self, what: What) -> Iterator[Reason]:
-        """How far it is to the master of a topic; and which ways lead nowhere, though somebody is there."""
+        """Yield the distance to the master of a topic, and broken routes while their nodes are alive."""
         own = self.own.get(what.domain)
         is_stale = self._due <= self._desk.now
         if what.kind != TOPIC or own is None or is_stale or not self._is_of_domain(what):
             return
         told = self.says(what.domain)
         broken = {claim.node: says for claim, says in told if says not in ("", BACK, UNSAID)}
-        if own.stratum < 0 and any(map(self._nodes.is_alive, broken)):  # else all know it who see them
+        if own.stratum < 0 and any(
+            map(self._nodes.is_alive, broken)
+        ):  # otherwise the nodes that see them report it
             says = "; ".join(f"{node}: {says}" for node, says in broken.items())
             yield reason("NO_WAY", domain=what.domain, says=says)
         if own.stratum > 0:
@@ -223,6 +223,6 @@ class LiveStrata(Part):
             yield reason("WAY_BROKEN", next=node, says=says)
 
     def _is_of_domain(self, what: What) -> bool:
-        """Is it its domain by which rules have a topic?"""
+        """Return whether rules assign the topic by its domain."""
         claims = self._mapping.claims(what.text, what.domain)
         return bool(what.domain and claims) and all(claim.by.startswith("DOMAIN") for claim in claims)

@@ -1,4 +1,4 @@
-"""Whose word counts: which strategy is asked about a domain, which about an address?"""
+"""Selects the load-balancing strategy for a domain or an address."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from balancers.base import Balancer, NodeInfo, Registration
 from mesh.core.desk.settings import Settings
 from mesh.patterns import matches
 
-KEPT = 10_000  # addresses of which it is remembered
+KEPT = 10_000  # addresses whose strategy is cached
 
 
 class Strategies:
@@ -21,11 +21,11 @@ class Strategies:
         self._known: dict[str, Balancer] = {}
 
     def of_domain(self, domain: str) -> Balancer:
-        """Whom to ask about masters of a domain, and ways to them."""
+        """Return the strategy for the masters of a domain, and for routes to them."""
         return self._domains.get(domain, self._usual)
 
     def of_address(self, address: str) -> Balancer:
-        """Whom to ask about those who serve an address: the first whose pattern matches."""
+        """Return the strategy for an address: the first whose pattern matches."""
         known = self._known.get(address)
         if known is None:
             fit = (balancer for pattern, balancer in self._addresses if matches(pattern, address))
@@ -35,12 +35,12 @@ class Strategies:
         return known
 
     def started(self, info: NodeInfo) -> None:
-        """Tell each for whom it chooses."""
+        """Start each strategy with the node's data."""
         for balancer in self._all():
             balancer.started(info)
 
     def registrations(self, delta: Sequence[Registration]) -> None:
-        """Tell each of the addresses that are its own."""
+        """Notify each strategy of the changes at its own addresses."""
         for balancer in self._all() if delta else ():
             own = [told for told in delta if self.of_address(told.address) is balancer]
             if own:

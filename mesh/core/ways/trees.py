@@ -1,4 +1,4 @@
-"""How far is each node from the masters of a domain? All that can be asked say it of themselves."""
+"""Reports how far each node is from the masters of a domain, by asking all nodes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mesh.wire.calls import AskTree
 from mesh.wire.limits import FOLLOWED, HOPS
 from mesh.wire.replies import Tree, TreeRow
 
-BROKEN = 16  # ways that one node names
-WORD, SAYS = 64, 200  # letters of a name, and of why a way is none
+BROKEN = 16  # obstacles per node
+WORD, SAYS = 64, 200  # characters of a name, of a reason
 
 OnTree = Callable[[list[TreeRow], list[str]], None]
 
 
 class Trees(Part):
-    """The verb `tree`. Where not all nodes are linked, each asks those behind it."""
+    """Component for the verb `tree`. Where not all nodes are linked, each asks the nodes behind it."""
 
     def __init__(
         self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, strata: LiveStrata
@@ -47,7 +47,7 @@ class Trees(Part):
         return (answer(AskTree, self._asked_by_node),)
 
     def _asked(self, asked: Inquiry[AskTree]) -> None:
-        """LocalError for what is no domain."""
+        """Answer for a domain, or list the domains. Raises LocalError for an invalid domain."""
         ask = asked.ask
         check_domain(ask.domain)
         if not ask.domain:
@@ -57,7 +57,7 @@ class Trees(Part):
 
     def _asked_by_node(self, asked: Inquiry[AskTree]) -> None:
         check_domain(asked.ask.domain)
-        self._tell(asked, is_further=not self._nodes.is_open)  # else whoever asks can ask the others
+        self._tell(asked, is_further=not self._nodes.is_open)  # otherwise the requester asks the others
 
     def _tell(self, asked: Inquiry[AskTree], is_further: bool) -> None:
         domain = asked.ask.domain
@@ -84,7 +84,7 @@ class Trees(Part):
         return _row(me, own, by, list(islice(broken, BROKEN)))
 
     def _ask(self, ask: AskTree, then: OnTree) -> None:
-        """Ask all nodes where the question has not been."""
+        """Ask all nodes that the question has not visited."""
         peers = {peer.node.uuid: peer for peer in self._nodes.askable(ask.visited)}
         names = [*ask.visited, self._desk.me.name, *(peer.node.name for peer in peers.values())]
         further = replace(ask, visited=names[:ROWS])
@@ -95,7 +95,7 @@ class Trees(Part):
                 name = peers[uuid].node.name
                 if told.code:  # of an older release
                     missing.append(name)
-                others = () if self._nodes.is_open else told.value.rows[:ROWS]  # of those behind it
+                others = () if self._nodes.is_open else told.value.rows[:ROWS]  # of nodes behind it
                 rows += [row for row in map(_read, others) if row is not None and row.node not in names]
                 rows += [row for row in map(_read, told.value.rows) if row is not None and row.node == name]
                 missing += [each[:WORD] for each in told.value.missing[:NAMES]]
@@ -111,7 +111,7 @@ def _row(node: str, own: Distance, by: str, broken: list[tuple[str, str]]) -> Tr
 
 
 def _read(row: TreeRow) -> TreeRow | None:
-    """What another node says, as far as it can be; None for what cannot."""
+    """Return the row of another node if it is valid, truncated to the limits, otherwise None."""
     own = heard(row.node, row.way[: HOPS + 1], row.latency)
     if own is None:
         return None

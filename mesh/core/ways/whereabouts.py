@@ -1,4 +1,4 @@
-"""Through which neighbour can a node be reached that is not known here? Asked only when it is needed."""
+"""Finds the neighbor through which an unknown node is reached. Other nodes are asked on demand."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from mesh.reasons.what import What
 from mesh.wire.calls import AskWhere
 from mesh.wire.replies import Hops, Reason
 
-NOBODY = 2.0  # s that "nobody knows it" is believed
-FOUND = 30.0  # s that a way is believed
+NOBODY = 2.0  # s that a negative answer is valid
+FOUND = 30.0  # s that a route is valid
 FAR = 16
-ASKED = 64  # nodes at once: each of them connects, and is told the names of all
+ASKED = 64  # nodes asked at once, each a new connection
 
 
 class Askable(Protocol):
-    """The other nodes."""
+    """The other nodes, as far as this module needs them."""
 
     def is_alive(self, node: str) -> bool:
-        """Can it be asked something now?"""
+        """Return whether the node can be asked now."""
 
     def why(self, what: What) -> Iterator[Reason]:
-        """How do they stand?"""
+        """Yield the states of nodes that matter."""
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
-        """The peers that can be asked something now, but for nodes where the question has been."""
+        """Return the peers that can be asked now, except those in `visited`."""
 
 
 class Whereabouts(Part):
-    """Says WayTold when an answer has come."""
+    """Component that finds routes to nodes. Reports WayTold when an answer has come."""
 
     def __init__(self, desk: Desk, questions: Questions, nodes: Askable) -> None:
         self._desk = desk
         self._questions = questions
         self._nodes = nodes
-        self._known: dict[str, tuple[str, float]] = {}  # node -> (neighbour or "", until when)
+        self._known: dict[str, tuple[str, float]] = {}  # node -> (neighbor or "", deadline)
         self._asking: set[str] = set()
 
     def hears(self) -> Sequence[Hearing]:
@@ -57,7 +57,7 @@ class Whereabouts(Part):
         return (answer(AskWhere, self._asked),)
 
     def _asked(self, asked: Inquiry[AskWhere]) -> None:
-        """Another node asks how far it is from here."""
+        """Answer how far the node is from here."""
         ask = asked.ask
         if ask.node == self._desk.me.name:
             asked.say(Hops(hops=0))
@@ -66,12 +66,12 @@ class Whereabouts(Part):
             self.find(ask.node, ask.visited, within, lambda way, hops: asked.say(Hops(hops=hops)))
 
     def way_to(self, node: str) -> str | None:
-        """A live neighbour that can reach it, if one has said so."""
+        """Return a live neighbor that has reported a route to the node, or None."""
         way, until = self._known.get(node, ("", 0.0))
         return way if way and until > self._desk.now and self._nodes.is_alive(way) else None
 
     def ask(self, node: str) -> bool:
-        """Ask around, unless the answer is known; True while it is not."""
+        """Ask other nodes, unless the answer is known. Return True while it is unknown."""
         if node in self._asking:
             return True
         way, until = self._known.get(node, ("", 0.0))
@@ -79,7 +79,7 @@ class Whereabouts(Part):
             return False
         self._asking.add(node)
         self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
-        return node in self._asking  # with nobody to ask, the answer is there already
+        return node in self._asking  # without peers the answer is already there
 
     def _forget(self, fact: PeerJoined | PeerLost) -> None:
         self._known.clear()
@@ -87,11 +87,11 @@ class Whereabouts(Part):
     def find(
         self, node: str, visited: Collection[str], within: float, then: Callable[[str, int], None]
     ) -> None:
-        """`then(neighbour, hops)`: the nearest way; ("", -1) without any."""
+        """Call `then` with the nearest neighbor and its hops, or with ("", -1)."""
         if self._nodes.is_alive(node):
             then(node, 1)
             return
-        # In a crowd those first with whom we talk anyway: what all have seen, one of them has.
+        # In a crowd the connected peers come first, as one of them knows any node that all have seen.
         peers = sorted(self._nodes.askable(visited), key=lambda peer: peer.data is None)[:ASKED]
         if not peers or len(visited) > FAR:
             then("", -1)
@@ -111,8 +111,9 @@ class Whereabouts(Part):
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:
-    """The neighbour that is nearest to a node, and how far that is; ("", -1) without any. `answers`: names of
-    neighbours, and how far they say it is from them. That it is itself only the node itself may say.
+    """Return the nearest neighbor to a node and the number of hops, or ("", -1).
+
+    `answers` has names of neighbors with their reported hops. Only the node itself may report 0.
     """
     ways = [(hops + 1, name) for name, hops in answers if hops > 0 or (hops == 0 and name == node)]
     return (min(ways)[1], min(ways)[0]) if ways else ("", -1)
