@@ -1,1 +1,1 @@
-"""What a queue holds at one node: pure, no sockets, no clocks."""
+"""The queue of one node, without sockets or clocks."""

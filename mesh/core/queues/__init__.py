@@ -1,1 +1,1 @@
-"""Queues: who has what of them, and what of that is on disk."""
+"""The queues of a node: their messages, their consumers, and their state on disk."""

@@ -1,4 +1,4 @@
-"""All that a node has for queues: made, and joined."""
+"""The components of a node that handle queues, created and connected."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mesh.routing.portion import Portion
 
 
 class QueueRoom:
-    """The parts of this room."""
+    """The components of this package; it also connects them for `Queues`."""
 
     def __init__(  # noqa: PLR0913
         self,

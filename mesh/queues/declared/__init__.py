@@ -1,1 +1,1 @@
-"""What is a queue, or a durable subscription, declared to be?"""
+"""Declarations of queues and durable subscriptions."""

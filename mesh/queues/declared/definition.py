@@ -1,4 +1,4 @@
-"""What is a queue, as it is declared, and do two declarations agree?"""
+"""The terms of a queue, their validation, and the comparison of two declarations."""
 
 from __future__ import annotations
 
@@ -26,20 +26,30 @@ WhenFull = Literal["block", "reject"]
 MOST_BYTES = 2**50
 MOST_COUNT = 10**9
 MOST_ATTEMPTS = 255
-YEARS = 10 * 366 * 86_400.0  # s: ten of them
-NODES = 64  # names
-MOST_FIELDS = 64  # of a row, whatever release wrote it
+YEARS = 10 * 366 * 86_400.0  # s: ten years
+NODES = 64  # names per queue
+MOST_FIELDS = 64  # of a stored row, also from later releases
 
 
 class QueueTerms(Struct, frozen=True, kw_only=True):
-    """The terms of a queue. `terms_of` makes them of what somebody says; see there for what they can be.
+    """The terms of a queue, as `terms_of` validates them.
 
-    `scope`: does every node of the mesh know the queue, or this one only? `redistribution`: s that a message
-    waits in vain before it moves to other nodes; None: it stays. `max_bytes`, `max_count`: what waits at one
-    node at most. `dead_letter`: where that goes which was tried `max_attempts` times, a key or queue/NAME;
-    "": to the dead letters. `expiry`: s that a message may wait. `nodes`: where messages stay; (): anywhere.
-    `exclusive`: one consumer at a time at each node. `policy`: the plug-in that decides what moves; "": the
-    usual rules. Which store holds it is each node's own matter.
+    Each node decides on its own in which store it keeps the messages of a queue.
+
+    Attributes:
+        scope: Whether every node of the mesh has the queue, or this node only.
+        distribution: How published messages are distributed over the nodes.
+        redistribution: Seconds that a message waits without a matching consumer before it moves.
+            None: it stays.
+        max_bytes: The most bytes that wait at one node.
+        max_count: The most messages that wait at one node.
+        when_full: Whether a full queue blocks producers or rejects messages.
+        max_attempts: Failed deliveries after which a message is dead-lettered.
+        dead_letter: A key or queue/NAME that receives dead letters. Empty: the dead letters of the mesh.
+        expiry: Seconds that a message may wait. None: no limit.
+        nodes: The nodes where messages stay. Empty: any node.
+        exclusive: Whether only one consumer at a time receives messages at each node.
+        policy: The plug-in that decides which messages move. Empty: the default rules.
     """
 
     scope: Scope = "mesh"
@@ -57,7 +67,7 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
 
 
 def terms_of(said: Mapping[str, Any]) -> QueueTerms:
-    """The terms that somebody says, by name; the usual ones for the rest. BadArgument names a wrong one."""
+    """Return the terms given by name, with defaults for the rest. Raises: BadArgument for an invalid term."""
     if not isinstance(said, Mapping):
         raise BadArgument(f"the terms of a queue are named, not {shown(said)}.", hint="Say max_attempts=5.")
     for name in said:
@@ -69,17 +79,20 @@ def terms_of(said: Mapping[str, Any]) -> QueueTerms:
 
 
 def packed(terms: QueueTerms) -> bytes:
-    """As they are stored and spread."""
+    """Return the terms as they are stored and sent to other nodes."""
     return pack(plain(terms))
 
 
 def plain(terms: QueueTerms) -> dict[str, Any]:
-    """As they are sent: what `terms_of` reads."""
+    """Return the terms as a dictionary that `terms_of` accepts."""
     return {**asdict(terms), "nodes": list(terms.nodes)}
 
 
 def unpacked(data: bytes) -> QueueTerms:
-    """The terms that `packed` wrote; what a later release has added is left out. LocalError, RemoteError."""
+    """Return the terms that `packed` wrote, without terms of later releases.
+
+    Raises: LocalError, RemoteError.
+    """
     said = unpack(data)
     if not isinstance(said, dict) or len(said) > MOST_FIELDS:
         raise LocalError("this is no definition of a queue.", code="BAD_ROW")
@@ -87,18 +100,18 @@ def unpacked(data: bytes) -> QueueTerms:
 
 
 def differences(old: QueueTerms, new: QueueTerms) -> list[str]:
-    """What differs, in words: the old value, and the new one."""
+    """Return a text for each term that differs, with the old and the new value."""
     pairs = zip(asdict(old).items(), asdict(new).values(), strict=True)
     return [f"{name} is {_said(was)}, not {_said(now)}" for (name, was), now in pairs if was != now]
 
 
 def same(old: QueueTerms, new: QueueTerms) -> bool:
-    """Do two declarations agree?"""
+    """Return whether two declarations agree."""
     return old == new
 
 
 def check_own(name: str, terms: QueueTerms) -> None:
-    """Can a queue of that name have these terms? BadArgument."""
+    """Check that a queue of that name can have these terms. Raises: BadArgument."""
     if terms.dead_letter == f"{PUTS}{name}":
         what = (
             f"dead_letter={terms.dead_letter!r} is the queue itself: what failed there would fail for ever."
@@ -158,7 +171,7 @@ def _dead_letter(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _bad(name, value, hint)
     text = str.__str__(value)
-    if text.startswith(SYSTEM):  # what a node may write there its users may not have it write
+    if text.startswith(SYSTEM):  # a key that only nodes may publish
         raise _bad(name, value, f"{hint} What begins with {SYSTEM} is the mesh's own.")
     try:
         if text.startswith(PUTS):

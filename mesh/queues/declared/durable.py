@@ -1,4 +1,4 @@
-"""What is a durable subscription, as it is declared, and do two declarations agree?"""
+"""The declaration of a durable subscription, and its validation."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from mesh.values import check_domain
 from mesh.wire.codec import pack
 from mesh.wire.commands import Query
 
-QUERIES = 64  # of one
+QUERIES = 64  # per durable subscription
 KNOWN = ("exact", "pattern")  # kinds of queries
-TERMS = QueueTerms(when_full="reject")  # of the queue of each
+TERMS = QueueTerms(when_full="reject")  # of the queue of each durable subscription
 
 
 class DurableTerms(Struct, frozen=True):
-    """A durable subscription. A field added later goes to the end with a default."""
+    """The declaration of a durable subscription.
+
+    New fields are appended and have a default.
+    """
 
     queries: Annotated[tuple[Query, ...], Meta(min_length=1, max_length=QUERIES)]
 
 
 def durable_of(queries: Iterable[Query]) -> DurableTerms:
-    """That of these queries, in any order. BadQuery, BadKey, BadPattern."""
+    """Return the declaration for these queries. Raises: BadQuery, BadKey, BadPattern."""
     found = set(queries)
     for query in found:
         check_query(query)
         check_domain(query.domain)
-        if query.text.startswith(SYSTEM):  # its own dead letters are published there
+        if query.text.startswith(SYSTEM):  # dead letters are published there
             hint = "Subscribe to that without durable=."
             raise BadQuery(f"{query.text[:80]!r} is the mesh's own: it does not last.", hint=hint)
     if not 1 <= len(found) <= QUERIES:
@@ -43,12 +46,12 @@ def durable_of(queries: Iterable[Query]) -> DurableTerms:
 
 
 def packed(durable: DurableTerms) -> bytes:
-    """As it is stored and spread."""
+    """Return the declaration as it is stored and sent to other nodes."""
     return pack({"queries": [[query.kind, query.text, query.domain] for query in durable.queries]})
 
 
 def unpacked(data: bytes) -> DurableTerms:
-    """What `packed` wrote; what a later release has added is left out. LocalError."""
+    """Return the declaration that `packed` wrote, without kinds of later releases. Raises: LocalError."""
     try:
         return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -56,7 +59,7 @@ def unpacked(data: bytes) -> DurableTerms:
 
 
 def said(durable: DurableTerms) -> str:
-    """In words, for people."""
+    """Return the queries as text for messages."""
     return ", ".join(
         f"{query.text}{f' in domain {query.domain}' if query.domain else ''}" for query in durable.queries
     )

@@ -1,1 +1,1 @@
-"""How is a queue doing, and why does something wait in it?"""
+"""The state of a queue, and why its messages wait."""

@@ -1,4 +1,4 @@
-"""What do all parts of a queue say together?"""
+"""Combines the rows that the nodes report for the parts of a queue."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SUMS = (
     "acked",
     "redelivered",
 )
-MOST = 2**53  # what a peer says that is more, or less than nothing, is nothing: nobody has so much
+MOST = 2**53  # larger or negative figures of a peer are ignored
 
 
 NONE: Mapping[str, QueuePart | None] = {}
 
 
 def part_of(row: QueueRow) -> QueuePart:
-    """What a node says of its own."""
+    """Return the part that a node reports in its row."""
     return QueuePart(
         node=row.node,
         ready=row.ready,
@@ -53,8 +53,10 @@ def together(
     missing: Sequence[str] = (),
     away: Mapping[str, QueuePart | None] = NONE,
 ) -> QueueRow:
-    """All of it; `mine` is the row of the node that was asked, and says how the queue is declared. `away`:
-    nodes that are away and had something in their queues, and what of this one, if that is known.
+    """Return the row of the whole queue.
+
+    `mine` is the row of the node that was asked, which provides the terms. `away` has the unreachable nodes
+    that had messages in their queues, each with its last known part of this one or `None`.
     """
     rows = [mine, *others]
     busy = [row for row in others if row.ready or row.out or row.delayed or row.going or row.consumers]
@@ -72,12 +74,12 @@ def together(
 
 
 def total(figures: Iterable[float]) -> Any:
-    """The sum of what several nodes say."""
+    """Return the sum of the plausible figures of several nodes."""
     return sum(figure for figure in figures if 0 <= figure <= MOST)
 
 
 def by_name(pages: Iterable[Sequence[QueueRow]]) -> dict[str, list[QueueRow]]:
-    """The rows of each queue, in the order of the pages."""
+    """Return the rows of each queue, in the order of the pages."""
     found: dict[str, list[QueueRow]] = {}
     for page in pages:
         for row in page:
@@ -88,8 +90,9 @@ def by_name(pages: Iterable[Sequence[QueueRow]]) -> dict[str, list[QueueRow]]:
 def next_ones(
     pieces: Iterable[tuple[Envelope, bytes]], count: int, size: int
 ) -> list[tuple[Envelope, bytes]]:
-    """The next messages of several parts, so many at most, and of so many bytes, but one piece: with how
-    often each was given to somebody.
+    """Return the next messages of several parts, with their delivery counts.
+
+    The result has at most `count` messages and `size` bytes, but at least one piece.
     """
     found: list[tuple[Envelope, bytes]] = []
     for envelope, tries in sorted(pieces, key=lambda piece: _turn(piece[0])):

@@ -1,29 +1,30 @@
-"""How many a second? A rate that forgets what was long ago."""
+"""Event rates per second with exponential decay."""
 
 from __future__ import annotations
 
 from math import exp
 
-OVER = 10.0  # s, as a rule: what was so long ago counts e times less than what is now
+OVER = 10.0  # s: time constant of the decay
 
 
 class RateMeter:
-    """The rate of something that is counted. After `over` s of a steady one it tells 63 %, after three times
-    as long 95 %.
+    """The rate of counted events.
+
+    After `over` seconds of a steady rate it shows 63 %, and 95 % after three times as long.
     """
 
     __slots__ = ("_at", "_over", "_rate")
 
     def __init__(self, over: float = OVER) -> None:
         self._over = over
-        self._rate = 0.0  # a second, at
+        self._rate = 0.0  # per second, at `_at`
         self._at = 0.0  # s
 
     def add(self, n: int, now: float) -> None:
-        """So many more at `now` (s). A clock that goes back changes nothing of what was counted."""
+        """Count `n` events at `now` (s). A clock that goes back does not change earlier counts."""
         self._rate = self.value(now) + n / self._over
         self._at = max(self._at, now)
 
     def value(self, now: float) -> float:
-        """So many a second at `now` (s)."""
+        """Return the rate per second at `now` (s)."""
         return self._rate * exp(-max(0.0, now - self._at) / self._over)

@@ -1,4 +1,4 @@
-"""Why is something in a part of a queue, and not done?"""
+"""Explains why messages in a part of a queue are not settled."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mesh.queues.moves.stock import Stock, matching_here
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.takers.taker import QueueTaker
 
-SHOWN = 4  # selectors, or nodes, that are told
+SHOWN = 4  # selectors or nodes that are listed
 LONG = 100  # characters of one
 NOBODY, NONE = "nobody takes here", "none of those who take here selects them"
 MOVES = "they move to"
-WaitReason = tuple[int, str]  # so many messages, and why
+WaitReason = tuple[int, str]  # number of messages, reason
 
 
 def reasons(
@@ -30,9 +30,11 @@ def reasons(
     ways_out: Collection[str] | None = None,
     drained: Collection[str] = (),
 ) -> Iterator[WaitReason]:
-    """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
-    those that have refused some a moment ago. `ways_out`: those to which all goes, as this node is leaving;
-    None: it is not. `drained`: others that would be among them, and are leaving, too.
+    """Yield the reasons for all messages in the part.
+
+    `others` has the state of the queue at nodes with consumers, by name; `closed` the nodes that refused
+    messages a moment ago. `ways_out` has the targets of all messages while this node leaves, else it is
+    `None`. `drained` has nodes that would be targets but are leaving too.
     """
     takers = [taker for taker in part.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":
@@ -60,12 +62,12 @@ def reasons(
 
 
 def is_in_vain(text: str) -> bool:
-    """Does a reason say that what waits has nobody who would take it, here or elsewhere?"""
+    """Return whether a reason says that no consumer matches the messages, here or elsewhere."""
     return text.startswith((NOBODY, NONE)) and MOVES not in text
 
 
 def _going(part: PartialQueue) -> Counter[bytes]:
-    """How much is on its way to each node."""
+    """Count the messages that move to each node."""
     there = Counter[bytes]()
     for lot in part.leaving:
         for runs, node, _ in lot.going:

@@ -1,1 +1,1 @@
-"""What was put, an envelope at a time: in memory, and on the disk alone."""
+"""The envelopes of a queue, in memory and on disk."""

@@ -1,4 +1,4 @@
-"""Runs of numbers, first and last of each: how many are they, and what is left without some?"""
+"""Runs of numbers, each given by its first and last: counting, slicing and joining."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Protocol
 
-MANY = 4  # runs for which it is worth while to look at all at once
+MANY = 4  # runs above which a batch check pays
 Runs = list[tuple[int, int]]  # first and last of each, in order
 
 
 class SeveralRuns(Protocol):
-    """Runs, or Ranges."""
+    """A list of runs, or Ranges."""
 
     def __len__(self) -> int: ...
 
@@ -19,13 +19,13 @@ class SeveralRuns(Protocol):
 
 
 def count(runs: Iterable[tuple[int, int]]) -> int:
-    """How many numbers they are."""
+    """Return how many numbers the runs have."""
     return sum([last - first + 1 for first, last in runs])
 
 
 def numbers_of(runs: SeveralRuns) -> Iterator[int]:
-    """Each of the numbers."""
-    if len(runs) >= MANY:  # then each is one number, as a rule
+    """Iterate over the numbers of the runs."""
+    if len(runs) >= MANY:  # then most runs are single numbers
         firsts, lasts = zip(*runs, strict=True)
         if firsts == lasts:
             return iter(firsts)
@@ -33,12 +33,12 @@ def numbers_of(runs: SeveralRuns) -> Iterator[int]:
 
 
 def first_of(runs: Runs, n: int) -> Runs:
-    """The first n numbers of these."""
+    """Return the first `n` numbers of the runs."""
     return slice_of(runs, 0, n)
 
 
 def slice_of(runs: Runs, start: int, end: int) -> Runs:
-    """The numbers of these at the places from `start` on and before `end`."""
+    """Return the numbers at the indices from `start` up to, but without, `end`."""
     some: Runs = []
     for first, last in runs:
         if end <= max(0, start):
@@ -51,7 +51,7 @@ def slice_of(runs: Runs, start: int, end: int) -> Runs:
 
 
 def without(runs: Runs, first: int, last: int) -> Runs:
-    """Runs but for these numbers."""
+    """Return the runs without the numbers `first` to `last`."""
     left: Runs = []
     for a, b in runs:
         if b < first or a > last:
@@ -62,7 +62,7 @@ def without(runs: Runs, first: int, last: int) -> Runs:
 
 
 def joined(numbers: Iterable[int]) -> Runs:
-    """Runs of numbers that grow."""
+    """Return the runs of ascending numbers."""
     runs: Runs = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

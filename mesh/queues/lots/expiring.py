@@ -1,4 +1,4 @@
-"""Messages that are void at a time of their own, or after a while that their queue says."""
+"""Messages that expire at their own time, or after the expiry of their queue."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from mesh.queues.lots.lot import Lot
 from mesh.wire.expiry import expiry
 
 S = 10**9  # ns
-SPARE = 1_000  # lots that have ended, and may be here all the same
+SPARE = 1_000  # finished envelopes that may stay in the heap
 
 
 class Expiring:
-    """Lots by the earliest time (ns since 1970) at which something of them is void."""
+    """Envelopes ordered by the earliest time (ns since 1970) at which one of their messages expires."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Lot, int]] = []
         self._next = count()
-        self._ended = 0  # lots, at most, of which nothing is left
+        self._ended = 0  # at most this many finished envelopes
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
     def add(self, lot: Lot, after: float | None) -> None:
-        """`after`: s from its acceptance, which its queue says."""
+        """Add an envelope if any of its messages expires.
+
+        `after` is the expiry of the queue in seconds from acceptance; `None` means that it has none.
+        """
         limit = lot.envelope.sent + int(after * S) if after is not None else 0
         first = min((at for at in (lot.envelope.expires, limit) if at), default=0)
         if first:
@@ -36,7 +39,7 @@ class Expiring:
         heappush(self._heap, (at, next(self._next), lot, limit))
 
     def ended(self) -> None:
-        """Nothing is left of a lot, which may be here."""
+        """Count an envelope as finished, and compact the heap when too many are."""
         self._ended += 1
         if self._ended > SPARE + len(self._heap) // 2:
             self._heap = [each for each in self._heap if each[2].left]
@@ -44,7 +47,10 @@ class Expiring:
             self._ended = 0
 
     def over(self, wall: int) -> Iterator[tuple[Lot, Runs]]:
-        """What is ready and void by now. What somebody has, or what is late, is looked at again later."""
+        """Yield the envelopes that have expired ready messages, with these messages.
+
+        Messages that are not ready are checked again a second later.
+        """
         while self._heap and self._heap[0][0] <= wall:
             _, _, lot, limit = heappop(self._heap)
             if not lot.left:
@@ -57,7 +63,7 @@ class Expiring:
 
 
 def _void(lot: Lot, limit: int, wall: int) -> tuple[list[int], int]:
-    """(numbers that are ready and void, when the next one will be, or may be by then)."""
+    """Return the expired ready numbers, and when the envelope must be checked again (0: never)."""
     e, void, later = lot.envelope, list[int](), 0
     for i, number in enumerate(e.number_list(range(e.count))):
         own = expiry(e, i) if e.expires else 0

@@ -1,6 +1,6 @@
-"""What waits in a queue with one priority, in order."""
+"""The ready envelopes of one priority, in order."""
 
-# Law: a lot stands where its stamp of acceptance says, whatever was done with it meanwhile.
+# Law: the place of an envelope follows from its acceptance time, whatever happens to it.
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from collections.abc import Iterator
 
 from mesh.queues.lots.lot import Lot, LotKey
 
-SPARE = 1_000  # lots without anything ready that may stand in the line
-FIRST: LotKey = (0, b"", 0)  # before all
+SPARE = 1_000  # envelopes without ready messages that may remain
+FIRST: LotKey = (0, b"", 0)  # before all envelopes
 
 
 class ReadyLots:
-    """Lots with something that is ready, by their keys; some may have nothing ready any more."""
+    """Envelopes with ready messages, ordered by key; some may have no ready messages any more."""
 
     __slots__ = ("_at", "_lots", "_spare", "priority")
 
     def __init__(self, priority: int) -> None:
         self.priority = priority
         self._lots: list[Lot] = []
-        self._at = 0  # all before this place are gone
+        self._at = 0  # index of the first remaining envelope
         self._spare = 0
 
     def __len__(self) -> int:
         return len(self._lots) - self._at
 
     def add(self, lot: Lot) -> None:
-        """It has something that is ready; perhaps it stands here already."""
+        """Add an envelope with ready messages, unless it is already here."""
         lots = self._lots
         if not lots or lots[-1].key < lot.key:
             lots.append(lot)
             return
         at = bisect_left(lots, lot.key, lo=self._at, key=_key)
-        while at < len(lots) and lots[at].key == lot.key:  # the same message may be here twice
+        while at < len(lots) and lots[at].key == lot.key:  # two envelopes may have the same key
             if lots[at] is lot:
                 return
             at += 1
@@ -45,7 +45,7 @@ class ReadyLots:
             lots.insert(at, lot)
 
     def first(self) -> Lot | None:
-        """The first that has something ready."""
+        """Return the first envelope that has ready messages."""
         lots = self._lots
         while self._at < len(lots):
             if lots[self._at].ready:
@@ -56,7 +56,7 @@ class ReadyLots:
         return None
 
     def after(self, key: LotKey) -> Iterator[Lot]:
-        """Those with something ready that stand behind this key."""
+        """Yield the envelopes behind `key` that have ready messages."""
         if self.first() is None:
             return
         lots = self._lots
@@ -67,20 +67,20 @@ class ReadyLots:
             at += 1
 
     def ahead(self, n: int) -> Lot | None:
-        """The lot that stands n places behind the first, or the last one."""
+        """Return the envelope `n` places behind the first, or the last envelope."""
         if self.first() is None:
             return None
         return self._lots[min(self._at + n, len(self._lots) - 1)]
 
     def before(self, stamp: float) -> int:
-        """How many lots stand here that were accepted before then."""
+        """Return how many envelopes here were accepted before that time."""
         lots = self._lots
         if not lots or lots[-1].key[0] < stamp:
             return len(self)
         return bisect_left(lots, stamp, lo=self._at, key=lambda lot: lot.key[0]) - self._at
 
     def emptied(self) -> None:
-        """A lot has nothing ready any more. So that they do not stay behind one that nobody takes."""
+        """Count an envelope without ready messages, and compact the list when there are too many."""
         self._spare += 1
         if self._spare > SPARE + len(self) // 2 or self._at > SPARE + len(self):
             self._lots = [lot for lot in self._lots[self._at :] if lot.ready]

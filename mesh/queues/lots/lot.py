@@ -1,7 +1,7 @@
-"""One envelope in a queue: which of its messages are ready, and which are done?"""
+"""An envelope in a queue, with the state of each of its messages."""
 
 # Law 1: a message is in one state: ready, out, delayed, or done. Done is final.
-# Law 2: messages are named by their numbers in their stream, since what is stored of an envelope may be cut.
+# Law 2: messages are identified by their sequence numbers, as a stored envelope may be cut.
 
 from __future__ import annotations
 
@@ -21,46 +21,44 @@ from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
-PRIORITY = 5  # of what has none of its own
-MOST_TRIES = 255  # that are counted
-PERHAPS = 256  # in their number: and one that is not known, and no attempt
-MOST_MOVES = 255  # the same
-OWN = 1_000  # bytes that a lot costs beside its body, about
+PRIORITY = 5  # default priority
+MOST_TRIES = 255  # limit of the attempt counter
+PERHAPS = 256  # added if one more delivery may have happened
+MOST_MOVES = 255  # limit of the move counter
+OWN = 1_000  # estimated overhead in bytes of an envelope
 
-LotKey = tuple[int, bytes, int]  # when it was accepted, the stream, and its first number
-LateRun = tuple[
-    int, int, int, int
-]  # first, last, when that was said (ns since 1970), and how many ns it waits
-Going = tuple[Runs, bytes, int]  # the uuid of the node where they go, and their number on the way
+LotKey = tuple[int, bytes, int]  # acceptance time, stream, first number
+LateRun = tuple[int, int, int, int]  # first, last, time it was set, delay (ns)
+Going = tuple[Runs, bytes, int]  # target node and number of the move
 
 
 def told_tries(tries: int, most: int) -> int:
-    """Return how often a consumer is told that a message was given before, of what `LotRow.tries` counts.
+    """Return the delivery count that a consumer receives for a value of `LotRow.tries`.
 
-    A delivery that is not known counts, but not above the `most` attempts that a queue allows: it is none of
-    the failures of which a message dies.
+    A possible delivery counts too, but only up to `most` - 1, as it is no failure for which a message is
+    dead-lettered.
     """
     return min(sum(divmod(tries, PERHAPS)), max(1, most - 1), MOST_TRIES)
 
 
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row of a lot that was given out before."""
+    """The stored state of an envelope with messages that were delivered, delayed or moved."""
 
     done: bytes = b""  # ranges of numbers
-    # By number: deliveries that failed, and PERHAPS if there may have been one more.
+    # By number: failed deliveries, plus PERHAPS if one more may have happened.
     tries: dict[int, Annotated[int, Meta(ge=1, le=PERHAPS + MOST_TRIES)]] = {}
-    late: tuple[LateRun, ...] = ()  # not before their time
-    # On their way to other nodes: first, last, ...; and as in Going.
+    late: tuple[LateRun, ...] = ()  # delayed messages
+    # Moves in progress: first, last, ...; then as in Going.
     going: tuple[tuple[tuple[int, ...], bytes, int], ...] = ()
-    moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
-    given: bytes = b""  # ranges of numbers: given to somebody who may have them, though no mark says so
+    moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # completed moves
+    given: bytes = b""  # ranges of numbers that consumers may have
 
 
 read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
 
 
 class Lot:
-    """An envelope in a queue."""
+    """An envelope in a queue, with the state of its messages."""
 
     __slots__ = (
         "came",
@@ -88,12 +86,12 @@ class Lot:
         self.late: list[LateRun] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
-        self.came = -inf  # when it has come here from another node
+        self.came = -inf  # arrival from another node, if it moved
         self.given: Ranges | None = None  # as in LotRow
-        self.left = e.count  # that are not done
-        self.has_row = False  # on disk
-        self.has_left = False  # the disk, too
-        if e.flags & RESENT:  # it may be in another part, and have been given out there
+        self.left = e.count  # messages that are not done
+        self.has_row = False  # whether a row is on disk
+        self.has_left = False  # whether the disk copy is dropped
+        if e.flags & RESENT:  # may have been delivered by another part
             self.may_have_been_given(self.open())
 
     @property
@@ -106,7 +104,7 @@ class Lot:
 
     @property
     def delay(self) -> int:
-        """ms that it waits after it was accepted."""
+        """The published delay in ms, counted from acceptance."""
         return self.envelope.put[1] if self.envelope.put else 0
 
     @property
@@ -115,32 +113,32 @@ class Lot:
 
     @property
     def size(self) -> int:
-        """Bytes of what was put."""
+        """The size of the envelope in bytes."""
         return self.parcel.size
 
     @property
     def cost(self) -> int:
-        """Bytes that it takes in memory."""
+        """The estimated size in memory in bytes."""
         return self.parcel.size + OWN
 
     @property
     def is_whole(self) -> bool:
-        """Is all that is left of it ready?"""
+        """Whether all messages that are not done are ready."""
         return self.left > 0 and count(self.ready) == self.left
 
     def ends(self) -> None:
-        """This is not the lot any more: it waits on the disk alone, to be read again."""
+        """Detach the object: only the disk copy remains, to be read again."""
         self.left, self.ready, self.has_left = 0, Ranges(), True
 
     # --- what becomes of its messages -------------------------------------------------------------------
 
     def open(self) -> Runs:
-        """The messages that are not done."""
+        """Return the messages that are not done."""
         runs, done = self.envelope.ranges(), self.done
         return runs if done is None else [run for each in runs for run in done.missing(*each)]
 
     def at_hand(self) -> Runs:
-        """Of these, those that do not wait for their time, and are not on their way elsewhere."""
+        """Return the messages that are not done, delayed or moving."""
         runs = self.open()
         if not (self.late or self.going):
             return runs
@@ -153,11 +151,11 @@ class Lot:
         return list(here)
 
     def first(self, n: int) -> Runs:
-        """The first n messages that are ready."""
+        """Return the first `n` ready messages."""
         return first_of(list(self.ready), n)
 
     def take(self, n: int) -> Runs:
-        """The same, which are so no more."""
+        """Remove and return the first `n` ready messages."""
         taken = list(self.ready)
         if n >= count(taken):
             self.ready = Ranges()
@@ -165,12 +163,12 @@ class Lot:
         return self.take_out(first_of(taken, n))
 
     def give(self, runs: Runs) -> None:
-        """Somebody has these, as its row is to say."""
+        """Record that a consumer has `runs`, to be stored in the row."""
         self.given = self.given or Ranges()
         self.given.add_all(runs)
 
     def returned(self, runs: Runs) -> bool:
-        """Nobody has these any more. Is that news to its row?"""
+        """Record that no consumer has `runs` any more, and return whether the row changes."""
         if self.given is None:
             return False
         self.given.remove_all(runs)
@@ -178,20 +176,20 @@ class Lot:
         return True
 
     def with_somebody(self, runs: Runs) -> Runs:
-        """Those of these messages that somebody may have after a restart."""
+        """Return the messages among `runs` that a consumer may have after a restart."""
         given = self.given
         return runs if given is None else [each for run in runs for each in given.common(*run)]
 
     def take_out(self, runs: Runs) -> Runs:
-        """These are ready no more; returns those that were."""
+        """Remove `runs` from the ready messages, and return the ones removed."""
         return self.ready.remove_all(runs)
 
     def back(self, runs: Runs) -> None:
-        """These are ready again."""
+        """Make `runs` ready again."""
         self.ready.add_all(runs)
 
     def end(self, runs: Runs) -> int:
-        """These are done; returns how many that are."""
+        """Mark `runs` as done, and return their count."""
         if self.done is None:
             self.done = Ranges()
         n = count(runs)
@@ -206,23 +204,24 @@ class Lot:
         return n
 
     def tried(self, runs: Runs) -> None:
-        """Their delivery has failed once more."""
+        """Count a failed delivery of each message in `runs`."""
         for number in numbers_of(runs):
             if self.failures(number) < MOST_TRIES:
                 self.tries[number] = self.tries.get(number, 0) + 1
 
     def failures(self, number: int) -> int:
-        """How many of its deliveries have failed?"""
+        """Return the number of failed deliveries of a message."""
         return self.tries.get(number, 0) % PERHAPS
 
     def may_have_been_given(self, runs: Runs) -> None:
-        """Whoever is given these next is told that it may be for the second time."""
+        """Mark `runs` as possibly redelivered."""
         for number in numbers_of(runs):
             self.tries.setdefault(number, PERHAPS)
 
     def column(self, runs: Runs, most: int = MOST_TRIES + 1) -> bytes:
-        """The tries of these messages as they are told, a byte each; empty: none of them has failed. `most`:
-        attempts that their queue allows.
+        """Return the delivery counts of `runs` for a consumer, a byte each, or empty if all are 0.
+
+        `most` is the number of attempts that the queue allows.
         """
         if not self.tries:
             return b""
@@ -231,14 +230,17 @@ class Lot:
         return tries if any(tries) else b""
 
     def exact(self, runs: Runs) -> bytes:
-        """The same for another node, two bytes each, so that nothing is lost."""
+        """Return the exact delivery counts of `runs`, two bytes each, for another node.
+
+        The result is empty if all counts are 0.
+        """
         if not self.tries:
             return b""
         tries = array("H", [self.tries.get(n, 0) for n in numbers_of(runs)])
         return tries.tobytes() if any(tries) else b""
 
     def indices(self, runs: Runs) -> tuple[int, ...] | None:
-        """Where these messages stand in the envelope; None: they are all of it."""
+        """Return the indices of `runs` in the envelope, or `None` if they are the whole envelope."""
         e = self.envelope
         if runs == e.ranges():
             return None
@@ -248,11 +250,11 @@ class Lot:
         return tuple([place[n] for n in numbers_of(runs)])
 
     def wait(self, first: int, last: int, said: int, delay: int) -> None:
-        """These wait so many ns from then on."""
+        """Delay the messages `first` to `last` by `delay` ns from the time `said`."""
         self.late = [*self._late_but(first, last), (first, last, said, delay)]
 
     def wait_no_more(self, first: int, last: int) -> None:
-        """The time of these has come, or they are done."""
+        """End the delay of the messages `first` to `last`."""
         self.late = list(self._late_but(first, last))
 
     def _late_but(self, first: int, last: int) -> Iterator[LateRun]:
@@ -265,11 +267,11 @@ class Lot:
                 yield a, b, said, delay
 
     def go(self, runs: Runs, node: bytes, number: int) -> None:
-        """These are on their way to that node, under this number."""
+        """Mark `runs` as moving to `node` under `number`."""
         self.going.append((runs, node, number))
 
     def go_no_more(self, node: bytes, number: int) -> Runs:
-        """What became of these is known; returns them."""
+        """End the move to `node` under `number`, and return its messages."""
         gone = [runs for runs, *way in self.going if way == [node, number]]
         self.going = [each for each in self.going if each[1:] != (node, number)]
         return gone[0] if len(gone) == 1 else [*chain.from_iterable(gone)]
@@ -277,7 +279,7 @@ class Lot:
     # --- its row ----------------------------------------------------------------------------------------
 
     def row(self) -> bytes:
-        """What is to be stored of it; empty: nothing has become of it yet."""
+        """Return the state as it is stored, or empty if no message has changed its state."""
         if self.done is None and not (self.tries or self.late or self.going or self.moves or self.given):
             return b""
         row: list[object] = [self.done.pack() if self.done is not None else b"", self.tries, self.late]
@@ -287,7 +289,7 @@ class Lot:
         return pack(row if self.given is None else [*row, self.given.pack()])
 
     def restore(self, row: bytes) -> None:
-        """What its row says. RemoteError for one that cannot be."""
+        """Restore the state from a stored row. Raises: RemoteError if the row is invalid."""
         self.has_row = True
         stored = read_lot_row(row)
         for first, last in Ranges.unpack(stored.done):

@@ -1,8 +1,8 @@
-"""What of a queue waits on the disk alone, and what of that is to be read next?"""
+"""The envelopes of a queue that wait on disk only, and which of them are read next."""
 
-# Law 1: what comes while there is any of its priority here, or while some is being read, goes here too.
-# Law 2: what is here stands in the order of its positions, which is that of its stamps. What is in memory and
-#        stands behind some of it has been taken out for a selector, and is given to nobody else before that.
+# Law 1: new envelopes of a priority that has envelopes here, or envelopes being read, are added here too.
+# Law 2: envelopes are ordered by position, which is also the order of acceptance. An envelope in memory that
+#   belongs behind one here was read for a selector, and no other consumer receives it earlier.
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from mesh.routing.parcel import Parcel
 from mesh.wire.expiry import all_void
 
 S = 10**9  # ns
-LOTS, LOT_BYTES = 1024, 4 << 20  # that are read at once, at most
-VOID = -1  # stands for no priority: what is read because its time is over
+LOTS, LOT_BYTES = 1024, 4 << 20  # limits of one read: envelopes, bytes
+VOID = -1  # pseudo-priority of reads of expired envelopes
 
-Wish = tuple[int, tuple[int, ...]]  # a priority, and the positions of what is to be read
+Wish = tuple[int, tuple[int, ...]]  # priority, positions to read
 
 
 class OnDisk:
-    """By priority."""
+    """The envelopes of a queue that wait on disk only, by priority."""
 
     def __init__(self) -> None:
-        self.rows: dict[int, bytes] = {}  # by position: what has become of it, of what anything has
+        self.rows: dict[int, bytes] = {}  # by position: stored states of changed envelopes
         self._paged: dict[int, PagedLots] = {}
-        self._loading: dict[int, bool] = {}  # is it wanted still?
-        self._loading_from: dict[int, int] = {}  # the stamp of the first
+        self._loading: dict[int, bool] = {}  # whether the read is still wanted
+        self._loading_from: dict[int, int] = {}  # acceptance time of the first envelope read
         self._purged: list[PagedLots] = []
-        self._discarded: list[int] = []  # positions of single ones that nobody wants any more
+        self._discarded: list[int] = []  # positions of single discarded envelopes
 
     def has(self, priority: int) -> bool:
-        """Does anything of it wait here?"""
+        """Return whether envelopes of this priority wait here or are being read."""
         return bool(self._paged.get(priority)) or priority in self._loading
 
     def __bool__(self) -> bool:
         return bool(self._paged)
 
     def __iter__(self) -> Iterator[int]:
-        """The priorities of what is here."""
+        """Iterate over the priorities that have envelopes here."""
         return iter({*self._paged, *self._loading} - {VOID})
 
     def first(self, priority: int, after: int = 0) -> float:
-        """When the first was accepted that stands behind this position; of what is being read, wherever it
-        stands. inf: there is none.
+        """Return when the first envelope behind position `after` was accepted, or infinity if there is none.
+
+        While envelopes of this priority are being read, the first of them counts, wherever it stands.
         """
         if priority in self._loading:
             return self._loading_from[priority]
@@ -55,21 +56,25 @@ class OnDisk:
         return next((sent for _, sent in paged.after(after)), inf) if after else paged.oldest
 
     def after(self, priority: int, position: int) -> Iterator[tuple[int, int, int]]:
-        """(position, messages, bytes) of those that stand behind this one."""
+        """Return the (position, messages, bytes) of the envelopes behind `position`."""
         paged = self._paged.get(priority)
         return (row for row, _ in paged.after(position)) if paged else iter(())
 
     @property
     def oldest(self) -> int:
-        """When the first was accepted; 0: there is none."""
+        """The time when the oldest envelope was accepted, or 0 if there is none."""
         return min((paged.oldest for paged in self._paged.values() if paged), default=0)
 
     def last(self, priority: int, n: int) -> int:
-        """When the one that stands n places behind the first of a priority was accepted, or the last one."""
+        """Return when the envelope `n` places behind the first was accepted, or the last envelope."""
         return self._paged[priority].last(n) if priority in self._paged else 0
 
     def add(self, lot: Lot, expiry: float | None, *, is_back: bool = False) -> None:
-        """It waits here from now on. `expiry`: s, what its queue says. `is_back`: at its place."""
+        """Add an envelope.
+
+        `expiry` is that of the queue in seconds. `is_back` inserts the envelope at its place instead of the
+        end.
+        """
         self.add_parcel(lot.parcel, lot.priority, lot.left, expiry, is_back=is_back)
         if row := lot.row():
             self.rows[lot.parcel.position] = row
@@ -77,7 +82,7 @@ class OnDisk:
     def add_parcel(
         self, parcel: Parcel, priority: int, left: int, expiry: float | None, *, is_back: bool = False
     ) -> None:
-        """The same; so many messages of it are `left`."""
+        """Add an envelope of which `left` messages are not done. The options are those of `add`."""
         e = parcel.envelope
         limit = e.sent + int(expiry * S) if expiry is not None else 0
         paged = self._paged.get(priority)
@@ -87,11 +92,11 @@ class OnDisk:
         put(parcel.position, e.sent, left, parcel.size, all_void(e, limit) if limit or e.expires else 0)
 
     def take_out(self, priority: int, position: int) -> bool:
-        """That one is in memory from now on; was it here?"""
+        """Remove an envelope that is kept in memory from now on, and return whether it was here."""
         return priority in self._paged and self._paged[priority].take_out(position)
 
     def to_load(self, priority: int) -> Wish | None:
-        """The next ones of a priority, unless some are being read."""
+        """Start a read of the next envelopes of a priority; `None` if one is pending or none remain."""
         paged = self._paged.get(priority)
         if not paged or priority in self._loading:
             return None
@@ -100,8 +105,9 @@ class OnDisk:
         return priority, paged.take(LOTS, LOT_BYTES)
 
     def void_to_load(self, wall: int) -> Wish | None:
-        """What is wholly void by now, to be buried. If some of it were not, that would be given out before
-        what came before it.
+        """Start a read of envelopes whose messages have all expired, so that they are dead-lettered.
+
+        Envelopes with unexpired messages are left out: these would be delivered before older messages.
         """
         void: list[int] = []
         for paged in self._paged.values() if VOID not in self._loading else ():
@@ -113,21 +119,22 @@ class OnDisk:
         return VOID, tuple(void)
 
     def loaded(self, priority: int) -> bool:
-        """That was read; is it wanted still?"""
+        """End a read, and return whether it is still wanted."""
         if not self._paged.get(priority):
             self._paged.pop(priority, None)
         return self._loading.pop(priority)
 
     def purge(self) -> tuple[int, int]:
-        """Nothing here is wanted any more: so many messages and bytes."""
+        """Discard all envelopes, and return the number of their messages and bytes."""
         paged, self._paged = list(self._paged.values()), {}
         self._purged += paged
         self._loading = dict.fromkeys(self._loading, False)
         return sum(each.messages for each in paged), sum(each.bytes for each in paged)
 
     def discard_first(self, priority: int) -> tuple[int, int]:
-        """The first of a priority is not wanted any more: so many messages and bytes; none while some of that
-        priority are being read.
+        """Discard the first envelope of a priority, and return the number of its messages and bytes.
+
+        Returns `(0, 0)` while envelopes of this priority are being read.
         """
         paged = self._paged.get(priority)
         if not paged or priority in self._loading:
@@ -139,7 +146,7 @@ class OnDisk:
         return messages - paged.messages, size - paged.bytes
 
     def take_purged(self, most: int) -> tuple[int, ...]:
-        """Positions of what is not wanted any more, about so many at most: they are to leave the disk."""
+        """Return about `most` positions of discarded envelopes, which are to be deleted from disk."""
         places, self._discarded = tuple(self._discarded), []
         while self._purged and len(places) < most:
             places += self._purged[-1].take(most - len(places), 1 << 62)

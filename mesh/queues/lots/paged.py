@@ -1,4 +1,4 @@
-"""What waits on the disk alone: of each lot its place and what must be known of it, in 18 bytes."""
+"""A compact index of the envelopes that wait on disk only, with 18 bytes for each envelope."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections import deque
 from collections.abc import Iterator
 from math import inf
 
-ROWS = 3990  # of one page: then its columns, as they grow, have no room that is left over
-SPAN = 2**32  # positions, from a multiple of it on, of which one page may have some
+ROWS = 3990  # per page, chosen to waste no array space
+SPAN = 2**32  # positions that one page may span, aligned
 PagedRow = tuple[int, int, int]  # position, messages, bytes
 
 
 class LotPage:
-    """Some lots in a row, as columns. All stand in the span of that `position`."""
+    """Consecutive envelopes as columns, with positions in one span of SPAN positions."""
 
     __slots__ = ("_at", "_base", "_places", "counts", "expires", "first_void", "sent", "sizes")
 
     def __init__(self, position: int) -> None:
         self._base = position - position % SPAN
-        self._places, self.sent = array("I"), array("Q")  # positions, from its base
+        self._places, self.sent = array("I"), array("Q")  # positions, relative to its base
         self.counts, self.sizes = array("H"), array("I")
-        self.expires: array[int] | None = None  # when the last message of each is void, if any ever is
+        self.expires: array[int] | None = None  # when all of each envelope is expired
         self.first_void: float = inf
-        self._at = 0  # all before are gone
+        self._at = 0  # index of the first remaining envelope
 
     def __len__(self) -> int:
         return len(self._places) - self._at
@@ -51,7 +51,7 @@ class LotPage:
             self.first_void = min(self.first_void, expires or inf)
 
     def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
-        """One that was taken out, at its place."""
+        """Insert a removed envelope at its place."""
         if expires and self.expires is None:
             self.expires = array("Q", bytes(8 * len(self._places)))
         place = position - self._base
@@ -62,7 +62,7 @@ class LotPage:
             self.first_void = min(self.first_void, expires)
 
     def take_out(self, position: int) -> PagedRow | None:
-        """That one, which is gone; None: it was not there."""
+        """Remove and return an envelope, or return `None` if it is not here."""
         at = bisect_left(self._places, position - self._base, lo=self._at)
         if at == len(self._places) or self._position(at) != position:
             return None
@@ -76,7 +76,7 @@ class LotPage:
         return [*columns, self.expires] if self.expires is not None else columns
 
     def after(self, position: int) -> Iterator[tuple[PagedRow, int]]:
-        """Those that stand behind that place, and when each was accepted."""
+        """Yield the envelopes behind `position`, each with its acceptance time."""
         for i in range(bisect_right(self._places, position - self._base, lo=self._at), len(self._places)):
             yield (self._position(i), self.counts[i], self.sizes[i]), self.sent[i]
 
@@ -84,12 +84,12 @@ class LotPage:
         return self._base + self._places[at]
 
     def take(self) -> PagedRow:
-        """The first, which is gone."""
+        """Remove and return the first envelope."""
         at, self._at = self._at, self._at + 1
         return self._position(at), self.counts[at], self.sizes[at]
 
     def take_void(self, wall: int) -> list[PagedRow]:
-        """Those that are void; they are gone."""
+        """Remove and return the envelopes that are completely expired."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = LotPage(self._base), list[PagedRow]()
@@ -104,7 +104,7 @@ class LotPage:
 
 
 class PagedLots:
-    """Lots in the order in which they came, which is that of their positions."""
+    """Envelopes in the order of their positions, which is the order of acceptance."""
 
     def __init__(self) -> None:
         self._pages: deque[LotPage] = deque()
@@ -118,11 +118,11 @@ class PagedLots:
 
     @property
     def oldest(self) -> int:
-        """When the first was accepted; 0: there is none."""
+        """The time when the oldest envelope was accepted, or 0 if there is none."""
         return self._pages[0].sent[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """When the one that stands n places behind the first was accepted, or the last one."""
+        """Return when the envelope `n` places behind the first was accepted, or the last envelope."""
         for page in self._pages:
             if n < len(page):
                 return page.sent[page._at + n]
@@ -130,7 +130,7 @@ class PagedLots:
         return self._pages[-1].sent[-1] if self._pages else 0
 
     def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
-        """One more; `expires`: when its last message is void, 0 = never."""
+        """Append an envelope; `expires` is when its last message expires, or 0 for never."""
         if not self._pages or not self._pages[-1].has_room(position):
             self._pages.append(LotPage(position))
         self._pages[-1].add(position, sent, count, size, expires)
@@ -138,7 +138,7 @@ class PagedLots:
         self.bytes += size
 
     def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
-        """One that was taken out, at its place."""
+        """Insert a removed envelope at its place."""
         if not self._pages:
             self.add(position, sent, count, size, expires)
             return
@@ -151,7 +151,7 @@ class PagedLots:
         self.bytes += size
 
     def take_out(self, position: int) -> bool:
-        """That one is gone. Was it here?"""
+        """Remove an envelope, and return whether it was here."""
         at = self._place(position)
         row = self._pages[at].take_out(position) if at < len(self._pages) else None
         if row is None:
@@ -162,16 +162,16 @@ class PagedLots:
         return True
 
     def after(self, position: int) -> Iterator[tuple[PagedRow, int]]:
-        """Those that stand behind that place, and when each was accepted."""
+        """Yield the envelopes behind `position`, each with its acceptance time."""
         for at in range(self._place(position + 1), len(self._pages)):
             yield from self._pages[at].after(position)
 
     def _place(self, position: int) -> int:
-        """The page in which that stands, if it is here."""
+        """Return the index of the page that would have this position."""
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take(self, lots: int, size: int) -> tuple[int, ...]:
-        """The positions of the next ones, so many and of so many bytes at most, but one; they are gone."""
+        """Remove and return the next positions, at most `envelopes`, up to `size` bytes but at least one."""
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:
             row = self._pages[0].take()
@@ -181,7 +181,7 @@ class PagedLots:
         return tuple(taken)
 
     def take_void(self, wall: int, most: int) -> list[int]:
-        """The positions of those that are void at `wall`, so many and the rest of a page; they are gone."""
+        """Remove and return positions of expired envelopes: `most`, and the rest of the last page."""
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:

@@ -1,1 +1,1 @@
-"""What goes from one part of a queue to another, and how the parts are doing: pure, no sockets, no clocks."""
+"""Moves between the parts of a queue, and the state of the parts, without sockets or clocks."""

@@ -1,12 +1,12 @@
-"""Which of the messages that wait here go with which move to another node?"""
+"""Assigns waiting messages to moves to other nodes."""
 
-# Law 1: a message goes to one node, that takes it, and no move has more than it says. What nobody here could
-#        take goes with the moves of that, the rest with the others.
-# Law 2: they go in turn, the oldest first: of two nodes that take the same one gets the even ones, the other
-#        the odd ones.
-# Law 3: what is of a group goes to the node where it is at home, and not while somebody here has some of it.
-# Law 4: a look is at SEEN messages at most where they must be read, else at DEALT. If that was in vain, the
-#        next one is behind it.
+# Law 1: a message goes to one node with a matching consumer, and no move exceeds its size. Messages without a
+#   match here go with the moves of stranded messages, the rest with the others.
+# Law 2: nodes alternate, the oldest message first: of two nodes with the same selectors one gets the even
+#   messages, the other the odd ones.
+# Law 3: messages of a group go to the home node of the group, and not while a consumer here has some of them.
+# Law 4: a scan covers at most SEEN messages if they must be decoded, else DEALT. A scan without a match is
+#   continued by the next one.
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mesh.queues.moves.redistribution import Move, may_move
 from mesh.queues.moves.stock import Matching
 from mesh.queues.part.partial import PartialQueue
 
-SEEN = 500  # messages: to read and to choose them takes 10 ms
+SEEN = 500  # messages: decoding and choosing takes 10 ms
 DEALT = 10_000
 DealtPiece = tuple[Lot, Runs]
 NOBODY: Mapping[NodeUuid, int] = {}
 
 
 class ReadyLot(Struct):
-    """A lot with something ready: what somebody here could take of it, and what nobody could."""
+    """An envelope with its ready messages: the ones that consumers here match, and the rest."""
 
     lot: Lot
     taken: Runs
@@ -37,14 +37,16 @@ class ReadyLot(Struct):
 
 
 class Look:
-    """A look at what is ready in a part, and in memory. `stranded`: how much of all of it nobody here could
-    take; of a long one as far as was looked. `is_whole`: everything was looked at.
+    """A scan of the ready messages of a part that are in memory.
+
+    `stranded` is the number of ready messages that no consumer here matches; a scan that was cut counts only
+    what it covered. `is_whole` means that the scan covered everything.
     """
 
     def __init__(
         self, queue: PartialQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
     ) -> None:
-        """`most`: so many messages are wanted elsewhere."""
+        """Scan from `place` on; other nodes want at most `most` messages."""
         self._queue = queue
         self.seen: list[ReadyLot] = []
         left = min(most, DEALT) if here.takes_all or not here else SEEN
@@ -66,9 +68,11 @@ class Look:
         now: float,
         wants: Mapping[NodeUuid, int] = NOBODY,
     ) -> dict[NodeUuid, list[DealtPiece]]:
-        """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what.
-        `wants`: how much those want to which something may move; what is stranded, and of a group, goes home
-        also where no move is.
+        """Return the pieces that go to each node, of the messages that were scanned.
+
+        The mapping of consumers has all other nodes with any, and their matches. `wants` has the demand of
+        all nodes to which messages may move: stranded messages of a group go to its home even without a move
+        there.
         """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):
@@ -85,7 +89,7 @@ class Look:
         return found
 
     def place(self) -> dict[int, LotKey]:
-        """Where the next look begins, when this one was in vain: behind it, or at the beginning."""
+        """Return where the next scan begins after one without a match: behind it, or at the front."""
         if not self.is_cut:
             return {}
         last = self.seen[-1].lot
@@ -93,16 +97,16 @@ class Look:
         return {**dict.fromkeys(before, END), last.priority: last.key}
 
 
-END: LotKey = (2**64, b"", 0)  # behind all
+END: LotKey = (2**64, b"", 0)  # behind all envelopes
 
 
 class _Deal:
-    """Moves, and what was dealt to them."""
+    """Moves, and the messages assigned to them."""
 
     def __init__(
         self, moves: Sequence[Move], takers: Mapping[NodeUuid, Matching], wants: Mapping[NodeUuid, int]
     ) -> None:
-        # Who is to have one more is first, so that in turn is in turn to the end.
+        # The nodes that get one more message come first, which keeps the alternation up to the end.
         moves = sorted(moves, key=lambda move: -move.messages)
         self.left = {move.target: move.messages for move in moves}
         self._homes = {node: n for node, n in wants.items() if node not in self.left}
@@ -110,11 +114,11 @@ class _Deal:
         self._dealt = Counter[NodeUuid]()
 
     def has_room(self, lot: Lot) -> bool:
-        """May anything of it go anywhere?"""
+        """Return whether any message of the envelope may move."""
         return bool(self.left or (lot.group and self._homes))
 
     def shares(self, lot: Lot, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
-        """The moves with which these messages of a lot go; some may stay."""
+        """Return the messages among `runs` that each node gets; some may stay."""
         if lot.group:
             return list(self._at_home(lot, runs))
         nodes = list(self.left)
@@ -133,7 +137,7 @@ class _Deal:
         return [(node, joined(some)) for node, some in found.items()]
 
     def _at_home(self, lot: Lot, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
-        """Of a group all goes to one node that the same nodes take."""
+        """Yield the messages of a group for its home node, for each set of nodes that match them."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
         for (home,), numbers in for_whom(lot, [known]).items() if known else ():

@@ -1,10 +1,11 @@
-"""Where does that go which has just been put into a queue: which of its messages to which node?"""
+"""Decides to which nodes newly published messages of a queue go."""
 
-# Law 1: a message goes to one node, or stays. It goes to nobody who does not take it, but where the mode is
-#        strict, or where nothing may stay here.
-# Law 2: in turn means message by message, for each set of nodes that could be meant: of two one gets the
-#        even ones, the other the odd ones, in one envelope or in many.
-# Law 3: of a group all messages that the same nodes take go to the same one, as every node reckons it.
+# Law 1: a message goes to one node, or stays. It goes only to a node with a matching consumer, except in mode
+#   strict and where messages may not stay here.
+# Law 2: round robin works by message and by set of candidate nodes: of two nodes one gets the even messages,
+#   the other the odd ones, in one envelope or in many.
+# Law 3: messages of a group that the same nodes match go to the same node, and every node computes the same
+#   one.
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from mesh.queues.moves.stock import Matching
 from mesh.values import Headers
 from mesh.wire.properties import decode_properties
 
-NodeUuid = bytes  # its uuid
-AllowedNodes = Mapping[NodeUuid, Matching]  # nodes that may be meant
-REMEMBERED = 1_000  # sets of nodes whose turns are known
+NodeUuid = bytes  # the uuid of a node
+AllowedNodes = Mapping[NodeUuid, Matching]  # candidate nodes
+REMEMBERED = 1_000  # sets of nodes whose next turn is kept
 ANYTHING = Matching(None)
 
 
 class Distributing:
-    """The distribution of what is put into one queue at one node, `me`. It remembers whose turn it is."""
+    """The distribution of messages published to one queue at the node `me`, with its round-robin state."""
 
     def __init__(self, me: NodeUuid) -> None:
         self._me = me
@@ -38,11 +39,11 @@ class Distributing:
         takers: Mapping[NodeUuid, Matching],
         homes: Collection[NodeUuid] | None = None,
     ) -> dict[NodeUuid, Runs]:
-        """The messages that go to other nodes, by their numbers; the rest of what is ready in that lot stays.
+        """Return the messages that go to each other node, by their numbers; other ready messages stay.
 
-        `takers`: the nodes where somebody takes, this one too, and what. `homes`: the nodes that can be
-        reached, this one too, at which messages may stay; None: they may wherever somebody takes. With the
-        mode strict `homes` are all that know the queue.
+        The mapping of consumers has the nodes with any, including this one, and their matches. `homes` has
+        the reachable nodes, including this one, where messages may stay; with `None` they may stay wherever a
+        consumer is. In mode strict `homes` has all nodes that know the queue.
         """
         steps = self._steps(mode, takers, homes)
         if not steps:
@@ -50,7 +51,7 @@ class Distributing:
         if not lot.ready:
             self._had_turn(lot, steps[0])
             return {}
-        if len(steps[0]) == 1:  # as a rule: it is enough to look at nothing
+        if len(steps[0]) == 1:  # the usual case: no message is decoded
             ((node, taken),) = steps[0].items()
             if taken.takes_all:
                 return {node: list(lot.ready)} if node != self._me else {}
@@ -65,7 +66,7 @@ class Distributing:
     def _steps(
         self, mode: Distribution, takers: Mapping[NodeUuid, Matching], homes: Collection[NodeUuid] | None
     ) -> list[AllowedNodes]:
-        """Who is meant at first, and who are when none of these takes it. None at all: it stays."""
+        """Return the candidate nodes, and those for messages without a match there. Empty: messages stay."""
         me = self._me
         is_home = homes is None or me in homes
         known = {node: each for node, each in takers.items() if each and (homes is None or node in homes)}
@@ -83,13 +84,13 @@ class Distributing:
         return [step for step in steps if step]
 
     def _had_turn(self, lot: Lot, nodes: AllowedNodes) -> None:
-        """Count a message that was given out here before it was known who takes as the turn of this node."""
+        """Count a message delivered here before any consumer was known as the turn of this node."""
         if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
 
     def _turn(self, nodes: tuple[NodeUuid, ...], n: int) -> int:
-        """The place of the first node of these that is given something, when there are n messages."""
+        """Return the index of the node that gets the first of `n` messages, and advance the turn."""
         turn = self._turns.get(nodes, 0)
         if len(self._turns) >= REMEMBERED:
             self._turns.clear()
@@ -98,7 +99,7 @@ class Distributing:
 
 
 def for_whom(lot: Lot, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
-    """The numbers of what is ready, by the nodes of which one is to have them; without what nobody takes."""
+    """Return the ready numbers by the nodes of which one gets them, without numbers that no node matches."""
     found: dict[tuple[NodeUuid, ...], list[int]] = {}
     numbers = list(numbers_of(lot.ready))
     if all(taken.takes_all for taken in steps[0].values()):
@@ -113,14 +114,14 @@ def for_whom(lot: Lot, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ..
 
 
 def one_of(group: str, nodes: Collection[NodeUuid]) -> tuple[NodeUuid, ...]:
-    """Those of which one is to have it: all of them, in order; for a group the one where it is at home."""
+    """Return all nodes in order, or only the home node of a group."""
     if not group:
         return tuple(sorted(nodes))
     return (max(nodes, key=lambda node: blake2b(node + group.encode(), digest_size=16).digest()),)
 
 
 def messages(lot: Lot, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
-    """(number, key, headers) of these messages."""
+    """Yield the (number, key, headers) of these messages."""
     e = lot.envelope
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
     for number in numbers:

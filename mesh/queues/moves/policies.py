@@ -1,6 +1,6 @@
-"""Who decides what moves from one part of a queue to another? Our rules, or a plug-in."""
+"""Redistribution policies: the default rules, and plug-ins."""
 
-# Law: whatever a plug-in answers, nothing moves but to who wants it, and no more than that.
+# Law: no answer of a plug-in moves messages to a node that does not want them, or more than it wants.
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMEMBERED = 1_000  # names
 
 
 class Policy(Protocol):
-    """A function like `moves` of redistribution.py."""
+    """A function with the signature of `redistribution.moves`."""
 
     def __call__(
         self,
@@ -36,8 +36,9 @@ class Policy(Protocol):
 
 
 class GuardedPolicy:
-    """A foreign policy. Where it raises or answers nonsense, `moves` answers. `faults` counts that; `fault`
-    says what was wrong the last time, "" = nothing yet.
+    """A plug-in policy; the default rules answer when it raises or returns an invalid answer.
+
+    `faults` counts these failures. `fault` describes the last one and is empty before the first.
     """
 
     def __init__(self, name: str, inner: Policy) -> None:
@@ -60,7 +61,7 @@ class GuardedPolicy:
             if isinstance(found, list) and all(_is_right(move, others, busy) for move in found):
                 return found
             problem = f"answered {found!r:.80}"
-        except Exception as error:  # whatever it is, it is not ours, and the messages still want a node
+        except Exception as error:  # foreign code may raise anything; messages still move
             problem = f"raised {type(error).__name__}: {error!s:.80}"
         self.faults += 1
         self.fault = f"redistribution {self.name} {problem}; the usual rules answered instead."
@@ -77,7 +78,10 @@ def _is_right(move: object, others: Mapping[NodeUuid, Stock], busy: Collection[N
 
 
 def policy(name: str = "") -> Policy:
-    """The one of that name; "": ours. LocalError lists what is installed."""
+    """Return the policy of that name, or the default rules for "".
+
+    Raises: LocalError with the installed policies.
+    """
     if not name:
         return moves
     found = [entry for entry in _foreign() if entry.name == name]
@@ -97,7 +101,7 @@ def _made(entry: EntryPoint) -> Policy:
     what = f"redistribution {entry.name} ({entry.value} of {_origin(entry)})"
     try:
         made: Policy = entry.load()
-    except Exception as error:  # foreign code may fail in any way; what helps is whose it is
+    except Exception as error:  # foreign code may raise anything; name its origin
         why = f"{what} cannot be loaded: {type(error).__name__}: {error!s:.200}."
         raise _bad(why, "Mend or uninstall it, or name no redistribution.") from error
     if not callable(made):
@@ -106,14 +110,16 @@ def _made(entry: EntryPoint) -> Policy:
 
 
 class Policies:
-    """All policies that queues name; each is looked for once. `tell` hears of one that is not here, in whose
-    place the usual rules decide, and of the first fault of one that is.
+    """The policies that queues name, each loaded once.
+
+    `tell` is called with a text when a policy is not installed, so that the default rules decide, and at the
+    first fault of an installed one.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._known: dict[str, Policy] = {"": moves}
-        self._told: set[str] = set()  # those that are here, and of which a fault was told
+        self._told: set[str] = set()  # policies whose first fault was reported
 
     def moves(
         self,
@@ -123,7 +129,7 @@ class Policies:
         busy: Collection[NodeUuid],
         now: float,
     ) -> list[Move]:
-        """What that of the queue says is to move."""
+        """Return the moves that the policy of the queue decides."""
         it = self._known.get(terms.policy) or self._found(terms.policy)
         found = it(terms, mine, others, busy, now)
         if isinstance(it, GuardedPolicy) and it.fault and it.name not in self._told:
@@ -148,7 +154,7 @@ def _bad(what: str, hint: str) -> LocalError:
 
 
 def _foreign() -> list[EntryPoint]:
-    # Here and not above: it takes long to load, and ours is found without it.
+    # The import is slow, and the default rules do not need it.
     from importlib.metadata import entry_points
 
     return list(entry_points(group=GROUP))

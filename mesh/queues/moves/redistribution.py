@@ -1,13 +1,13 @@
-"""What waits here, and should be elsewhere: how much of it moves now, and where?"""
+"""Decides how many waiting messages move now, and to which nodes."""
 
-# Law 1: nothing moves to a node to which something moves already, or that wants nothing, or is leaving; and
-#        no move is of more than it wants.
-# Law 2: what nobody here could take waits for as long as the queue says, then all of it may move. Of the rest
-#        only what would wait here for longer than a second, in equal shares, of which one is for here. In the
-#        first second consumers count as quick until they are known not to be: so a message that a turn has
-#        just brought to its node stays there.
-# Law 3: a message moves at most once in APART seconds, unless nobody here could take it, and at most MOST
-#        times; from then on only when nobody here could take it, and at most once in APART seconds.
+# Law 1: messages move only to nodes that want some, are not leaving, and have no move in progress. No move
+#   exceeds the demand of its node.
+# Law 2: stranded messages may all move after the delay that the queue sets. Of the rest only messages that
+#   would wait here longer than a second may move, in equal shares, one of which stays. Within the first
+#   second consumers count as fast until proven slow, so that a message just distributed to its node stays
+#   there.
+# Law 3: a message that is not stranded moves at most once in APART seconds, and at most MOST times. From then
+#   on it moves only when stranded, and at most once in APART seconds.
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ TINY = 0.001  # s
 
 
 class Mine(NamedTuple):
-    """This part. `leaves`: messages a second. `stranded`: those of what is ready that nobody here could take,
-    and since when that is so (s, as `now`). `room`: messages that consumers here without a selector may be
-    given now. `ready_since`: since when something is ready (s). `finished`: messages that consumers here have
-    finished since then.
+    """The state of this part.
+
+    `leaves` is in messages a second. `stranded` counts the ready messages that no consumer here matches,
+    since `stranded_since` (s, as `now`). `room` is the credit of consumers here without a selector.
+    `ready_since` is the time (s) since when messages are ready, and `finished` counts the messages that
+    consumers here settled since.
     """
 
     ready: int
@@ -43,7 +45,7 @@ class Mine(NamedTuple):
 
 
 class Move(NamedTuple):
-    """So many messages at most shall go there. `is_stranded`: only such as nobody here could take."""
+    """A move of at most `messages` messages to a node; `is_stranded` limits it to stranded messages."""
 
     target: NodeUuid
     messages: int
@@ -53,8 +55,10 @@ class Move(NamedTuple):
 def moves(
     terms: QueueTerms, mine: Mine, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid], now: float
 ) -> list[Move]:
-    """What is to move now. `busy`: nodes to which something moves. A node may be named twice: the second move
-    is for when nothing of the first is what it takes.
+    """Return the moves to start now.
+
+    `busy` has the nodes with a move in progress. A node may be named twice: its second move counts if no
+    message matches the first.
     """
     delay = terms.redistribution
     if delay is None or terms.distribution == "strict":
@@ -75,8 +79,8 @@ def moves(
 def _taken_soon(mine: Mine, now: float) -> int:
     """Return how many messages consumers here are expected to take within AHEAD seconds.
 
-    A rate is known only when something has been ready for so long. Before that the consumers may be as quick
-    as one message more in the time that has passed.
+    A rate is known only when messages have been ready for that long. Before that, consumers may be fast
+    enough for one more message in the time that has passed.
     """
     passed = now - mine.ready_since
     possible = int(AHEAD * (mine.finished + 1) / max(passed, TINY)) if passed <= AHEAD else 0
@@ -84,8 +88,9 @@ def _taken_soon(mine: Mine, now: float) -> int:
 
 
 def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]:
-    """What each wants, of those together that take the same: what one of these gets the others do not, while
-    of the others nobody knows whether there is anything here for them.
+    """Return the demand of the nodes, grouped by equal selectors.
+
+    Nodes of one group compete for the same messages. Whether messages for another group are here is unknown.
     """
     found: dict[tuple[bool, tuple[str, ...]], dict[NodeUuid, int]] = {}
     for node, stock in wanting.items():
@@ -94,8 +99,9 @@ def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]
 
 
 def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
-    """n messages, evenly; what one does not want the others may have, and those that want the most get the
-    odd ones.
+    """Yield moves that share `n` messages evenly.
+
+    Other nodes get what one does not want, and the nodes that want the most get the odd messages.
     """
     for others, (want, node) in zip(
         range(len(wants), 0, -1), sorted((want, node) for node, want in wants.items()), strict=True
@@ -107,31 +113,32 @@ def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iter
 
 
 class RefusingNodes:
-    """The nodes that have refused something: nothing goes there for SHUT s, and for twice as long each time
-    that it was in vain.
+    """The nodes that refused messages, which get none for SHUT s.
+
+    The time doubles with each further refusal, up to LONGEST s.
     """
 
     def __init__(self) -> None:
         self._shut: dict[NodeUuid, tuple[float, float]] = {}  # until when, and for how long
 
     def refused(self, node: NodeUuid, now: float) -> None:
-        """It did not take something."""
+        """Close a node after a refusal."""
         until, length = self._shut.get(node, (now, SHUT / 2))
         if until <= now:
             length = min(LONGEST, 2 * length)
             self._shut[node] = now + length, length
 
     def taken(self, node: NodeUuid) -> None:
-        """It did."""
+        """Open a node that accepted messages."""
         self._shut.pop(node, None)
 
     def closed(self, now: float) -> set[NodeUuid]:
-        """Those to which nothing goes now."""
+        """Return the nodes to which no messages move now."""
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
 def may_move(lot: Lot, is_stranded: bool, now: float) -> bool:
-    """May it move once more? What is of a group stays with those who could take it."""
+    """Return whether an envelope may move again; messages of a group stay unless they are stranded."""
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False
     return (is_stranded and lot.moves < MOST) or now - lot.came >= APART

@@ -1,7 +1,7 @@
-"""How is a part of a queue doing? What a node says of its own to those who have something for it."""
+"""The state of a queue's part, which a node reports to nodes that have messages for it."""
 
-# Law 1: whatever a peer says is refused, or read as a stock that takes no more than it says.
-# Law 2: a stock that is written is read as it was, and is never longer than a note may be.
+# Law 1: a peer's report is refused, or read as a stock that takes no more than the report says.
+# Law 2: a stock is read back exactly as it was written, and never exceeds the size limit of a note.
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mesh.values import Headers
 from mesh.wire.codec import pack, reader
 from mesh.wire.limits import NOTE
 
-SELECTORS = 8  # that are told, and heeded; with more, or longer ones, somebody takes whatever comes
-LONG = 3 * 1024  # bytes of all of them
-AHEAD = 1.0  # s: as much as consumers take in that may wait for them where it was put,
-SOON = 0.5  # s: and where it comes from elsewhere: more than it takes to come, less than a busy one is late
-MOST = 10_000  # messages that are wanted so at most
-TENTH = 0.1  # of a figure: a change that is worth telling
+SELECTORS = 8  # reported at most; with more, any message matches
+LONG = 3 * 1024  # bytes of all selectors
+AHEAD = 1.0  # s of consumption that may wait where published
+SOON = 0.5  # s of consumption wanted from other nodes
+MOST = 10_000  # limit of messages wanted for SOON
+TENTH = 0.1  # relative change that is worth a report
 
 
 class Stock(Struct, frozen=True, array_like=True):
@@ -52,12 +52,11 @@ class Stock(Struct, frozen=True, array_like=True):
     is_leaving: bool = False
 
     def pack(self) -> bytes:
-        """As it is told."""
         return pack(astuple(self))
 
     @classmethod
     def unpack(cls, note: bytes) -> Stock:
-        """What a peer has said; what a later release has added is left out. RemoteError."""
+        """Return the state that a peer sent, without fields of later releases. Raises: RemoteError."""
         stock = _read(note)
         if not isfinite(stock.leaves):
             raise RemoteError(f"{stock.leaves} messages a second leave a queue", code="MALFORMED")
@@ -76,7 +75,7 @@ def stock_of(
     is_volatile: bool = False,
     is_leaving: bool = False,
 ) -> Stock:
-    """The stock of a part with these takers. `coming`: messages that are on their way to it."""
+    """Return the state of a part with these consumers; `coming` counts messages in transit to it."""
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
     soon = int(min(MOST, leaves * SOON)) if there else 0
@@ -88,7 +87,7 @@ def stock_of(
     return Stock(
         0 if is_leaving else wants,
         ready,
-        round(leaves, 1),  # so that a rate that falls for ever ends
+        round(leaves, 1),  # rounded so that a falling rate ends
         () if is_any else selectors,
         is_any,
         is_volatile,
@@ -97,15 +96,16 @@ def stock_of(
 
 
 def is_news(old: Stock | None, new: Stock | None) -> bool:
-    """Is it to be told at once? None: nobody takes there."""
+    """Return whether a change must be reported at once. `None` means that the node has no consumers."""
     if old is None or new is None:
         return old is not new
     return _kind(old) != _kind(new)
 
 
 def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
-    """Is it no other news than that they want something again? Where just enough comes that is said with each
-    message.
+    """Return whether the only change is that the node wants messages again.
+
+    If just enough messages arrive, that would be reported with each of them.
     """
     if old is None or new is None or old.wants:
         return False
@@ -113,12 +113,12 @@ def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
 
 
 def is_wanted_more(old: Stock, new: Stock) -> bool:
-    """Does it want twice as much? Whoever has that should know soon: he goes by what he was told."""
+    """Return whether the demand has doubled, which senders should know soon."""
     return new.wants >= 2 * old.wants > 0
 
 
 def is_worth_telling(old: Stock, new: Stock) -> bool:
-    """Is it to be told with the next ones: did a figure change by a tenth?"""
+    """Return whether to include the change in the next report: a figure changed by a tenth."""
     figures = ((old.wants, new.wants), (old.ready, new.ready), (old.leaves, new.leaves))
     return is_news(old, new) or any(abs(b - a) > TENTH * max(a, b) for a, b in figures)
 
@@ -131,7 +131,7 @@ def _kind(stock: Stock) -> tuple[object, ...]:
 
 
 class Matching:
-    """A choice of messages that somebody takes: those that one of the `selectors` wants; None: all."""
+    """A set of messages: the matches of any of the `selectors`, or all messages with `None`."""
 
     __slots__ = ("_selectors", "takes_all")
 
@@ -140,16 +140,15 @@ class Matching:
         self.takes_all = selectors is None
 
     def __bool__(self) -> bool:
-        """May it take anything at all?"""
         return self.takes_all or bool(self._selectors)
 
     def takes(self, key: str, priority: int, headers: Headers) -> bool:
-        """Does it take that message?"""
+        """Return whether the set includes the message."""
         return self.takes_all or any(each.wants(key, priority, headers) for each in self._selectors)
 
 
 def matching(stock: Stock) -> Matching:
-    """Of a part elsewhere. A selector that is none, or one too many, takes nothing."""
+    """Return the messages that a remote part accepts. Invalid or excess selectors match none."""
     if stock.is_leaving:
         return Matching(())
     if stock.is_any:
@@ -158,7 +157,7 @@ def matching(stock: Stock) -> Matching:
 
 
 def matching_here(takers: Iterable[QueueTaker]) -> Matching:
-    """Of the takers of a part here."""
+    """Return the messages that the connected consumers of a local part match."""
     selectors = [taker.selector for taker in takers if taker.away == inf]
     known = [selector for selector in selectors if selector is not None]
     return Matching(known if len(known) == len(selectors) else None)

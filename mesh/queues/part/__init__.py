@@ -1,1 +1,1 @@
-"""A queue's part at one node: what waits in it, who is given it, and what becomes of it."""
+"""The part of a queue at one node: its messages, their delivery and their outcome."""

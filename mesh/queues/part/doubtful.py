@@ -1,4 +1,4 @@
-"""What may be in somebody's hands after a restart: nobody is given it before they had time to come back."""
+"""Messages that consumers may have after a restart, held back until the consumers had time to return."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from mesh.streams.ranges import Ranges
 
 
 class Doubtful:
-    """Messages that were given out, perhaps. `expected`: the keys of those who took, and are not back yet.
-    `most`: how many messages can have been with them, and were not claimed.
+    """Messages that may have been delivered before a restart.
+
+    `expected` has the keys of consumers that have not returned. `most` bounds the number of messages that
+    they can have and have not claimed.
     """
 
     def __init__(self, until: float, expected: set[bytes], most: int) -> None:
@@ -24,7 +26,7 @@ class Doubtful:
         self.messages = 0
 
     def add(self, lot: Lot, runs: Runs) -> None:
-        """Messages that nobody has done."""
+        """Add messages of an envelope that are not done."""
         insort(self._lots.setdefault(lot.envelope.stream, []), lot, key=_first)
         left = self._left[lot] = Ranges()
         for first, last in runs:
@@ -32,7 +34,7 @@ class Doubtful:
             self.messages += last - first + 1
 
     def take(self, stream: bytes, number: int) -> Lot | None:
-        """The lot in which that message is in doubt, which it is no more; None: there is none."""
+        """Claim a message and return its envelope, or `None` if it is not in doubt."""
         lots = self._lots.get(stream, [])
         at = bisect_right(lots, number, key=_first) - 1
         while at >= 0 and lots[at].envelope.last >= number:
@@ -46,7 +48,7 @@ class Doubtful:
         return None
 
     def rest(self) -> Iterator[tuple[Lot, Runs]]:
-        """All that nobody came back for, in the order in which it was given out; first what surely was."""
+        """Yield the unclaimed messages in delivery order, surely delivered ones first."""
         for lot in sorted(self._left, key=lambda lot: (lot.given is None, -lot.priority, lot.key)):
             if left := self._left[lot]:
                 yield lot, list(left)

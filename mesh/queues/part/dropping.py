@@ -1,7 +1,7 @@
-"""Which messages leave a part that may not refuse any when it is full: the oldest that no consumer has."""
+"""Drops the oldest ready messages of a part that must accept new ones although it is full."""
 
-# Law 1: what a consumer has, what moves and what is delayed is never dropped.
-# Law 2: a message is dropped after all that was accepted before it and could be dropped.
+# Law 1: messages that a consumer has, that move or that are delayed are never dropped.
+# Law 2: a message is dropped only after all droppable messages that were accepted before it.
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesh.queues.part.partial import PartialQueue
 
 
 def drop_excess(part: PartialQueue) -> int:
-    """Drop the oldest messages until the part keeps to its terms; returns how many were dropped."""
+    """Drop the oldest messages until the part keeps to its terms, and return how many were dropped."""
     before, terms = part.messages, part.terms
     while (part.messages > terms.max_count or part.bytes > terms.max_bytes) and _drop_oldest(part):
         pass
@@ -19,8 +19,9 @@ def drop_excess(part: PartialQueue) -> int:
 
 
 def drop_bytes(part: PartialQueue, size: int) -> int:
-    """Drop the oldest messages until the part has `size` bytes less, or none that can be dropped; returns how
-    many were dropped.
+    """Drop the oldest messages until `size` bytes are freed, and return how many were dropped.
+
+    Fewer bytes are freed if the rest cannot be dropped.
     """
     before, most = part.messages, part.bytes - size
     while part.bytes > most and _drop_oldest(part):
@@ -29,7 +30,10 @@ def drop_bytes(part: PartialQueue, size: int) -> int:
 
 
 def _drop_oldest(part: PartialQueue) -> bool:
-    """Drop what is ready of the oldest envelope. False: nothing is, or it is being read from the disk."""
+    """Drop the ready messages of the oldest envelope.
+
+    Returns `False` if none is ready or the envelope is being read from disk.
+    """
     stamp, priority = min(((_oldest(part, each), each) for each in part.priorities()), default=(inf, 0))
     if stamp == inf:
         return False

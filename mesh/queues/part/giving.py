@@ -1,4 +1,4 @@
-"""Who is given what next?"""
+"""Decides which consumer receives which message next."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _turns = counter(1)
 
 
 def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
-    """All that there is room for, and a reason: whoever has the least is first."""
+    """Deliver all messages for which a consumer has credit; the consumer with the fewest is first."""
     queue.expire(wall)
     queue.looks_at, queue.seeks = inf, False
     takers = [taker for taker in queue.eligible() if taker.room]
@@ -31,7 +31,7 @@ def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
 
 
 def _alike(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterator[Given]:
-    """To those who take whatever comes."""
+    """Deliver to consumers without a selector when no message groups exist."""
     for priority in queue.priorities():
         line, end = queue.line(priority), queue.on_disk.first(priority)
         while takers and (lot := line.first()) is not None and lot.key[0] < end:
@@ -42,11 +42,11 @@ def _alike(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterato
                 line.emptied()
             takers = [taker for taker in takers if taker.room]
         if end < inf:
-            return  # what is of lower priority comes behind that
+            return  # disk envelopes precede envelopes of lower priority
 
 
 def _apart(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterator[Given]:
-    """To those of whom each looks for what is for him: something of one lot in each turn."""
+    """Deliver to consumers that search for their messages: from one envelope at a time."""
     turn = Turn(queue, now)
     while takers:
         taker = min(takers, key=lambda t: (t.busy, t.turn))
@@ -66,7 +66,7 @@ def _apart(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterato
 
 
 def _find(queue: PartialQueue, taker: QueueTaker, turn: Turn) -> tuple[Lot, Runs] | None:
-    """The next lot with something for him, and what."""
+    """Return the next envelope with matches for a consumer, and the matching messages."""
     taker.is_through = False
     for priority in queue.priorities():
         end = queue.on_disk.first(priority, taker.place_on_disk(priority))

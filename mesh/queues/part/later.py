@@ -1,4 +1,4 @@
-"""Messages that are not to be given before their time."""
+"""Messages that must not be delivered before their time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ S = 10**9  # ns
 
 
 class DelayedLots:
-    """By time. What somebody gave back for later holds its group up; what was put for later does not."""
+    """Delayed messages, ordered by time.
+
+    A message that a consumer gave back with a delay holds up its group; a message published with a delay does
+    not.
+    """
 
     def __init__(self, groups: MessageGroups) -> None:
         self.messages = 0
@@ -26,12 +30,13 @@ class DelayedLots:
 
     @property
     def due(self) -> float:
-        """When the first is."""
+        """The time when the first delay is over, or infinity."""
         return self._heap[0][0] if self._heap else inf
 
     def put(self, lot: Lot, now: float, wall: int, may_be_out: bool = False) -> None:
-        """What of a lot that comes waits by its row, or its header. `may_be_out`: somebody may have it, if it
-        was time for that.
+        """Delay the messages of a new envelope, as its row or its header says.
+
+        With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
         """
         is_over = may_be_out and lot.envelope.sent + lot.delay * 10**6 <= wall
         if lot.delay and lot.row() == b"" and not is_over:
@@ -41,7 +46,7 @@ class DelayedLots:
             self._push(lot, late, now, wall)
 
     def back(self, lot: Lot, first: int, last: int, delay: float, now: float, wall: int) -> None:
-        """Somebody gave these back, for so many seconds."""
+        """Delay the messages `first` to `last`, which a consumer gave back, by `delay` seconds."""
         late = (first, last, wall, int(delay * S))
         lot.wait(*late)
         self._push(lot, late, now, wall)
@@ -53,14 +58,12 @@ class DelayedLots:
             self._groups.hold(lot.group, +1)
         else:
             self._groups.put_off(lot.group, last - first + 1)
-        left = (
-            max(0, min(delay, said + delay - wall)) / S
-        )  # between none and all of it, whatever a clock says
+        left = max(0, min(delay, said + delay - wall)) / S  # between 0 and `delay`, despite clock changes
         self.messages += last - first + 1
         heappush(self._heap, (now + left, next(self._next), lot, first, last, holds))
 
     def pop(self) -> tuple[Lot, int, int]:
-        """The first of them, which waits no more. IndexError when there is none."""
+        """Remove and return the first delayed messages. Raises: IndexError if there are none."""
         _, _, lot, first, last, holds = heappop(self._heap)
         self.messages -= last - first + 1
         lot.wait_no_more(first, last)

@@ -1,10 +1,9 @@
-"""What waits in a queue at one node, who takes it, and what becomes of it?"""
+"""The part of a queue at one node: its messages, its consumers, and the outcome of each delivery."""
 
-# Law 1: a message is given to one taker at a time. Whoever has it next is told that it was given before.
-# Law 2: of what a queue has, a producer's messages come in its order, but for those that are given again, and
-#        that are of another priority.
-# Law 3: messages of one group are with one taker at a time.
-# Law 4: what is done is never given again.
+# Law 1: a message is delivered to one consumer at a time. The next one receives it as redelivered.
+# Law 2: messages of one producer are delivered in its order, except redeliveries and other priorities.
+# Law 3: messages of one group are with one consumer at a time.
+# Law 4: a settled message is never delivered again.
 # Law 5: messages = ready + out + delayed + doubtful + going + dead, at every moment.
 
 from __future__ import annotations
@@ -29,15 +28,18 @@ from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 
-AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk
+AHEAD = 1024  # envelopes per priority in memory before a disk read
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
 Pledge = tuple[bytes, int]
 NOWHERE: Mapping[int, LotKey] = {}
-HeldNumbers = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
+HeldNumbers = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of held messages
 
 
 class DeadMessages(Struct):
-    """Messages of a lot that nobody is given any more, and why. They are done when that is stored."""
+    """Messages of one envelope that are no longer delivered, with the reason.
+
+    They count as done when the dead letter is stored.
+    """
 
     lot: Lot
     runs: Runs
@@ -46,7 +48,10 @@ class DeadMessages(Struct):
 
 
 class PartialQueue:
-    """A queue's part at this node. `changed`: lots whose rows are to be written; `dead`: to be buried."""
+    """The part of a queue at this node.
+
+    The owner writes the rows of the envelopes in `changed` and dead-letters the messages in `dead`.
+    """
 
     def __init__(self, name: str, terms: QueueTerms, memory: Memory | None = None) -> None:
         self.name = name
@@ -61,44 +66,45 @@ class PartialQueue:
         self.later = DelayedLots(self.groups)
         self.on_disk = OnDisk()
         self._memory = memory or Memory(inf)
-        # In memory, though something on the disk may stand before it, as a selector wants it: see searching.
+        # Envelopes read for a selector, although envelopes before them may still be on disk: see
+        # searching.py.
         self.picked: dict[Lot, None] = {}
-        self.returning: dict[Lot, None] = {}  # of these, what may go back there
-        self.leaving: dict[Lot, None] = {}  # something of these is on its way to another node
-        # What another node keeps until it is done here, by who that is and the number on its way; and what of
-        # that is done by now.
+        self.returning: dict[Lot, None] = {}  # picked envelopes that may return to disk
+        self.leaving: dict[Lot, None] = {}  # envelopes with messages in transit to another node
+        # Moves that another node keeps until this node is done with the envelope, by (node, number of the
+        # move). `redeemed` lists the moves whose envelopes are done.
         self.pledged: dict[Lot, Pledge] = {}
         self.redeemed: list[Pledge] = []
-        self.is_searching = False  # is some of what is on the disk being read for selectors?
-        self.seeks = False  # has a selector looked through all that is in memory?
-        self.looks_at = inf  # when somebody looks on whose turn is over
+        self.is_searching = False  # whether a disk read for selectors is pending
+        self.seeks = False  # whether a selector has searched all of memory
+        self.looks_at = inf  # when the next deferred search is due
         self.watch: Watching | None = None
         self._doubtful: Doubtful | None = None
         self._expiring = Expiring()
 
     @property
     def ready(self) -> int:
-        """How many messages could be given now."""
+        """The number of messages that can be delivered now."""
         return self.messages - self.away - self.later.messages - self.dying - self.going
 
     @property
     def away(self) -> int:
-        """How many messages somebody has, or may come back for after a restart."""
+        """The number of messages that consumers have, or may still claim after a restart."""
         return self.out + (self._doubtful.messages if self._doubtful is not None else 0)
 
     def is_full_with(self, messages: int = 0, size: int = 0) -> bool:
-        """Is there no room for more, with so many that are on their way, and their bytes?"""
+        """Return whether the part is full, counting `messages` and `size` bytes that are in transit to it."""
         terms = self.terms
         return self.messages + messages >= terms.max_count or self.bytes + size >= terms.max_bytes
 
     @property
     def oldest(self) -> int:
-        """When the first of what is ready was accepted, ns since 1970; 0: nothing is."""
+        """The time in ns since 1970 when the oldest ready message was accepted, or 0 if none is ready."""
         firsts = [lot.envelope.sent for line in self.lines.values() if (lot := line.first()) is not None]
         return min([*firsts, *filter(None, [self.on_disk.oldest])], default=0)
 
     def stamp_ahead(self, priority: int, n: int) -> int:
-        """When the lot was accepted that stands n places behind the first of a priority, or the last one."""
+        """Return when the envelope `n` places behind the first of a priority was accepted, or the last."""
         line = self.line(priority)
         here = line.before(self.on_disk.first(priority))
         lot = line.ahead(min(n, here - 1)) if here else None
@@ -106,7 +112,10 @@ class PartialQueue:
         return max(lot.key[0] if lot is not None else 0, last)
 
     def next(self, place: Mapping[int, LotKey] = NOWHERE) -> Iterator[Lot]:
-        """What has something ready, in the order in which it is given out; by priority behind a place."""
+        """Yield the envelopes with ready messages behind `place` in delivery order, by priority.
+
+        Envelopes behind the first one on disk are left out.
+        """
         for priority in sorted(self.lines, reverse=True):
             end = self.on_disk.first(priority)
             for lot in self.lines[priority].after(place.get(priority, FIRST)):
@@ -117,7 +126,10 @@ class PartialQueue:
     # --- coming -----------------------------------------------------------------------------------------
 
     def add(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
-        """It waits here from now on. `is_doubtful`: somebody may have it, and come back for it."""
+        """Add an envelope and keep it in memory.
+
+        `is_doubtful` means that consumers may already have messages of the envelope and claim them.
+        """
         if self.watch is not None:
             self.watch.adds(lot)
         self.messages += lot.left
@@ -125,8 +137,10 @@ class PartialQueue:
         self._keep(lot, now, wall, is_doubtful)
 
     def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
-        """It is in memory from now on. Of one that has moved and was read nobody knows when it came: at the
-        latest now.
+        """Keep an envelope in memory.
+
+        The arrival time of a moved envelope that was read from disk is unknown, so the envelope counts as
+        arrived now.
         """
         if self.watch is not None:
             self.watch.keeps(lot)
@@ -141,7 +155,8 @@ class PartialQueue:
         self._expiring.add(lot, self.terms.expiry)
         runs = lot.at_hand()
         if is_doubtful and self._doubtful is not None:
-            # By the clock of before it may have been time for what is late by that of now.
+            # After a clock change, messages that are delayed by the new clock may have been due by the old
+            # one.
             lot.may_have_been_given([(first, last) for first, last, _, _ in lot.late])
             doubtful = lot.with_somebody(runs)
             self._doubtful.add(lot, doubtful)
@@ -154,18 +169,20 @@ class PartialQueue:
     # --- what is on the disk alone ----------------------------------------------------------------------
 
     def may_page(self, lot: Lot) -> bool:
-        """Shall it wait there? Not what waits for its time, or is on its way to another node."""
+        """Return whether an envelope should wait on disk only, which excludes delayed and moving messages."""
         is_busy = bool(lot.late or lot.delay or lot.going)
         return not is_busy and (self.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
 
     def may_page_moved(self, lot: Lot) -> bool:
-        """Shall one that has come from another node wait there? Its stamp is not that of its place there: as
-        long as there is room it is in memory. Nor may it be read anew if another node waits for its end.
+        """Return whether an envelope from another node should wait on disk only.
+
+        Its timestamp does not match its position, so it stays in memory while there is room. It must not be
+        reread while another node waits for its end.
         """
         return bool(lot.parcel.position) and lot not in self.pledged and self._memory.has_no_room(lot.cost)
 
     def page_plain(self, parcel: Parcel) -> bool:
-        """Nothing has become of it, so it waits there as what came before it does; False: it cannot."""
+        """Add a new envelope on disk only, behind its predecessors, and return whether that was possible."""
         e = parcel.envelope
         priority, delay, _ = e.put or (PRIORITY, 0, "")
         if delay or not self.on_disk.has(priority):
@@ -178,7 +195,7 @@ class PartialQueue:
         return True
 
     def page(self, lot: Lot) -> None:
-        """It waits on the disk alone from now on."""
+        """Add an envelope that waits on disk only."""
         if self.watch is not None:
             self.watch.pages(lot)
         self.messages += lot.left
@@ -186,7 +203,7 @@ class PartialQueue:
         self.on_disk.add(lot, self.terms.expiry)
 
     def to_load(self) -> Wish | None:
-        """What is to be read now, as it may be given out soon."""
+        """Return the disk read that is due because its envelopes are next in delivery order, or `None`."""
         for priority in self.priorities():
             if self.on_disk.has(priority):
                 here = self.line(priority).before(self.on_disk.first(priority))
@@ -194,7 +211,7 @@ class PartialQueue:
         return None
 
     def loaded(self, priority: int, lots: Iterable[Lot], now: float, wall: int) -> None:
-        """That was read. What was purged meanwhile is done."""
+        """Keep the envelopes of a finished disk read; finish them if they were purged meanwhile."""
         is_wanted = self.on_disk.loaded(priority)
         for lot in lots:
             self.remember(lot)
@@ -208,13 +225,13 @@ class PartialQueue:
                 self.done(lot, runs)
 
     def remember(self, lot: Lot) -> None:
-        """What has become of one that was read."""
+        """Restore the stored state of an envelope that was read from disk."""
         row = self.on_disk.rows.get(lot.parcel.position)
         if row:
             lot.restore(row)
 
     def pick(self, lot: Lot, now: float, wall: int) -> bool:
-        """One that was read is to be in memory before its turn; False: it is there, or gone."""
+        """Keep an envelope in memory ahead of its order, and return whether it was still on disk."""
         if not self.on_disk.take_out(lot.priority, lot.parcel.position):
             return False
         self.picked[lot] = None
@@ -222,7 +239,10 @@ class PartialQueue:
         return True
 
     def put_back(self, lot: Lot) -> None:
-        """One that was picked, and is ready, waits on the disk alone again, unless its turn has come."""
+        """Evict a picked envelope to disk, unless its turn has come.
+
+        The caller ensures that all remaining messages of the envelope are ready.
+        """
         del self.picked[lot]
         if lot.key[0] < self.on_disk.first(lot.priority):
             return
@@ -238,7 +258,7 @@ class PartialQueue:
     # --- in memory --------------------------------------------------------------------------------------
 
     def _back(self, lot: Lot, runs: Runs) -> None:
-        """These are ready."""
+        """Make messages ready and let all consumers search that place again."""
         lot.back(runs)
         if not lot.ready:
             return
@@ -250,13 +270,15 @@ class PartialQueue:
     # --- takers -----------------------------------------------------------------------------------------
 
     def eligible(self) -> list[QueueTaker]:
-        """Those who may be given something."""
+        """Return the consumers that may receive messages: only the first one if the queue is exclusive."""
         takers = list(self.takers.values())
         return takers[:1] if self.terms.exclusive else takers
 
     def open(self, taker: QueueTaker, held: HeldNumbers = ()) -> list[int]:
-        """Somebody takes from now on. What he still has has the counts from 1 on; returns the counts of what
-        is not his any more. What he had under the same key and does not name goes to others.
+        """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
+
+        The messages it still has get the tags from 1. Messages that its former registration had, and that it
+        does not name, are requeued.
         """
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[Lot]] = {}
@@ -266,7 +288,7 @@ class PartialQueue:
                 mine.setdefault((run.lot.envelope.stream, number), []).append(run.lot)
         self.takers[taker.key] = taker
         if old is not None:
-            taker.acked = old.acked  # of which the answers may be lost, too
+            taker.acked = old.acked  # the acks of these may be lost
             if old.selector == taker.selector:
                 taker.seen, taker.vain = old.seen, old.vain
             self.returning.update(self.picked)
@@ -302,20 +324,24 @@ class PartialQueue:
                         self.given(taker, lot, [(number, number)], inf)
 
     def _was_acked(self, old: QueueTaker | None, stream: bytes, number: int) -> bool:
-        """Was that acked by him, so that it is no matter that he says it once more? After a restart nobody
-        knows, and his word is no proof.
+        """Return whether `old`, the former registration, acknowledged the message.
+
+        After a restart this is unknown, and the consumer's claim is no proof.
         """
         return old is not None and any(s == stream and a <= number <= b for s, a, b in old.acked)
 
     def _from_doubt(self, taker: QueueTaker, stream: bytes, number: int) -> Lot | None:
-        """Only who took before the restart may have it still."""
+        """Claim a doubtful message for a consumer, which only consumers from before the restart may."""
         doubtful = self._doubtful
         if doubtful is None or taker.key not in doubtful.expected:
             return None
         return doubtful.take(stream, number)
 
     def close(self, taker: QueueTaker, begun: float = inf) -> None:
-        """He takes no more. What he has goes to others; what came after the count `begun` he has not seen."""
+        """Remove a consumer and requeue its messages.
+
+        Messages with tags after `begun` were not seen by the consumer and do not count as failed attempts.
+        """
         del self.takers[taker.key]
         self.returning.update(self.picked)
         for run in taker.holding.take_all():
@@ -328,23 +354,23 @@ class PartialQueue:
         self._freed(taker)
 
     def _freed(self, taker: QueueTaker) -> None:
-        """Groups that were his are anybody's."""
+        """Free the message groups of a consumer that has left."""
         if self.groups.leave(taker):
             self._look_again()
 
     def _look_again(self) -> None:
-        """What was passed may be for somebody now."""
+        """Let all consumers search again from the front."""
         for taker in self.takers.values():
             taker.passed.clear()
 
     def given(self, taker: QueueTaker, lot: Lot, runs: Runs, until: float) -> None:
-        """He has these, which are ready no more."""
+        """Record that a consumer has `runs`, which the caller has removed from the ready messages."""
         n = taker.holding.give(lot, runs, until)
         self.out += n
         self.groups.out(lot.group, taker, n)
 
     def _returned(self, run: Run) -> None:
-        """These are out no more."""
+        """Record that the consumer no longer has the messages of `run`."""
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
             self.changed[run.lot] = None
@@ -354,7 +380,7 @@ class PartialQueue:
     # --- moving -----------------------------------------------------------------------------------------
 
     def go(self, lot: Lot, runs: Runs, node: bytes, number: int) -> int:
-        """These were ready, and are on their way to that node, under this number; returns how many."""
+        """Mark ready messages as moving to `node` under `number`, and return their count."""
         if self.watch is not None:
             self.watch.goes(lot, runs, node)
         n = count(runs)
@@ -368,7 +394,7 @@ class PartialQueue:
         return n
 
     def moved(self, lot: Lot, node: bytes, number: int) -> int:
-        """That node has what went there under this number; returns how many messages that are."""
+        """Finish the messages that `node` has accepted under `number`, and return their count."""
         runs = self._no_more(lot, node, number)
         if self.watch is not None:
             self.watch.went(lot, runs, node)
@@ -377,8 +403,9 @@ class PartialQueue:
         return n
 
     def returns(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> Runs:
-        """That node does not take it, as its row is to say before it `came_back`. `is_sure`: it was given to
-        nobody there.
+        """Return the messages of a refused move; they become ready in `came_back`, after their row is stored.
+
+        `is_sure` means that no consumer at `node` received them.
         """
         runs = self._no_more(lot, node, number)
         if self.watch is not None:
@@ -389,21 +416,21 @@ class PartialQueue:
         return runs
 
     def came_back(self, lot: Lot, runs: Runs) -> None:
-        """These are ready again: that is on disk."""
+        """Make the messages of a refused move ready, after their row is on disk."""
         if self.watch is not None:
             self.watch.came_back(lot, runs)
         self._goes(lot, -count(runs))
         self._back(lot, runs)
 
     def gave_up(self, lot: Lot, runs: Runs) -> None:
-        """The same, when nobody wants them any more."""
+        """Finish the messages of a refused move that are no longer wanted, after their row is on disk."""
         if self.watch is not None:
             self.watch.gave_up(lot, runs)
         self._goes(lot, -count(runs))
         self.done(lot, runs)
 
     def _goes(self, lot: Lot, n: int) -> None:
-        """So many are on their way, or no more."""
+        """Add `n` to the number of moving messages; a negative `n` subtracts."""
         self.going += n
         self.groups.go(lot.group, n)
 
@@ -416,8 +443,10 @@ class PartialQueue:
     # --- settling ---------------------------------------------------------------------------------------
 
     def ack(self, taker: QueueTaker, first: int, last: int) -> Runs:
-        """He has done what stands under these counts. Returns the counts of what was not his any more.
-        RemoteError for what he was never given.
+        """Acknowledge the delivery tags `first` to `last`, and return the tags that the consumer had lost.
+
+        A late ack after the lease counts if the message is still ready. Raises: RemoteError for tags never
+        used.
         """
         runs = taker.holding.take(first, last)
         for run in runs:
@@ -429,7 +458,7 @@ class PartialQueue:
             return []
         ours = {*taker.settled, *(run.count + i for run in runs for i in range(run.n))}
         for at, lot, number in taker.take_lapsed(first, last):
-            if number in lot.ready:  # nobody else was given it since
+            if number in lot.ready:  # not delivered to another consumer since
                 lot.take_out([(number, number)])
                 self.acked += 1
                 self.done(lot, [(number, number)])
@@ -437,7 +466,7 @@ class PartialQueue:
         return joined(n for n in range(first, last + 1) if n not in ours)
 
     def nack(self, taker: QueueTaker, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
-        """Others may have these, in `delay` seconds. Returns and RemoteError as above."""
+        """Requeue the messages of these tags after `delay` seconds. Returns and raises as `ack`."""
         runs = taker.holding.take(first, last)
         for run in runs:
             self._returned(run)
@@ -449,7 +478,7 @@ class PartialQueue:
         return _others(runs, first, last)
 
     def reject(self, taker: QueueTaker, first: int, last: int, reason: str) -> Runs:
-        """Nobody shall have these. Returns and RemoteError as above."""
+        """Dead-letter the messages of these tags. Returns and raises as `ack`."""
         runs = taker.holding.take(first, last)
         for run in runs:
             self._returned(run)
@@ -458,15 +487,15 @@ class PartialQueue:
         return _others(runs, first, last)
 
     def extend(self, taker: QueueTaker, first: int, last: int, until: float) -> Runs:
-        """He needs longer for these. Returns and RemoteError as above."""
+        """Extend the lease of these tags until `until`. Returns and raises as `ack`."""
         return _others(taker.holding.extend(first, last, until), first, last)
 
     def _failed(self, lot: Lot, runs: Runs) -> None:
-        """Deliveries that came to nothing: these are given again, unless that was tried often enough."""
+        """Count a failed attempt, and requeue the messages that have attempts left."""
         self._back(lot, self._tried(lot, runs))
 
     def _tried(self, lot: Lot, runs: Runs) -> Runs:
-        """Those that may be tried again; the others are dead."""
+        """Count a failed attempt, dead-letter messages without attempts left, and return the others."""
         lot.tried(runs)
         self.changed[lot] = None
         self.redelivered += count(runs)
@@ -478,18 +507,18 @@ class PartialQueue:
         return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
 
     def _dies(self, lot: Lot, runs: Runs, code: str, text: str) -> None:
-        """Nobody is given these any more; they are done when they are `buried`."""
+        """Mark messages as dead. They leave the queue in `buried`."""
         self.dying += count(runs)
         self.died += count(runs)
         self.dead.append(DeadMessages(lot, runs, code, text))
 
     def buried(self, dead: DeadMessages) -> None:
-        """These have left the queue."""
+        """Finish messages whose dead letter is stored."""
         self.dying -= count(dead.runs)
         self.done(dead.lot, dead.runs)
 
     def done(self, lot: Lot, runs: Runs) -> int:
-        """These have left the queue, and were neither ready nor out by now; returns how many they are."""
+        """Remove messages that are neither ready nor out from the queue, and return their count."""
         n = lot.end(runs)
         self.messages -= n
         self.groups.done(lot.group, n)
@@ -512,7 +541,7 @@ class PartialQueue:
             del self.picked[lot]
 
     def purge(self) -> int:
-        """All that is ready or delayed is done; returns how many messages that were."""
+        """Finish all ready and delayed messages, and return their count."""
         if self.watch is not None:
             self.watch.purges()
         before = self.messages
@@ -533,14 +562,17 @@ class PartialQueue:
         return purged
 
     def discard_first(self, priority: int) -> bool:
-        """The first that waits on the disk alone is done. False: it is being read."""
+        """Finish the first envelope of a priority that waits on disk only.
+
+        Returns `False` if none was removed, as while envelopes of this priority are being read.
+        """
         messages, size = self.on_disk.discard_first(priority)
         self.messages -= messages
         self.bytes -= size
         return bool(messages)
 
     def end(self) -> None:
-        """The queue is no more: all that is in it is done, and nobody takes."""
+        """Close the part: remove all consumers and finish all messages."""
         for taker in list(self.takers.values()):
             self.close(taker)
         doubtful, self._doubtful = self._doubtful, None
@@ -557,23 +589,28 @@ class PartialQueue:
     # --- time -------------------------------------------------------------------------------------------
 
     def recover(self, until: float, expected: Mapping[bytes, int]) -> None:
-        """What is added from now on as doubtful waits for those who may have it: by their keys how much."""
+        """Start recovery: doubtful messages wait until `until` for their consumers.
+
+        `expected` maps the key of each consumer that may return to the most messages that it can have.
+        """
         self._doubtful = Doubtful(until, set(expected), sum(expected.values()))
 
     def priorities(self) -> list[int]:
-        """Of what there is, the highest first."""
+        """Return the priorities that have envelopes, the highest first."""
         return sorted({*self.lines, *self.on_disk}, reverse=True)
 
     def line(self, priority: int) -> ReadyLots:
-        """What is in memory of one."""
+        """Return the ready envelopes of a priority in memory; create the list if it is missing."""
         line = self.lines.get(priority)
         if line is None:
             line = self.lines[priority] = ReadyLots(priority)
         return line
 
     def _recovered(self, doubtful: Doubtful) -> None:
-        """Who has not come back has lost what he had: as much as he could have is a failed attempt. The rest
-        was given to nobody, as a rule; it only says that it may have been.
+        """End recovery: requeue what consumers did not claim.
+
+        Messages that consumers can have had count as failed attempts. The rest was most likely never
+        delivered and is only marked as possibly redelivered.
         """
         self._doubtful, most = None, doubtful.most
         for lot, runs in doubtful.rest():
@@ -592,16 +629,16 @@ class PartialQueue:
 
     @property
     def is_recovered(self) -> bool:
-        """Has everybody come back who may have something?"""
+        """Whether all consumers that may have messages have returned."""
         return self._doubtful is not None and not self._doubtful.expected
 
     @property
     def is_timed(self) -> bool:
-        """Is there anything that ends by itself?"""
+        """Whether messages can expire or leases can end."""
         return bool(self._expiring) or any(taker.lease < inf for taker in self.takers.values())
 
     def tick(self, now: float, wall: int) -> None:
-        """What was delayed is ready when its time has come, and so is what somebody had too long."""
+        """Requeue messages whose delay or lease is over, end recovery when due, and expire messages."""
         doubtful = self._doubtful
         if doubtful is not None and (doubtful.until <= now or not doubtful.expected):
             self._recovered(doubtful)
@@ -609,7 +646,7 @@ class PartialQueue:
             lot, first, last = self.later.pop()
             self.changed[lot] = None
             self._back(lot, [(first, last)])
-            if lot.group:  # which it may have held up
+            if lot.group:  # the delayed message may have blocked its group
                 self._look_again()
         for taker in self.takers.values():
             for run in taker.holding.over(now) if taker.lease < inf else ():
@@ -620,20 +657,20 @@ class PartialQueue:
 
     @property
     def due(self) -> float:
-        """When `tick` is next worth calling."""
+        """The time of the next event that `tick` handles; expiry is not included."""
         until = self._doubtful.until if self._doubtful is not None else inf
         leases = (taker.holding.first_over for taker in self.takers.values() if taker.lease < inf)
         return min(self.later.due, until, self.looks_at, *leases)
 
     def expire(self, wall: int) -> None:
-        """What has waited too long is dead."""
+        """Dead-letter the ready messages that have expired."""
         for lot, void in self._expiring.over(wall):
             lot.take_out(void)
             self._dies(lot, void, EXPIRED, f"it waited in {self.name} too long.")
 
 
 def _others(runs: list[Run], first: int, last: int) -> Runs:
-    """The counts from first to last under which none of these stood."""
+    """Return the tags from `first` to `last` that no run in `runs` covers."""
     if sum(run.n for run in runs) == last - first + 1:
         return []
     ours = {run.count + i for run in runs for i in range(run.n)}

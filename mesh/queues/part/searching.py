@@ -1,10 +1,10 @@
-"""What a selector wants of what waits on the disk alone: it is read in small parts, and kept if wanted."""
+"""Searches messages on disk for selectors: small reads, of which only wanted envelopes stay in memory."""
 
-# Law 1: a taker is given nothing that stands behind something on the disk at which he has not looked.
-# Law 2: of what is on the disk nobody wants anything at which he has looked.
-# Law 3: what is read and wanted by nobody does not leave the disk; what nobody wants any more is put back.
-# Law 4: the disk is read for who has room and has looked in vain through all that is in memory, and no part
-#        of it twice for the same taker.
+# Law 1: a consumer receives no message behind a disk envelope that the consumer has not searched.
+# Law 2: disk messages that a consumer has searched contain no match for it.
+# Law 3: an envelope that no consumer wants stays on disk, and is evicted when no consumer wants it any more.
+# Law 4: the disk is read for consumers with credit that have searched all of memory without a match. No
+#   envelope is read twice for the same consumer.
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from mesh.queues.takers.taker import QueueTaker, TakerSelector
 from mesh.wire.limits import KIB, MIB
 from mesh.wire.properties import decode_properties
 
-MESSAGES, BYTES = 500, 256 * KIB  # of a turn, which takes 5 ms; or one envelope
-VAIN = 10_000  # messages met in vain, after which a taker rests between two turns,
-REST = 0.02  # … so many s for each who looks
-IDLE = 4 * MIB  # found, and not taken yet: while it is more, the disk is not read
+MESSAGES, BYTES = 500, 256 * KIB  # per turn of 5 ms; or one envelope
+VAIN = 10_000  # messages without a match before a consumer rests
+REST = 0.02  # rest between turns, s per searching consumer
+IDLE = 4 * MIB  # bytes of undelivered matches that stop disk reads
 
 
 class Search(Struct, eq=False):
-    """Some of what is on the disk, for those who have looked at all before it."""
+    """A disk read of some envelopes, for consumers that have searched all envelopes before them."""
 
     priority: int
     takers: list[QueueTaker]
@@ -35,7 +35,7 @@ class Search(Struct, eq=False):
 
 
 class Turn:
-    """How much may be looked at now, by all takers of a queue together."""
+    """The search budget of one turn, shared by all consumers of a queue."""
 
     __slots__ = ("_left", "_now", "_queue")
 
@@ -43,14 +43,14 @@ class Turn:
         self._queue, self._now, self._left = queue, now, MESSAGES
 
     def is_his(self, taker: QueueTaker) -> bool:
-        """May he look at more? If not, then later."""
+        """Return whether a consumer may search on now; if not, schedule its next search."""
         if taker.selector is None or (self._left > 0 and taker.rests <= self._now):
             return True
         self._queue.looks_at = min(self._queue.looks_at, max(self._now, taker.rests))
         return False
 
     def met(self, taker: QueueTaker, n: int) -> None:
-        """He has looked at so many in vain."""
+        """Count `n` messages that a consumer has searched without a match."""
         if taker.selector is None:
             return
         self._left -= n
@@ -65,11 +65,11 @@ def _rest(queue: PartialQueue, taker: QueueTaker, now: float) -> None:
 
 
 def wanted(selector: TakerSelector | None, lot: Lot, runs: Iterable[tuple[int, int]]) -> Runs:
-    """What a selector wants of these messages of a lot."""
+    """Return the messages among `runs` that `selector` matches."""
     if selector is None:
         return list(runs)
     e = lot.envelope
-    if e.count == 1:  # as a rule where there are many
+    if e.count == 1:  # the usual case in a large queue
         headers = decode_properties(e.message(0)[0]).headers
         return list(runs) if selector.wants(e.keys[0], lot.priority, headers) else []
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
@@ -85,7 +85,10 @@ def wanted(selector: TakerSelector | None, lot: Lot, runs: Iterable[tuple[int, i
 
 
 def to_search(queue: PartialQueue, now: float) -> Search | None:
-    """What is to be read next, unless some is being read. The others of that queue rest until `looks_at`."""
+    """Return the next disk read for selectors, or `None` while one is pending or none is possible.
+
+    If all consumers of a read rest, `looks_at` is set to the end of the rest.
+    """
     if not queue.on_disk or queue.is_searching:
         return None
     takers = [taker for taker in queue.eligible() if taker.is_through and taker.room]
@@ -108,7 +111,7 @@ def _idle(queue: PartialQueue) -> int:
 
 
 def _next(queue: PartialQueue, priority: int, place: int, selectors: int) -> tuple[int, ...]:
-    """The next positions behind that place, as many as so many selectors may look at in a turn."""
+    """Return the next positions behind `place`, as many as `selectors` selectors may search in a turn."""
     positions: list[int] = []
     messages = size = 0
     for position, n, length in queue.on_disk.after(priority, place):
@@ -120,7 +123,7 @@ def _next(queue: PartialQueue, priority: int, place: int, selectors: int) -> tup
 
 
 def searched(queue: PartialQueue, search: Search, lots: Iterable[Lot], now: float, wall: int) -> None:
-    """That was read. What is wanted of it, and is still on the disk, is kept."""
+    """Keep the envelopes of a finished disk read that a selector matches and that are still on disk."""
     queue.is_searching = False
     takers = [taker for taker in search.takers if queue.takers.get(taker.key) is taker]
     glad: set[TakerSelector | None] = set()
@@ -139,7 +142,7 @@ def searched(queue: PartialQueue, search: Search, lots: Iterable[Lot], now: floa
 
 
 def put_back(queue: PartialQueue) -> None:
-    """What was found, and nobody wants any more, waits on the disk alone again. It is written by now."""
+    """Evict picked envelopes that no consumer wants any more, once their rows are written."""
     if not queue.returning or queue.is_searching:
         return
     returning, queue.returning = queue.returning, {}
@@ -151,14 +154,17 @@ def put_back(queue: PartialQueue) -> None:
 
 
 def _fans(queue: PartialQueue, lot: Lot) -> Iterator[Runs]:
-    """For each who has looked at it, and wants something of it, what that is."""
+    """Yield the wanted messages of an envelope for each consumer that has searched its position."""
     for taker in queue.takers.values():
         if lot.parcel.position <= taker.place_on_disk(lot.priority):
             yield wanted(taker.selector, lot, lot.ready)
 
 
 def in_vain(queue: PartialQueue) -> tuple[int, bool]:
-    """(the most that a taker with room has met in vain, if that is much; does he look on?)"""
+    """Return the most messages that a consumer has searched without a match, and whether it searches on.
+
+    Returns `(0, False)` below a limit of VAIN messages.
+    """
     vain = max((taker.vain for taker in queue.eligible() if taker.room), default=0)
     looks_on = queue.is_searching or queue.looks_at < inf
     return (vain, looks_on) if vain >= VAIN else (0, False)

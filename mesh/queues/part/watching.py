@@ -1,6 +1,6 @@
-"""What does somebody hear who looks on at a queue's part, and changes nothing? The simulator does."""
+"""The observer protocol of a queue's part, which the simulator implements."""
 
-# Law: what is heard is about to be so, or has just been: then its name says that.
+# Law: an event is reported just before it takes effect, or just after it if its name is in the past tense.
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ from mesh.routing.portion import Portion
 
 
 class Watching(Protocol):
-    """The one who looks on. A part without one pays a look for each of these."""
+    """An observer of a part; each call costs a part without an observer one test."""
 
     def adds(self, lot: Lot) -> None:
-        """It comes into the queue, to wait in memory."""
+        """Observe an envelope that is added and waits in memory."""
 
     def keeps(self, lot: Lot) -> None:
-        """It is in memory from now on."""
+        """Observe an envelope that is kept in memory."""
 
     def pages(self, lot: Lot) -> None:
-        """It comes into the queue, to wait on the disk alone."""
+        """Observe an envelope that is added and waits on disk only."""
 
     def pages_plain(self, parcel: Parcel) -> None:
-        """The same of one of which nothing has become."""
+        """Observe a new envelope that is added on disk only."""
 
     def puts_back(self, lot: Lot) -> None:
-        """It waits on the disk alone again."""
+        """Observe an envelope that is evicted to disk."""
 
     def voids(self, runs: Runs) -> None:
-        """These were being read when all was purged, and are done."""
+        """Observe messages that are done because a purge came while they were read."""
 
     def purges(self) -> None:
-        """All that is ready or delayed will be done."""
+        """Observe the start of a purge of all ready and delayed messages."""
 
     def purged(self, messages: int) -> None:
-        """That was so many."""
+        """Observe the end of a purge of `messages` messages."""
 
     def gives(self, taker: QueueTaker, portion: Portion) -> None:
-        """This leaves for somebody."""
+        """Observe messages that are sent to a consumer."""
 
     def redistributes(self, pieces: Iterable[tuple[Lot, Runs]]) -> None:
-        """Those of these that move next do so as they have waited in vain."""
+        """Observe pieces that may move next because they have waited too long here."""
 
     def goes(self, lot: Lot, runs: Runs, node: bytes) -> None:
-        """These move to that node."""
+        """Observe messages that start to move to `node`."""
 
     def went(self, lot: Lot, runs: Runs, node: bytes) -> None:
-        """That node has taken these."""
+        """Observe messages that `node` has accepted."""
 
     def refused(self, lot: Lot, runs: Runs, node: bytes) -> None:
-        """That node has not taken these, as is to be written down."""
+        """Observe messages that `node` has refused, before that is stored."""
 
     def came_back(self, lot: Lot, runs: Runs) -> None:
-        """That is on disk: these are ready again."""
+        """Observe refused messages that are ready again, after that is stored."""
 
     def gave_up(self, lot: Lot, runs: Runs) -> None:
-        """That is on disk, and nobody wants them any more."""
+        """Observe refused messages that are no longer wanted, after that is stored."""
 
     def comes(self, lot: Lot) -> None:
-        """It has come from another node."""
+        """Observe an envelope that has arrived from another node."""
 
     def has_no_room(self, where: str) -> None:
-        """A move ends, as there is no room on the disk for what is to be said of it."""
+        """Observe the end of a move whose record does not fit on disk."""

@@ -1,1 +1,1 @@
-"""Which messages does somebody select?"""
+"""Selectors: expressions that choose messages."""

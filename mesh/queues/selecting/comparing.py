@@ -1,6 +1,6 @@
-"""What does a selector compare, and how? A header's text, a key, a number, and None."""
+"""Comparisons of a selector: header texts, keys, numbers and `None`."""
 
-# Law: what Python could not compare is False, and nothing here raises.
+# Law: a comparison that Python cannot make is False, and nothing here raises.
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 
 
 class SelectedMessage(NamedTuple):
-    """A message, as far as a selector may ask of it."""
+    """The fields of a message that a selector can use."""
 
     key: str
     priority: int
@@ -24,17 +24,15 @@ class SelectedMessage(NamedTuple):
 
 
 class _Text(str):
-    """The text of a header."""
-
     __slots__ = ()
 
 
-SelectorValue = Any  # str, int, float, bool, None; and tuples behind `in`
+SelectorValue = Any  # str, int, float, bool, None; tuples after `in`
 SelectorTerm = Callable[[SelectedMessage], SelectorValue]
 
 
 def _pair(left: SelectorValue, right: SelectorValue) -> tuple[SelectorValue, SelectorValue]:
-    """Both, where a header's text that spells a number is that number beside a number."""
+    """Return both values, with a header text as a number if it spells one and the other is one."""
     if type(left) is _Text and type(right) in (int, float):
         return _number(left), right
     if type(right) is _Text and type(left) in (int, float):
@@ -54,7 +52,7 @@ def _equal(left: SelectorValue, right: SelectorValue) -> bool:
 
 
 def _within(left: SelectorValue, right: SelectorValue) -> bool | None:
-    """None: Python could not tell."""
+    """Return whether `left` is in `right`, or `None` if Python cannot compare them."""
     if isinstance(right, tuple):
         return any(_equal(left, each) for each in right)
     return left in right if isinstance(left, str) and isinstance(right, str) else None
@@ -88,7 +86,7 @@ COMPARES: dict[type[ast.cmpop], Callable[[SelectorValue, SelectorValue], bool]] 
 
 
 def header(name: str) -> SelectorTerm:
-    """The first value of that header; None without one."""
+    """Return a term for the first value of the header, or `None` without it."""
 
     def value(message: SelectedMessage) -> SelectorValue:
         text = message.headers.get(name)
@@ -98,7 +96,7 @@ def header(name: str) -> SelectorTerm:
 
 
 def joined(terms: list[SelectorTerm], is_or: bool) -> SelectorTerm:
-    """With `and` or `or`: the first that decides, or the last one."""
+    """Join the terms with `and` or `or`: the value is that of the first deciding term, or of the last."""
 
     def value(message: SelectedMessage) -> SelectorValue:
         found = None
@@ -114,7 +112,7 @@ def joined(terms: list[SelectorTerm], is_or: bool) -> SelectorTerm:
 def chained(
     first: SelectorTerm, steps: list[tuple[Callable[[SelectorValue, SelectorValue], bool], SelectorTerm]]
 ) -> SelectorTerm:
-    """`1 < x < 9`: each with the one before it."""
+    """Chain comparisons such as `1 < x < 9`, each with the value before it."""
 
     def value(message: SelectedMessage) -> bool:
         left = first(message)

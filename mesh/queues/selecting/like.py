@@ -9,8 +9,10 @@ ANY, ONE = "%", "_"
 
 
 def like(pattern: str) -> Callable[[str], bool]:
-    """A test for texts. Its steps are at most the lengths of text and pattern multiplied: it never goes back,
-    since the first place where a piece fits leaves most room for all that follow.
+    """Return a test of texts against the pattern.
+
+    The test takes at most len(text) * len(pattern) steps. Backtracking is not needed, as the first place
+    where a piece fits leaves the most room for the rest.
     """
     first, *others = pattern.split(ANY)
     beginning = _piece(first)
@@ -32,5 +34,5 @@ def like(pattern: str) -> Callable[[str], bool]:
 
 
 def _piece(text: str) -> re.Pattern[str]:
-    """What is between two `%`: as long as what it fits, so there is nothing to try again."""
+    """Return a pattern of fixed length for the text between two `%`, which needs no backtracking."""
     return re.compile(".".join(map(re.escape, text.split(ONE))), re.DOTALL)

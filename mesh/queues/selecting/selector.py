@@ -1,9 +1,9 @@
-"""Which messages does a consumer want? An expression in Python's words, of headers, key and priority."""
+"""Selectors: expressions in a subset of Python over headers, key and priority."""
 
-# Law 1: whatever the text, it is either refused when it is read, or tells of each message True or False.
-# Law 2: it means what Python means, but for two things: a header's text that spells a number counts as that
-#        number beside a number, and what Python could not compare is False.
-# Law 3: nothing is executed but what stands here: no arithmetic, no attributes, no calls but like().
+# Law 1: each text is either rejected when it is parsed, or gives True or False for every message.
+# Law 2: the meaning is that of Python with two exceptions: a header text that spells a number counts as a
+#   number next to one, and a comparison that Python cannot make is False.
+# Law 3: only the constructs listed here are evaluated: no arithmetic, no attributes, no calls except like().
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mesh.queues.selecting.like import like
 from mesh.values import Headers, check_text
 
 LONGEST = 256  # characters
-DEEPEST = 10  # levels of expressions in each other
+DEEPEST = 10  # levels of nested expressions
 KEY, PRIORITY = "key", "priority"
 
-# What Python's parser would warn of, on a terminal that is not ours, ends here: 1or, "\d".
+# Reject texts such as 1or or "\d", for which Python's parser would print a warning.
 _TOKEN = re.compile(
     r""" \ + | "[^"\\]*"(?!") | '[^'\\]*'(?!') | [^\W\d]\w* | [0-9]+(\.[0-9]+)?(?![\w.])"""
     r""" | [=!<>]= | [<>()\[\],-] """,
@@ -30,11 +30,14 @@ _EXAMPLE = """A selector is like region == "eu" and priority > 5."""
 
 
 class Selector:
-    """A selector, such as `region == "eu" and like(name, "a%")`. BadSelector says where it cannot be one.
+    """A selector, such as `region == "eu" and like(name, "a%")`.
 
-    A name is that of a header, and stands for its first value; without such a header `key` is the message's
-    key, `priority` its priority, and any other name None. `headers["x-y"]` is a header whose name is no word.
-    Two with the same text are equal.
+    A name stands for the first value of the header of that name. Without such a header, `key` is the key of
+    the message, `priority` its priority, and any other name is None. `headers["x-y"]` is a header whose name
+    is not an identifier. Selectors with the same text are equal.
+
+    Raises:
+        BadSelector: The text is not a selector; the error names the position.
     """
 
     __slots__ = ("_test", "text")
@@ -45,7 +48,7 @@ class Selector:
         self._test = _Compiler(self.text).test()
 
     def wants(self, key: str, priority: int, headers: Headers) -> bool:
-        """Does it want that message?"""
+        """Return whether the selector matches the message."""
         return bool(self._test(SelectedMessage(key, priority, headers)))
 
     def __eq__(self, other: object) -> bool:
@@ -62,18 +65,18 @@ class Selector:
 
 
 class _Compiler:
-    """Makes a function of each part of the expression."""
+    """Compiles each part of the expression to a function."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def test(self) -> SelectorTerm:
-        """The function of the whole."""
+        """Return the function of the whole expression."""
         self._check_words()
         try:
             tree = ast.parse(self._text.strip(" "), mode="eval")
         except SyntaxError as error:
-            end = len(self._text.strip(" "))  # where Python says 0
+            end = len(self._text.strip(" "))  # where Python reports offset 0
             place = (error.offset - 1 if error.offset else end) + self._indent
             raise self._bad(place, f"this is no expression, {error.msg}") from None
         except (ValueError, MemoryError, RecursionError) as error:

@@ -1,1 +1,1 @@
-"""Who takes, what does he have, and what is only for him?"""
+"""Consumers of a queue, their outstanding messages, and message groups."""

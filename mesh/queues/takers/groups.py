@@ -1,7 +1,7 @@
-"""Which taker has the messages of a group?"""
+"""Message groups: which consumer receives the messages of a group."""
 
-# Law: all that is out of a group is with one taker. It is his while he is there, until all of it is done. But
-#      who chooses may not want the rest: of him it is only while he has something of it.
+# Law: all outstanding messages of a group are with one consumer, and the group stays with it until all
+# messages are done. With a selector, it stays only while messages are outstanding.
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mesh.queues.takers.taker import QueueTaker
 
 
 class MessageGroup(Struct, eq=False):
-    """A group that has messages in the queue."""
+    """A message group that has messages in the queue."""
 
-    messages: int = 0  # that are not done
+    messages: int = 0  # messages that are not done
     home: QueueTaker | None = None
-    out: int = 0  # messages that he has
-    held: int = 0  # times that somebody gave something back for later: nothing goes past that
-    late: int = 0  # messages that were put for later: anything goes past these
-    going: int = 0  # messages that are on their way to another node
-    line: object = None  # all that waits of it for room on its way stands there; None: not so
+    out: int = 0  # outstanding messages
+    held: int = 0  # delayed redeliveries, which block the group
+    late: int = 0  # messages published with a delay, not blocking
+    going: int = 0  # messages that move to another node
+    line: object = None  # the line where all its messages wait
 
 
 class MessageGroups:
-    """By name; one is forgotten with its last message."""
+    """Message groups by name; a group is removed with its last message."""
 
     def __init__(self) -> None:
         self._all: dict[str, MessageGroup] = {}
@@ -32,12 +32,12 @@ class MessageGroups:
         return bool(self._all)
 
     def add(self, name: str, n: int) -> None:
-        """So many messages of it have come."""
+        """Add `n` messages to a group."""
         if name:
             self._all.setdefault(name, MessageGroup()).messages += n
 
     def may_have(self, name: str, taker: QueueTaker) -> bool:
-        """May he be given something of it?"""
+        """Return whether a consumer may receive messages of a group."""
         if not name:
             return True
         group = self._all[name]
@@ -46,29 +46,30 @@ class MessageGroups:
         return is_free and not group.held
 
     def is_out(self, name: str) -> bool:
-        """Has somebody something of it, or given it back for later?"""
+        """Return whether messages of a group are outstanding, or block it as delayed redeliveries."""
         group = self._all.get(name) if name else None
         return group is not None and bool(group.out or group.held)
 
     def hold(self, name: str, n: int) -> None:
-        """Something was given back for later, or its time has come."""
+        """Add `n` to the delayed redeliveries of a group; a negative `n` subtracts."""
         if name in self._all:
             self._all[name].held += n
 
     def put_off(self, name: str, n: int) -> None:
-        """So many messages of it were put for later, or their time has come."""
+        """Add `n` to the messages of a group that were published with a delay; a negative `n` subtracts."""
         if name in self._all:
             self._all[name].late += n
 
     def go(self, name: str, n: int) -> None:
-        """So many messages of it are on their way to another node, or no more."""
+        """Add `n` to the messages of a group that move to another node; a negative `n` subtracts."""
         if name in self._all:
             self._all[name].going += n
 
     def follows(self, name: str, new: int, line: object) -> bool:
-        """May what was just put of it stand in that line to another node? Not if some of it waits elsewhere:
-        then it stays, and so does what comes next. `new`: messages of it that were put, and stand nowhere
-        yet; None for a line: not all of these go, or not to one node.
+        """Return whether new messages of a group may wait in `line` for a move to another node.
+
+        They stay, as do later ones, if other messages of the group wait elsewhere. `new` counts published
+        messages that wait nowhere yet. `line` is `None` if not all of them move, or not to one node.
         """
         group = self._all.get(name)
         if group is None:
@@ -79,14 +80,14 @@ class MessageGroups:
         return is_all or is_behind
 
     def out(self, name: str, taker: QueueTaker, n: int) -> None:
-        """He was given so many messages of it: it is his while he is there."""
+        """Record that a consumer received `n` messages of a group, which makes the group its own."""
         if name:
             group = self._all[name]
             group.home = taker
             group.out += n
 
     def back(self, name: str, n: int) -> bool:
-        """So many messages of it are out no more. May others have it now who could not before?"""
+        """Remove `n` outstanding messages, and return whether the group is free for other consumers."""
         if not name:
             return False
         group = self._all[name]
@@ -94,7 +95,7 @@ class MessageGroups:
         return not group.out and group.home is not None and group.home.selector is not None
 
     def done(self, name: str, n: int) -> None:
-        """So many messages of it are done."""
+        """Remove `n` done messages from a group."""
         if name:
             group = self._all[name]
             group.messages -= n
@@ -102,7 +103,7 @@ class MessageGroups:
                 del self._all[name]
 
     def leave(self, taker: QueueTaker) -> bool:
-        """He has gone; did any belong to him?"""
+        """Free the groups of a consumer that has left, and return whether it had any."""
         his = [group for group in self._all.values() if group.home is taker]
         for group in his:
             group.home = None

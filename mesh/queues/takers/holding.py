@@ -1,8 +1,8 @@
-"""What one consumer of a queue has: messages by the counts under which they were given to it."""
+"""The outstanding messages of one consumer, by delivery tag."""
 
-# Law 1: the k-th message that is given in an epoch has the count k, and is out until it is settled.
-# Law 2: what is out is never more than the credit.
-# Law 3: what is said of a count that is not out changes nothing.
+# Law 1: the k-th message delivered in an epoch has tag k, and is outstanding until it is settled.
+# Law 2: the outstanding messages never exceed the credit.
+# Law 3: settling a tag that is not outstanding changes nothing.
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from mesh.queues.lots.lot import Lot
 
 
 class Run(Struct, eq=False):
-    """Messages of a lot that were given together, under counts in a row from `count` on."""
+    """Messages of an envelope that were delivered together, with consecutive tags from `count`."""
 
     count: int
     n: int
     lot: Lot
     runs: Runs
-    until: float = inf  # when its lease is over
+    until: float = inf  # end of the lease
 
     def part(self, start: int, end: int) -> Run:
-        """Of these counts."""
+        """Return the part of the run with the tags from `start` to `end`."""
         runs = slice_of(self.runs, start - self.count, end - self.count + 1)
         return Run(start, end - start + 1, self.lot, runs, self.until)
 
 
 class Holding:
-    """In the order of their counts."""
+    """The outstanding messages of one consumer, in the order of their tags."""
 
     __slots__ = ("_runs", "given", "out")
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
-        self.given = 0  # the last count
+        self.given = 0  # the last tag
         self.out = 0  # messages
 
     def __iter__(self) -> Iterator[Run]:
         return iter(tuple(self._runs))
 
     def give(self, lot: Lot, runs: Runs, until: float = inf) -> int:
-        """These messages, in that order; returns how many that are."""
+        """Add messages under the next tags, and return their count."""
         n = count(runs)
         self._runs.append(Run(self.given + 1, n, lot, runs, until))
         self.given += n
@@ -54,17 +54,17 @@ class Holding:
         return n
 
     def skip(self, n: int) -> None:
-        """So many counts are nobody's."""
+        """Leave out `n` tags."""
         self.given += n
 
     def check(self, first: int, last: int) -> None:
-        """RemoteError for counts of what was never given."""
+        """Check that the tags were used. Raises: RemoteError if they were not."""
         if not 1 <= first <= last <= self.given:
             what = f"counts {first} to {last} were settled, {self.given} were given"
             raise RemoteError(what, code="FORGED_ACK")
 
     def take(self, first: int, last: int) -> list[Run]:
-        """What was out of these counts, which is so no more. RemoteError as above."""
+        """Remove and return the outstanding runs of the tags `first` to `last`. Raises as `check`."""
         self.check(first, last)
         at = max(0, bisect_right(self._runs, first, key=lambda run: run.count) - 1)
         end, taken, kept = at, list[Run](), list[Run]()
@@ -86,7 +86,7 @@ class Holding:
         return taken
 
     def extend(self, first: int, last: int, until: float) -> list[Run]:
-        """The lease of these ends then; returns those that are out."""
+        """Let the leases of the tags `first` to `last` end at `until`, and return their runs."""
         taken = self.take(first, last)
         for run in taken:
             run.until = until
@@ -96,15 +96,15 @@ class Holding:
 
     @property
     def first_over(self) -> float:
-        """When the first lease is over."""
+        """The time when the first lease ends, or infinity."""
         return min((run.until for run in self._runs), default=inf)
 
     def over(self, now: float) -> list[Run]:
-        """Those whose lease is over, which are out no more."""
+        """Remove and return the runs whose lease has ended."""
         late = [run for run in self._runs if run.until <= now]
         return [part for run in late for part in self.take(run.count, run.count + run.n - 1)]
 
     def take_all(self) -> list[Run]:
-        """All that is out, which is so no more."""
+        """Remove and return all outstanding runs."""
         runs, self._runs, self.out = self._runs, [], 0
         return runs

@@ -1,1 +1,1 @@
-"""Which queues and durable subscriptions are there?"""
+"""The declarations of queues and durable subscriptions."""

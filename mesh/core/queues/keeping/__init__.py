@@ -1,1 +1,1 @@
-"""What is in the queues of this node, who takes it, and what of that is on its disk?"""
+"""The queues of this node: their messages, their consumers, and their state on disk."""

@@ -1,7 +1,7 @@
-"""What becomes of messages that nobody could do?"""
+"""Publishes the dead letters of queues."""
 
-# Law: a message leaves its queue when it is on disk elsewhere, as whoever has it there says. After a crash in
-#      between it dies once more. What dies in one queue for the second time is for all.
+# Law: a message leaves its queue after its dead letter is confirmed to be on disk. A crash in between repeats
+# the dead letter. A message that dies twice in one queue goes to the dead letters of the mesh.
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ WAITS = "FORWARD_WARNING"
 
 
 class Dying:
-    """The end of messages. `publish(envelope)` brings one to the master of its key, and `publishers` has who
-    is told of the answer, by stream.
+    """The dead-lettering of messages.
+
+    `publish(envelope)` sends a message to the master of its key. `publishers` maps a stream to the callback
+    for its answers.
     """
 
     def __init__(
@@ -32,17 +34,17 @@ class Dying:
         publish: Callable[[Envelope], None],
         publishers: dict[bytes, Callable[[Answer], None]],
     ) -> None:
-        self._stream = b""  # until it is needed
+        self._stream = b""  # created when needed
         self._desk = desk
         self._dead = dead
         self._publish = publish
         self._publishers = publishers
         self._number = 0
-        self._stuck: list[Callable[[], None]] = []  # there was no room for these
-        self._sent: dict[int, tuple[LetterContents, Callable[[], None]]] = {}  # by number: not answered yet
+        self._stuck: list[Callable[[], None]] = []  # retries of dead letters that were refused
+        self._sent: dict[int, tuple[LetterContents, Callable[[], None]]] = {}  # by number: not answered
 
     def bury(self, queue: QueueHere) -> None:
-        """All that is dead in a queue goes where the queue says."""
+        """Send all dead messages of a queue to its dead-letter target."""
         dead, queue.part.dead = queue.part.dead, []
         for each in dead:
             e = each.lot.envelope
@@ -76,7 +78,7 @@ class Dying:
             self._send(letter, to, gone)
 
     def _for_all(self, letter: LetterContents, gone: Callable[[], None]) -> None:
-        """Among the dead letters of the mesh. As long as there is no room it stays where it is."""
+        """Publish to the dead letters of the mesh, and retry later if there is no room."""
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
@@ -87,7 +89,7 @@ class Dying:
         self._dead.publish(letter, answered)
 
     def try_again(self) -> None:
-        """Is there room now?"""
+        """Retry the dead letters that had no room."""
         stuck, self._stuck = self._stuck, []
         for each in stuck:
             each()
@@ -102,7 +104,7 @@ class Dying:
         self._publish(letter.envelope(self._stream, self._number, key, "", self._desk.me.name, low))
 
     def _answered(self, answer: Answer) -> None:
-        """It is known what became of letters to a key. What its master refuses is for all."""
+        """Handle answers for dead letters to a key; refused ones go to the dead letters of the mesh."""
         for number in range(answer.first, answer.last + 1):
             if answer.state == WAITS or number not in self._sent:
                 continue
@@ -114,9 +116,9 @@ class Dying:
 
 
 def _died_here_before(e: Envelope, i: int) -> bool:
-    """Did it die in this queue before, and came back by way of others? A circle would have no end."""
+    """Return whether the message died in this queue before and came back, which would be an endless loop."""
     properties, _ = e.message(i)
     try:
         return e.to in decode_properties(properties).headers.all("dead-to")
-    except RemoteError:  # it was never read before
+    except RemoteError:  # its headers were not checked before
         return False

@@ -1,4 +1,4 @@
-"""Who takes from the queues of a node?"""
+"""Facts about the consumers of queues at this node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesh.wire.commands import Consume
 
 @dataclass(frozen=True, slots=True)
 class Consumes(Trace):
-    """A session takes from a queue, or takes no more."""
+    """A session starts or stops consuming from a queue."""
 
     session: Session
     command: Consume

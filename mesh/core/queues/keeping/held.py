@@ -1,7 +1,7 @@
-"""What is put into a full queue waits for room, as long as somebody takes from it."""
+"""Messages for a full queue, held back while a consumer is connected."""
 
-# Law: nothing of a stream goes past what waits. Of each stream little more waits than a client may have
-#      unanswered; who puts more gets all of his refused, or taken, at once.
+# Law: no message of a stream overtakes a held one. Little more is held of a stream than a client may have
+# unanswered; beyond that the whole stream is refused or accepted at once.
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesh.wire.envelope import Envelope
 
 
 class HeldPuts:
-    """Envelopes of all who put into one queue, as they came. The bounds are those of each stream."""
+    """The held envelopes of all producers of one queue, in order, with limits for each stream."""
 
     def __init__(self, most_bytes: int, most_count: int) -> None:
         self._row: deque[Envelope] = deque()
@@ -23,7 +23,7 @@ class HeldPuts:
         return bool(self._row)
 
     def add(self, envelope: Envelope) -> bool:
-        """It waits; False: its stream has too much here."""
+        """Hold an envelope, and return whether its stream was within the limits."""
         stream = envelope.stream
         if self._bytes[stream] >= self._most_bytes or self._count[stream] >= self._most_count:
             return False
@@ -33,13 +33,13 @@ class HeldPuts:
         return True
 
     def pop(self) -> Envelope:
-        """The one that has waited longest."""
+        """Remove and return the oldest envelope."""
         envelope = self._row.popleft()
         self._less(envelope)
         return envelope
 
     def take(self, stream: bytes) -> list[Envelope]:
-        """All of a stream, which wait no more."""
+        """Remove and return the envelopes of a stream."""
         taken = [e for e in self._row if e.stream == stream] if self._count[stream] else []
         if taken:
             self._row = deque(e for e in self._row if e.stream != stream)

@@ -1,4 +1,4 @@
-"""A queue at this node, as the log sees it: what is put into it is owed to it until somebody has acked it."""
+"""A queue at this node as a sink of the log, which is owed messages until consumers acknowledge them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
-PACE = 1.0  # s: who has just begun to take is known for a quick one so soon
-AHEAD = 10**9  # ns by which the mark goes before what is put now
+PACE = 1.0  # s: time constant for consumers that just started
+AHEAD = 10**9  # ns that a mark covers in advance
 
 
 class QueueHere:
-    """The taker of what is put into a queue. `push(taker, portion)` puts something on its way."""
+    """The sink for the messages of one queue; `push(taker, portion)` sends them to a consumer."""
 
     owner = ""
 
@@ -48,44 +48,44 @@ class QueueHere:
         self.name = name
         self.key = PUTS.encode() + name.encode()
         self.floors: dict[bytes, int] = {}
-        self._coming = self._coming_bytes = 0  # messages that are on their way to the disk
-        self.paces = False  # what it has no room for is not accepted yet
+        self._coming = self._coming_bytes = 0  # messages being written to disk
+        self.paces = False  # the log does not pace producers
         s = desk.settings
         self._held = HeldPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = RateMeter(), RateMeter()
-        self.pace = RateMeter(PACE)  # as `leaves`, sooner
-        self.finished = 0  # messages that consumers here have finished
-        self.moved_in = self.moved_out = 0  # messages, from that queue at other nodes and to there
+        self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
+        self.finished = 0  # messages settled by consumers here
+        self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
         self._desk = desk
         self.rows = rows
-        self._tell = changed  # there may be something to give out, to bury, or to write down
+        self._tell = changed  # schedules the queue for the end of the event
         self.giving = MarkedGiving(desk, rows, name, self.part, push)
         self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.changed)
         self.is_removed = False
-        self.drops_oldest = False  # when it is full, instead of refusing more
-        self.dropped = 0  # messages that it has lost so since the start
-        self.queries: tuple[Query, ...] = ()  # of a durable subscription: what comes into it
-        self.fresh: list[Lot] = []  # put, and where it goes is not decided; nothing of it was given out
-        self.is_behind = False  # there may be such on the disk alone
+        self.drops_oldest = False  # instead of rejecting messages when full
+        self.dropped = 0  # messages dropped since the start
+        self.queries: tuple[Query, ...] = ()  # of a durable subscription
+        self.fresh: list[Lot] = []  # new, not yet distributed or delivered
+        self.is_behind = False  # undistributed messages may be on disk only
 
     def changed(self) -> None:
-        """There may be something to do when the event is over."""
+        """Schedule the queue for the end of the event."""
         self._tell(self)
 
     def declared(self, terms: QueueTerms) -> None:
-        """These terms count from now on."""
+        """Apply new terms."""
         self.part.terms = terms
         self.changed()
 
     @property
     def oldest(self) -> float | None:
-        """For how long the first of what is ready has waited, in s; None: nothing is."""
+        """How long the oldest ready message has waited in seconds, or `None` if none is ready."""
         first = self.part.oldest
         return max(0.0, (self._desk.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
-        """What is in it now, who takes, what comes and goes."""
+        """Return the state of the queue for snapshots."""
         part, now = self.part, self._desk.now
         return Waiting(
             PUTS + self.name,
@@ -106,26 +106,29 @@ class QueueHere:
     # --- as the log sees it -----------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:
-        return False  # nobody is paced
+        return False  # never paces a producer
 
     @property
     def is_full(self) -> bool:
-        """Is there no room for more?"""
+        """Whether the queue is full."""
         return self.part.is_full_with(self._coming, self._coming_bytes)
 
     @property
     def refuses(self) -> bool:
-        """Is there no room for more, and may it refuse that?"""
+        """Whether the queue is full and rejects messages."""
         return not self.drops_oldest and self.is_full
 
     @property
     def _may_wait(self) -> bool:
-        """Shall who puts wait for room? As long as somebody takes."""
+        """Whether producers wait for room, which they do while a consumer is connected."""
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
 
     def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
-        """Does it wait for room? If too much of its stream waits for that, all of that goes before it."""
+        """Return whether a message is held back, and the held messages that must be published before it.
+
+        Too many held messages of one stream release all of that stream.
+        """
         if not self._held and not (self.is_full and self._may_wait):
             return False, []
         if self._held.add(envelope):
@@ -133,13 +136,16 @@ class QueueHere:
         return False, self._held.take(envelope.stream)
 
     def released(self) -> Envelope | None:
-        """The next one that waits no more: there is room, or nobody takes."""
+        """Remove and return the next held message that has room, or that no consumer is left to wait for."""
         if self._held and (not self.is_full or not self._may_wait):
             return self._held.pop()
         return None
 
     def forget(self, stream: bytes) -> bool:
-        """Whoever put that is gone. He was not answered, and puts it again if he is back. Waits any more?"""
+        """Drop the held messages of a disconnected producer, and return whether any others remain.
+
+        The messages are not answered, so the producer resends them when it returns.
+        """
         self._held.take(stream)
         return bool(self._held)
 
@@ -152,7 +158,7 @@ class QueueHere:
 
     @property
     def coming(self) -> int:
-        """Messages that are on their way to it."""
+        """The number of messages that are being written to disk."""
         return self._coming
 
     def offer(self, portion: Portion, now: float) -> None:
@@ -167,7 +173,7 @@ class QueueHere:
         self.wait(portion.parcel, now)
 
     def wait(self, parcel: Parcel, now: float) -> Lot | None:
-        """It waits here, perhaps since before the start; returns what is in memory of it."""
+        """Add a stored or new envelope, and return it, or `None` if it waits on disk only."""
         row, part = self.rows.of(self.name, parcel.position), self.part
         is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
         if is_plain and part.page_plain(parcel):
@@ -186,7 +192,7 @@ class QueueHere:
             is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
-                lot.given = None  # then all of it may have been
+                lot.given = None  # all of it may have been delivered
         self.changed()
         if parcel.position and not is_old and part.may_page(lot):
             part.page(lot)
@@ -195,7 +201,7 @@ class QueueHere:
         return lot
 
     def arrive(self, lot: Lot) -> None:
-        """It has come from another node, and is on disk, if it is to be there."""
+        """Add an envelope from another node, after it is stored if it is persistent."""
         part, desk = self.part, self._desk
         if part.watch is not None:
             part.watch.comes(lot)
@@ -211,7 +217,10 @@ class QueueHere:
         self.changed()
 
     def again(self, envelope: Envelope, then: Committed) -> None:
-        """What may have been in another part comes, and says so; `then` hears when it is on disk."""
+        """Store an envelope that may have been in another part; `then` is called when it is on disk.
+
+        Its messages are marked as possibly redelivered.
+        """
         lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
         lot.may_have_been_given(lot.open())
         self.comes(lot.parcel, +1)
@@ -227,7 +236,7 @@ class QueueHere:
         self.rows.again(self.name, lot, stored)
 
     def came_back(self, lot: Lot, runs: Runs) -> None:
-        """Another node did not take these, and that is on disk."""
+        """Make the messages of a refused move ready, after that is stored."""
         if self.is_removed:
             self.part.gave_up(lot, runs)
             self.rows.write(self.name, lot)
@@ -236,7 +245,7 @@ class QueueHere:
         self.changed()
 
     def expects(self, priority: int) -> None:
-        """Something is about to be put, and given out at once perhaps: the mark goes to the disk before."""
+        """Prepare a mark for a new message that may be delivered at once."""
         soon, part = self._desk.last_stamp + AHEAD, self.part
         if not part.takers or part.on_disk.has(priority):
             return
@@ -244,14 +253,14 @@ class QueueHere:
             self.rows.mark(self.name, {priority: soon}, lambda error: None)
 
     def end(self) -> None:
-        """It is removed: what is in it is gone, and so is what is still to come from the disk."""
+        """End a removed queue, including messages that are still being written."""
         self.is_removed = True
         self.part.end()
 
     # --- takers -----------------------------------------------------------------------------------------
 
     def open(self, taker: QueueTaker, held: HeldNumbers) -> Runs:
-        """He takes from now on; see PartialQueue."""
+        """Register a consumer; see `PartialQueue.open`."""
         self.giving.withdraw(taker.key)
         void = joined(self.part.open(taker, held))
         if taker.holding.given:
@@ -260,19 +269,19 @@ class QueueHere:
         return void
 
     def away(self, taker: QueueTaker, now: float) -> None:
-        """His session is gone, for a moment perhaps."""
+        """Note that the session of a consumer is disconnected, possibly for a short time."""
         taker.away = now
         self.giving.withdraw(taker.key)
         self.changed()
 
     def close(self, taker: QueueTaker, begun: float) -> None:
-        """He takes no more."""
+        """Remove a consumer; see `PartialQueue.close`."""
         self.giving.withdraw(taker.key)
         self.part.close(taker, begun)
         self.changed()
 
     def settled(self, n: int) -> None:
-        """Somebody has acked so many."""
+        """Count `n` acknowledged messages."""
         self.leaves.add(n, self._desk.now)
         self.pace.add(n, self._desk.now)
         self.finished += n
@@ -281,7 +290,7 @@ class QueueHere:
     # --- what is read -----------------------------------------------------------------------------------
 
     def _loaded(self, lots: list[Lot]) -> None:
-        """These were on the disk alone, and are in memory from now on."""
+        """Note that envelopes were read from disk and are in memory now."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
             self.is_behind = bool(self.part.on_disk)

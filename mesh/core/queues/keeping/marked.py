@@ -1,9 +1,9 @@
-"""What is given out of a queue leaves when the mark is on the disk: who has what, and what waits for that?"""
+"""Delivers messages of a queue after the mark that covers them is on disk."""
 
-# Law 1: nobody is given anything above the mark before a higher mark is on disk. So after a crash what lies
-#        above it was given to nobody, and what lies below it, and is not done, is said to have been. But what
-#        a selector has found far behind has a row that says so: the mark would be above all that waits.
-# Law 2: what is given out leaves in the order of its counts.
+# Law 1: no message above the mark is delivered before a higher mark is on disk. After a crash, messages above
+#   the mark count as undelivered, and unsettled ones below it as delivered. A message that a selector found
+#   far behind has a stored row instead, as its mark would cover all waiting messages.
+# Law 2: deliveries are sent in the order of their tags.
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mesh.queues.part.partial import PartialQueue
 from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.portion import Portion
 
-STEP = 4096  # lots by which the mark goes before what is given out
+STEP = 4096  # envelopes that a new mark covers in advance
 GivenPortion = deque[tuple[QueueTaker, Lot, Portion, tuple[int, int]]]
 
 
 class MarkedGiving:
-    """The giving out of one queue's part. `push(taker, portion)` puts something on its way."""
+    """The delivery of messages from one queue's part; `push(taker, portion)` sends them."""
 
     def __init__(
         self,
@@ -41,12 +41,12 @@ class MarkedGiving:
         self._name = name
         self._part = part
         self._push = push
-        # For a higher mark; with the counts under which it is given.
+        # Deliveries that wait for a higher mark, with their delivery tags.
         self._waiting: GivenPortion = deque()
-        self._marking: GivenPortion | None = None  # those whose mark is on its way to the disk
+        self._marking: GivenPortion | None = None  # deliveries whose mark is being written
 
     def give_out(self) -> None:
-        """To everybody what he has room for."""
+        """Deliver messages to all consumers that have credit."""
         for taker, lot, runs in give(self._part, self._desk.now, self._desk.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
@@ -69,18 +69,18 @@ class MarkedGiving:
         self._push(taker, portion)
 
     def goes_out(self, lot: Lot, runs: Runs) -> None:
-        """These are given out, or move to another node."""
+        """Mark messages as possibly redelivered if an old store copy makes that uncertain."""
         if self._rows.may_be_forgotten(self._name, lot.key[0]):
             lot.may_have_been_given(runs)
 
     def withdraw(self, key: bytes) -> None:
-        """What has not left yet does not."""
+        """Drop the unsent deliveries of a consumer."""
         self._waiting = deque(each for each in self._waiting if each[0].key != key)
         if self._marking is not None:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def lease(self, taker: QueueTaker, counts: tuple[int, int], seconds: float) -> None:
-        """He has these for so long from now on, if he has anything for a time only."""
+        """Start the leases of these tags anew, if the consumer has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)
 
@@ -88,7 +88,7 @@ class MarkedGiving:
         return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
 
     def _mark(self) -> None:
-        """Write down how far this goes, and what may follow it; then it leaves."""
+        """Write a mark that covers the waiting deliveries and some messages behind them."""
         marks: dict[int, int] = {}
         for _, lot, *_ in self._waiting:
             if lot.given is not None:
@@ -102,7 +102,7 @@ class MarkedGiving:
 
     def _marked(self, error: MeshError | None) -> None:
         given, self._marking = self._marking or deque(), None
-        if error is not None:  # which the store has told; it is tried again with what comes next
+        if error is not None:  # reported by the store; the next delivery retries
             self._waiting = given + self._waiting
             return
         while self._waiting and self.is_marked(self._waiting[0][1]):
@@ -115,5 +115,5 @@ class MarkedGiving:
 
     @property
     def is_stuck(self) -> bool:
-        """Did a mark not reach the disk, so that what was given waits here?"""
+        """Whether a mark did not reach the disk, so that deliveries wait here."""
         return bool(self._waiting) and self._marking is None

@@ -1,9 +1,9 @@
 """Durable subscriptions that are full lose their oldest messages, and an event reports how many."""
 
-# Law 1: a durable subscription that nobody reads never refuses what is published, unless the settings say so
-#        (limits.durable_full). What it loses is counted, and is in an event at most `EVERY` seconds later.
-# Law 2: while the disk has little room, queues leave the rest of it to others: what is put is refused, and
-#        durable subscriptions lose messages, first the largest of them, until there is room again.
+# Law 1: a durable subscription without readers does not reject messages, unless limits.durable_full says so.
+#   Its losses are counted, and an event reports them at most `EVERY` seconds later.
+# Law 2: while little room is left on disk, queues leave it to others: new messages are refused, and the
+#   largest durable subscriptions lose messages until there is room again.
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from mesh.queues.part.dropping import drop_bytes, drop_excess
 EVERY = 60.0  # s between two events about one queue
 SOON = 1.0  # s until the first
 DROPPED = "durable_dropped"  # the counter
-SHRINKS = 16  # a part in so many of all durable subscriptions goes each second while there is little room
-LEAST = 1 << 20  # bytes that go at least
+SHRINKS = 16  # inverse share dropped per second on a tight disk
+LEAST = 1 << 20  # bytes dropped at least
 
 
 class Loss(Struct):
@@ -38,15 +38,17 @@ class Loss(Struct):
 
 
 def shrunk(most: float, held: int) -> float:
-    """Return how many bytes all durable subscriptions may hold, a second after they could hold `most` and
-    held `held`, while the disk has little room.
+    """Return how many bytes all durable subscriptions may hold in the next second on a tight disk.
+
+    They could hold `most` before, and `held` is their size now.
     """
     return held if most == inf else max(0, most - max(LEAST, most // SHRINKS))
 
 
 class Overflow:
-    """Keeps the durable subscriptions of a node within their terms, and its queues off the last room of its
-    disk. `all_here()` has the queues.
+    """Keeps durable subscriptions within their terms, and queues off the last room on disk.
+
+    `all_here()` returns the queues.
     """
 
     def __init__(self, desk: Desk, all_here: Callable[[], Iterable[QueueHere]]) -> None:
@@ -54,9 +56,9 @@ class Overflow:
         self._all_here = all_here
         self._losses: dict[QueueHere, Loss] = {}
         self._most: float = inf  # bytes that durable subscriptions may hold on the node's own disk
-        self._was_tight = False  # when it was looked at last
-        self.is_tight = False  # has the node's own disk little room, as was seen at the last look?
-        self.look: Callable[[], bool] = lambda: False  # has it now?
+        self._was_tight = False  # at the previous check
+        self.is_tight = False  # at the latest check: little room on disk
+        self.look: Callable[[], bool] = lambda: False  # checks the room on disk
 
     def keep(self, queue: QueueHere) -> None:
         """Drop the oldest messages of a queue that is over its bound and may drop them."""
@@ -66,7 +68,7 @@ class Overflow:
             self._keep_most()
 
     def _keep_most(self) -> None:
-        """Have all of them together hold no more than they may: the largest loses its oldest messages."""
+        """Drop the oldest messages of the largest durable subscriptions until all fit their common limit."""
         shared = [queue for queue in self._all_here() if queue.drops_oldest and queue.rows.is_own]
         held = sum(queue.part.bytes for queue in shared)
         self._most = min(self._most, held)

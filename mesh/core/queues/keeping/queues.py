@@ -1,4 +1,4 @@
-"""The queues of this node: what is put into them goes to those who take, and what is over leaves the disk."""
+"""The queues of this node: delivery to consumers, and removal of finished messages from disk."""
 
 from __future__ import annotations
 
@@ -29,43 +29,45 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import QUEUES
 
-RECOVER = 5.0  # s after a start in which those who took may come back for what they have
+RECOVER = 5.0  # s after a start for consumers to return
 
 
 class QueueRoomFace(Protocol):
-    """What the rest of the room does for queues, and with them."""
+    """The services that `Queues` needs from the other components of this package."""
 
     def push(self, taker: QueueTaker, portion: Portion) -> None:
-        """Put something on its way to who takes."""
+        """Send messages to a consumer."""
 
     def near(self, name: str) -> str:
-        """A queue that somebody may have meant."""
+        """Return the name of a similar queue, for a hint."""
 
     def was_removed(self, name: str) -> bool:
-        """Is it known that there is none any more?"""
+        """Return whether the queue is known to be removed."""
 
     def removed(self, queue: QueueHere) -> None:
-        """It is removed: what else is to be done then,"""
+        """Clean up before a removed queue ends."""
 
     def ended(self, queue: QueueHere) -> None:
-        """and behind that."""
+        """Clean up after a removed queue has ended."""
 
     def redeemed(self, queue: QueueHere) -> None:
-        """Something is done that others keep."""
+        """Report finished messages that other nodes keep until then."""
 
     def put(self, queue: QueueHere) -> None:
-        """Where there are other nodes: what was put may go there,"""
+        """Distribute new messages to other nodes, if there are any."""
 
     def seen_to(self, queue: QueueHere) -> None:
-        """and behind all the rest."""
+        """React to a change of the queue, after all other work."""
 
     def stays(self, queue: QueueHere) -> bool:
-        """Can what is in it go nowhere?"""
+        """Return whether no message of the queue can move to another node."""
 
 
 class Queues(Part):
-    """By name. What is new, settled or dead is seen to when the event is over. `others` are the nodes beside
-    this one; `publish` is given what is not held back any more.
+    """The queues of this node, by name.
+
+    New, settled and dead messages are processed at the end of the event. `others` has the other nodes.
+    `publish` is called with each message that was held back and has room now.
     """
 
     def __init__(
@@ -86,14 +88,14 @@ class Queues(Part):
         self._others = others
         self._publish = publish
         self._memory = memory
-        self.watch: Callable[[QueueHere], Watching] | None = None  # who looks on at each part
-        self.is_leaving = False  # all that is in them goes to other nodes, if it can; see Draining
+        self.watch: Callable[[QueueHere], Watching] | None = None  # makes the observer of each part
+        self.is_leaving = False  # all messages move away if possible; see Draining
         self._all: dict[str, QueueHere] = {}
-        self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
-        self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
-        self._timed: dict[QueueHere, None] = {}  # those that wait for a time
+        self._gone: dict[QueueHere, None] = {}  # removed, possibly still on disk
+        self._holding: dict[QueueHere, None] = {}  # queues that may have held-back messages
+        self._timed: dict[QueueHere, None] = {}  # queues with a timer
         self._due: dict[QueueHere, None] = {}
-        # In which something is, or to which something has happened not long ago: the others cost nothing.
+        # Queues with messages or recent events. The other queues cost nothing.
         self._awake: dict[QueueHere, None] = {}
 
     def __iter__(self) -> Iterator[QueueHere]:
@@ -125,13 +127,11 @@ class Queues(Part):
         return self._memory.used
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
-        """How the longest queues are, so many at most, of those in which something is, or from which somebody
-        takes; and how those are that were told before.
-        """
+        """Yield the state of the `most` longest active queues, and of those reported before."""
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
-        # What is told of a queue costs more than to choose it, and there may be thousands.
+        # A report of a queue costs more than the choice, and there may be thousands.
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
             yield queue.waiting()
 
@@ -139,11 +139,11 @@ class Queues(Part):
 
     @property
     def stores(self) -> RowsOf:
-        """What is on disk of them, by store."""
+        """The stored rows of the queues, by store."""
         return self._rows
 
     def start(self, beginning: Beginning) -> None:
-        """Before the definitions, which make queues of what is here."""
+        """Read the rows, before the definitions create the queues."""
         self._overflow.look = beginning.is_tight
         for rows in self._rows:
             rows.start(beginning)
@@ -152,18 +152,18 @@ class Queues(Part):
         return {QUEUE: self._restore}
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """Something that waits in one since before the start."""
+        """Restore a message that was in a queue before the start."""
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
-        self._desk.stamped(envelope.sent)  # what comes from now on comes behind it
+        self._desk.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
         queue.wait(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
 
     def resumed(self) -> None:
-        """All that was stored is where it belongs."""
+        """Remove the queues that are known to be removed, and the rows without a queue."""
         for queue in self:
             if self._desk.settings.accept_rollback:
                 queue.rows.forgets(queue.name, self._desk.last_stamp)
-            if self._around.was_removed(queue.name):  # and not all of it has left the disk
+            if self._around.was_removed(queue.name):  # some messages are still on disk
                 self._remove(queue)
         for rows in self._rows:
             rows.forget_lots()
@@ -171,7 +171,7 @@ class Queues(Part):
                 rows.forget(name)
 
     def declared(self, name: str, terms: QueueTerms | None) -> None:
-        """That counts from now on; None: there is no such queue any more."""
+        """Apply a definition; `None` removes the queue."""
         known = self._all.get(name)
         if terms is None:
             if known is not None:
@@ -182,11 +182,11 @@ class Queues(Part):
             known.declared(terms)
 
     def find(self, name: str) -> QueueHere | None:
-        """The queue of that name, if it is here."""
+        """Return the queue of that name, or `None` if it is not here."""
         return self._all.get(name)
 
     def get(self, name: str) -> QueueHere:
-        """NoQueue when there is none."""
+        """Return the queue of that name. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
             near = self._around.near(name)
@@ -195,7 +195,7 @@ class Queues(Part):
         return queue
 
     def shared(self, name: str) -> QueueHere:
-        """NoQueue also for one of this node alone."""
+        """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
             raise NoQueue(f"the queue {name!r} is of {self._desk.me.name} alone.")
@@ -216,7 +216,7 @@ class Queues(Part):
         return queue
 
     def _remove(self, queue: QueueHere) -> None:
-        """Nobody takes from it, and what waits in it is gone."""
+        """Remove a queue with its consumers, and discard its messages."""
         del self._all[queue.name]
         if lost := queue.part.messages:
             what = f"{lost:,} messages of {queue.name!r} were discarded: the queue was removed"
@@ -233,7 +233,7 @@ class Queues(Part):
     # --- as the log sees them ---------------------------------------------------------------------------
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """NoQueue, QueueFull, StoreFull."""
+        """Return the targets of a published message. Raises: NoQueue, QueueFull, StoreFull."""
         name = queue_of(envelope.to)
         queue = self.get(name)
         if queue.is_full:
@@ -246,15 +246,16 @@ class Queues(Part):
         return [(envelope, [(queue, None)])], 1
 
     def has_no_room(self, queue: QueueHere, envelope: Envelope) -> bool:
-        """Has this node no room for it, whatever the queue may hold? What is persistent leaves the last room
-        on the disk to others, and what is transient the memory.
+        """Return whether this node has no room for a message, apart from the limits of the queue.
+
+        Persistent messages must leave the last room on disk to other uses, and transient ones need memory.
         """
         if envelope.flags & PERSISTENT:
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)
 
     def holds_back(self, envelope: Envelope) -> bool:
-        """Does what a client puts wait for room?"""
+        """Return whether a client's message is held back until the queue has room."""
         queue = self._all.get(envelope.to.removeprefix(PUTS))
         if queue is None:
             return False
@@ -266,20 +267,20 @@ class Queues(Part):
         return waits
 
     def _put_gone(self, stream: bytes) -> None:
-        """Whoever puts that is gone."""
+        """Forget the held-back messages of a producer that has disconnected."""
         for queue in list(self._holding):
             if not queue.forget(stream):
                 del self._holding[queue]
 
     def taker(self, name: str) -> QueueHere:
-        """After a restart: also one whose definition is lost, for what was acked is kept."""
+        """Return the queue after a restart, even without its definition, to keep acknowledged messages."""
         queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 
     # --- when the event is over -------------------------------------------------------------------------
 
     def changed(self, queue: QueueHere) -> None:
-        """There may be something to give out, to bury or to write down."""
+        """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
         self._desk.ending[self._see_to_all] = None
 
@@ -298,7 +299,7 @@ class Queues(Part):
             if not self.is_leaving or self._around.stays(queue):
                 queue.giving.give_out()
             if queue.drops_oldest:
-                self._overflow.keep(queue)  # behind what was given out
+                self._overflow.keep(queue)  # after delivery
             queue.reading.load()
             self._dying.bury(queue)
             self.write(queue)
@@ -315,13 +316,13 @@ class Queues(Part):
         part = queue.part
         was_recovering = part.is_recovering
         part.tick(self._desk.now, self._desk.believed)
-        if was_recovering and not part.is_recovering:  # who has not come back is not expected any more
-            self.write(queue)  # what he may have been given is said to be
+        if was_recovering and not part.is_recovering:  # other consumers are not expected any more
+            self.write(queue)  # store which messages they may have
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)
 
     def write(self, queue: QueueHere) -> None:
-        """What became of its messages goes to the disk with the next commit."""
+        """Write the changed states of messages to disk with the next commit."""
         changed, queue.part.changed = queue.part.changed, {}
         for lot in changed:
             queue.rows.write(queue.name, lot)
@@ -352,7 +353,7 @@ class Queues(Part):
 
 
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
-    """Return the reason with which a node without room refuses a put."""
+    """Return the error with which a node without room refuses a message."""
     if envelope.flags & PERSISTENT:
         text = f"the disk of {node} has little room, so nothing is put into {queue!r}."
         return StoreFull(text, hint="Make room there, or have consumers take some.")

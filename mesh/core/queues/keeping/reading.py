@@ -1,4 +1,4 @@
-"""What of a queue is on the disk alone is read when it may be wanted, and leaves when it was purged."""
+"""Reads messages of a queue that are on disk only, and deletes purged ones."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from mesh.queues.part.partial import PartialQueue
 from mesh.queues.part.searching import searched, to_search
 from mesh.wire.envelope import Envelope
 
-PURGED = 100_000  # envelopes that leave the disk in a second
+PURGED = 100_000  # envelopes deleted per call
 
 
 class PartReading:
-    """The same, of one queue's part. `loaded(lots)` is told what is in memory now, and in its turn;
-    `changed()` that there may be something to do.
+    """The disk reads of one queue's part.
+
+    `loaded(lots)` is called with envelopes that were read in delivery order, and `changed()` after every
+    read.
     """
 
     def __init__(
@@ -39,7 +41,7 @@ class PartReading:
         self._changed = changed
 
     def load(self) -> None:
-        """Read what may be given out soon, and what somebody may want who found nothing in memory."""
+        """Read the messages that are next in order, and messages that selectors may match."""
         part, desk = self._part, self._desk
         if not part.takers:
             return
@@ -50,17 +52,18 @@ class PartReading:
             self._fetch(search.positions, lambda lots: found(lots, desk.now, desk.believed))
 
     def load_more(self, then: Callable[[], None]) -> bool:
-        """Read the next of what waits, whether anybody takes or not; `then` is told. False: all is here, or
-        is about to be.
+        """Read the next waiting messages without regard to consumers, and then call `then`.
+
+        Returns `False` if no read was started, as all messages are in memory or being read.
         """
         for line in self._part.lines.values():
-            line.first()  # which lets go of those before it
+            line.first()  # drops finished envelopes at the front
         wish = self._part.to_load()
         self._read(wish, then)
         return wish is not None
 
     def load_void(self) -> None:
-        """Read what has waited too long, to bury it."""
+        """Read expired messages in order to dead-letter them."""
         self._read(self._part.on_disk.void_to_load(self._desk.believed))
 
     def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
@@ -77,11 +80,11 @@ class PartReading:
         self._fetch(positions, loaded)
 
     def _fetch(self, positions: Sequence[int], then: Callable[[list[Lot]], None]) -> None:
-        """Have `then` told of what stands there."""
+        """Call `then` with the envelopes at these positions."""
 
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
-                return  # the store is at its end, and so is this node
+                return  # the store has failed, and the node stops
             me, parcel = self._desk.me.uuid, self._rows.parcel
             then([Lot(parcel(envelope, place, me)) for place, envelope in found.items()])
             self._changed()
@@ -89,7 +92,7 @@ class PartReading:
         self._rows.read(positions, read)
 
     def unpage(self) -> bool:
-        """What was purged of it leaves the disk, a part at a time; did anything?"""
+        """Delete some purged messages from disk, and return whether there were any."""
         positions = self._part.on_disk.take_purged(PURGED)
         rows = self._part.on_disk.rows
         self._rows.drop(self._name, positions, [place for place in positions if rows.pop(place, b"")])

@@ -1,8 +1,8 @@
-"""What is on disk of queues, beside what was put into them: what became of it, who takes, and the marks."""
+"""The stored state of queues beside their messages: delivery states, consumers, and marks."""
 
-# A mark says, by priority, up to which stamp of acceptance somebody may have been given what is in a queue.
-# It goes before what is given out, so a crash leaves nothing above it in anybody's hands. Beside that it says
-# up to where nobody knows what was given out, as an old copy of the store was put back.
+# A mark gives for each priority the acceptance time up to which messages may have been delivered. It is
+# written before delivery, so no consumer has a message above it after a crash. The row of marks also has the
+# time up to which deliveries are unknown because an old copy of the store was restored.
 
 from __future__ import annotations
 
@@ -23,26 +23,29 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
 PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
-FORGOTTEN = 10  # in place of a priority
+FORGOTTEN = 10  # pseudo-priority of the unknown time
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
 
 
 class Rows:
-    """By the names of the queues in one store."""
+    """The rows of the queues in one store, by queue name."""
 
     def __init__(self, disk: Disk) -> None:
         self.commit_if_any = disk.commit_if_any
         self._disk = disk
         self._shelf = disk.shelf
-        self._lots: dict[bytes, bytes] = {}  # from the store, until the lot comes
-        self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority,
-        self._wanted: dict[str, dict[int, int]] = {}  # and with those that are under way
-        # By the key of the taker: the name of its session, and its credit.
+        self._lots: dict[bytes, bytes] = {}  # read from the store, until claimed
+        self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority
+        self._wanted: dict[str, dict[int, int]] = {}  # including writes in progress
+        # By the key of the consumer: the name of its session, and its credit.
         self.consumers: dict[str, dict[bytes, tuple[str, int]]] = {}
-        self._stored: set[tuple[str, bytes]] = set()  # those whose row is on disk
+        self._stored: set[tuple[str, bytes]] = set()  # consumers whose row is on disk
 
     def start(self, beginning: Beginning) -> None:
-        """From the store. What cannot be read counts as not there: then more is said to be given before."""
+        """Read the rows from the store.
+
+        Unreadable marks cover everything, so that more messages count as delivered.
+        """
         for key, value in beginning.rows(PART, self._shelf.store).items():
             name, _, position = key.partition(b"\0")
             if position:
@@ -60,17 +63,17 @@ class Rows:
             self._stored.add((name.decode(), taker))
 
     def queues(self) -> set[str]:
-        """The names of which anything is known."""
+        """Return the names of the queues that have rows."""
         return {*self._marks, *self.consumers}
 
     # --- the log ----------------------------------------------------------------------------------------
 
     def restored(self) -> None:
-        """One more has stood there since before the start."""
+        """Count a restored envelope."""
         self._shelf.live += 1
 
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
-        """These leave the disk with the next commit; some have a row."""
+        """Delete envelopes from disk with the next commit, and their rows."""
         for position in positions:
             self._shelf.left(position)
         for position in with_row:
@@ -80,21 +83,21 @@ class Rows:
         self._shelf.later(PART, key, Delete(PART, key))
 
     def read(self, positions: Sequence[int], then: Fetched) -> None:
-        """Have `then` told of what stands there."""
+        """Read the envelopes at these positions, and call `then` with them."""
         self._disk.fetch(positions, then)
 
     def parcel(self, envelope: Envelope, position: int, master: bytes) -> Parcel:
-        """What was read there."""
+        """Return an envelope that was read from disk, with its position."""
         return Parcel(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
     # --- lots -------------------------------------------------------------------------------------------
 
     def of(self, name: str, position: int) -> bytes:
-        """The row of a lot that was there before the start, told once; empty: it has none."""
+        """Return the stored state of an envelope once, or empty if it has none."""
         return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
     def write(self, name: str, lot: Lot) -> None:
-        """What became of a lot goes to the disk with the next commit."""
+        """Write the state of an envelope with the next commit."""
         position = lot.parcel.position
         if not position or lot.has_left:
             return
@@ -114,18 +117,18 @@ class Rows:
     # --- what comes from other nodes --------------------------------------------------------------------
 
     def moved(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
-        """(queue, the uuid of the node from which something has come, its row) of each."""
+        """Yield (queue, uuid of the source node, row) of what has arrived from other nodes."""
         for key, value in beginning.rows(MOVED, self._shelf.store).items():
             name, _, source = key.partition(b"\0")
-            if name:  # else it is of the store: see mesh/store/moving.py
+            if name:  # otherwise of the store: see mesh/store/moving.py
                 yield name.decode(), source, value
 
     def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
-        """Store what has come from another node, with what is known by then of all that has."""
+        """Store envelopes from another node, with the row of everything that has arrived from there."""
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
     def again(self, name: str, lot: Lot, then: Committed) -> None:
-        """Store what may have been in another part."""
+        """Store an envelope that may have been in another part."""
         self._store(name, [lot], [], then)
 
     def _store(self, name: str, lots: Iterable[Lot], ops: list[Op], then: Committed) -> None:
@@ -137,48 +140,49 @@ class Rows:
         self._disk.commit(ops, then)
 
     def not_arrived(self, lots: Iterable[Lot]) -> None:
-        """These have not reached the disk: nothing will stand in their places."""
+        """Release envelopes that did not reach the disk."""
         for lot in lots:
             self._shelf.released(lot.parcel)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
-        """What is known of all that has come from a node, with the next commit; empty: nothing any more."""
+        """Store with the next commit what has arrived from a node; an empty row deletes it."""
         key = _mark(name) + source
         self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
 
     @property
     def is_own(self) -> bool:
-        """Is it the store of the node itself?"""
+        """Whether this is the node's own store."""
         return not self._shelf.is_other
 
     @property
     def is_volatile(self) -> bool:
-        """Is what stands here gone with the process?"""
+        """Whether the store is lost when the process ends."""
         return self._shelf.is_volatile
 
     # --- marks ------------------------------------------------------------------------------------------
 
     def is_marked(self, name: str, priority: int, stamp: int) -> bool:
-        """May somebody have been given what was accepted then?"""
+        """Return whether messages accepted at that time may have been delivered."""
         return stamp <= self._marks.get(name, {}).get(priority, 0)
 
     def is_coming(self, name: str, priority: int, stamp: int) -> bool:
-        """Is it marked, or will it be with a commit that is under way?"""
+        """Return whether a mark covers that time, or will after the writes in progress."""
         return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
 
     def forgets(self, name: str, stamp: int) -> None:
-        """Nobody knows what became of all that was accepted up to then."""
+        """Record that deliveries of messages accepted up to that time are unknown."""
         self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
 
     def may_be_forgotten(self, name: str, stamp: int) -> bool:
-        """Was it accepted before a time of which nobody knows what was given out?"""
+        """Return whether it is unknown if messages accepted at that time were delivered."""
         marks = self._wanted.get(name) or self._marks.get(name)
         return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
-        """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a
-        queue, also those that are still under way. Without any `then` is told of the
-        rows that go with the next commit.
+        """Write higher marks, which count when they are on disk; then call `then`.
+
+        One row has all marks of a queue, including those being written. Without marks, `then` is called after
+        the next commit.
         """
         if not higher:
             self._disk.commit((), then)
@@ -194,14 +198,14 @@ class Rows:
         self._commit(Put(PART, _mark(name), pack(wanted)), written)
 
     def _commit(self, op: Put, then: Committed) -> None:
-        """Write a row; what was to be made of it before, and is not on disk yet, is void."""
+        """Write a row that replaces pending writes of the same row."""
         self._shelf.supersede((op,))
         self._disk.commit((op,), then)
 
     # --- takers -----------------------------------------------------------------------------------------
 
     def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
-        """Somebody takes from now on, as soon as that is on disk."""
+        """Store a consumer, and call `then` when it is on disk."""
         now = session, credit
         is_known = self.consumers.get(name, {}).get(taker) == now
         if is_known and (name, taker) in self._stored:
@@ -217,7 +221,7 @@ class Rows:
         self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
-        """He has given back what he had."""
+        """Delete a consumer that has no messages any more."""
         self._stored.discard((name, taker))
         if self.consumers.get(name, {}).pop(taker, None) is not None:
             self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
@@ -225,7 +229,7 @@ class Rows:
                 del self.consumers[name]
 
     def forget(self, name: str) -> None:
-        """The queue is no more."""
+        """Delete the rows of a removed queue."""
         for taker in list(self.consumers.get(name, ())):
             self.takes_no_more(name, taker)
         marks = self._marks.pop(name, None), self._wanted.pop(name, None)
@@ -233,14 +237,14 @@ class Rows:
             self._disk.later(PART, _mark(name), Delete(PART, _mark(name)))
 
     def forget_lots(self) -> None:
-        """All that was stored is here by now: rows of what is not there any more are void."""
+        """Delete the states of envelopes that were not restored."""
         for key in self._lots:
             self._delete(key)
         self._lots.clear()
 
 
 class RowsOf:
-    """The rows in each of the stores that a node's queues have."""
+    """The rows in each store that the queues of a node use."""
 
     def __init__(self, disks: Disks) -> None:
         self._disks = disks
@@ -250,7 +254,7 @@ class RowsOf:
         return iter(self._all.values())
 
     def of(self, name: str) -> Rows:
-        """Those of the store of that queue."""
+        """Return the rows in the store of that queue."""
         return self._all[self._disks.of_queue(name).shelf.store]
 
 

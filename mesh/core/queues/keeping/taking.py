@@ -1,8 +1,8 @@
-"""Clients that take from queues: CONSUME and SETTLE."""
+"""The consumers of queues: CONSUME and SETTLE from clients."""
 
-# Law 1: who takes is on disk before he is told so, and before he is given anything.
-# Law 2: an ack is answered when it is on disk. What is not in time, or not his, is named and changes nothing.
-# Law 3: whoever is away for a moment keeps what he has, if he comes back and says so.
+# Law 1: a consumer is on disk before its request is answered and before it receives messages.
+# Law 2: a settlement is answered when it is on disk. Late or foreign tags are named and change nothing.
+# Law 3: a consumer that disconnects for a short time keeps the messages that it names when it returns.
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 from mesh.wire.replies import Late, Opened
 
-GRACE = 5.0  # s that a session may be away, and keeps what it has
-LOOK = 0.25  # s between two looks for leases that are over
-ALL = 2**32 - 1  # counts
+GRACE = 5.0  # s that a disconnected consumer keeps its messages
+LOOK = 0.25  # s between two checks for ended leases
+ALL = 2**32 - 1  # delivery tags
 OVER = "LEASE_OVER"
 
 
@@ -44,9 +44,9 @@ class Taking(Part):
         self._desk = desk
         self._queues = queues
         self._of: dict[Session, dict[int, tuple[QueueHere, QueueTaker]]] = {}
-        self._sessions: dict[bytes, Session] = {}  # by the key of the taker
+        self._sessions: dict[bytes, Session] = {}  # by the key of the consumer
         self._away: dict[tuple[Session, int], float] = {}  # until when
-        self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by where they are written
+        self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by the store that has to commit first
         self._epoch = 0
 
     def hears(self) -> Sequence[Hearing]:
@@ -65,13 +65,13 @@ class Taking(Part):
         return any(taker.busy for _, taker in self._of.get(session, {}).values())
 
     def push(self, taker: QueueTaker, portion: Portion) -> None:
-        """Something for him."""
+        """Send messages to a consumer."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)
 
     # --- coming and going -------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """LocalError for what cannot be taken."""
+        """Handle CONSUME: register a consumer, or end it with credit 0. Raises: LocalError."""
         queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
@@ -128,9 +128,9 @@ class Taking(Part):
         void: Runs,
         error: MeshError | None,
     ) -> None:
-        """It is on disk that he takes, or it cannot be."""
+        """Answer a registration when it is on disk, or when it failed."""
         queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
-        if queue is None or now is not taker:  # he has gone, or come anew, meanwhile
+        if queue is None or now is not taker:  # it left or registered again meanwhile
             return
         if error is not None:
             self._end(session, command.subscription)
@@ -147,7 +147,7 @@ class Taking(Part):
         del self._sessions[taker.key]
         session.outlet.withdraw(taker)
         queue.close(taker, inf if begun == ALL else begun)
-        self._queues.write(queue)  # before he is forgotten, or a crash in between leaves no trace of him
+        self._queues.write(queue)  # before its row is deleted, for a crash in between
         queue.rows.takes_no_more(queue.name, taker.key)
         if not self._of[session]:
             del self._of[session]
@@ -164,7 +164,7 @@ class Taking(Part):
             self._end(session, number)
 
     def removed(self, queue: QueueHere) -> None:
-        """The queue is no more, and those who took from it are told so."""
+        """End and notify the consumers of a removed queue."""
         error = NoQueue(f"the queue {queue.name!r} was removed.")
         for session, takers in list(self._of.items()):
             for number in [n for n, (each, _) in takers.items() if each is queue]:
@@ -181,7 +181,7 @@ class Taking(Part):
     # --- what becomes of it -----------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """RemoteError for counts of what was never given."""
+        """Handle SETTLE. Raises: RemoteError for delivery tags never used."""
         if envelopes or command.replied:
             raise RemoteError("a queue is told of no replies", code="MALFORMED")
         queue, taker = self._of[session][command.subscription]
@@ -198,7 +198,7 @@ class Taking(Part):
             self._desk.ending[self._answer] = None
 
     def _settle(self, queue: QueueHere, taker: QueueTaker, command: Settle) -> Runs:
-        """The counts of what was not his any more."""
+        """Settle messages, and return the tags that the consumer no longer had."""
         desk, part, before = self._desk, queue.part, queue.part.acked
         over: Runs = []
         for first, last in ranges_of(command.done):
@@ -216,7 +216,7 @@ class Taking(Part):
         return over
 
     def _answer(self) -> None:
-        """Whoever waits hears of it when it is on disk: all of an event with one commit to each store."""
+        """Answer the settlements of an event after one commit to each store."""
         answers, self._answers = self._answers, {}
         for rows, each in answers.items():
             rows.commit_if_any(partial(self._written, each))

@@ -1,1 +1,1 @@
-"""What is in a queue, here and at the other nodes, those too that are away?"""
+"""Reads the contents of queues, here and at other nodes, including unreachable ones."""

@@ -1,4 +1,4 @@
-"""What is asked of all parts of a queue, at all nodes that can be asked?"""
+"""Requests to all parts of a queue at all reachable nodes, and the combination of their replies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from mesh.wire.limits import ENVELOPE_BYTES, QUEUES
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Peeked, Purged, QueuePart, QueueRow, QueueRows, QueueWhy, R, WhyRow
 
-NodesSaid = Mapping[str, Told[R]]  # what other nodes say, by their names
-Came = Callable[[NodesSaid[R], list[str]], None]  # (that, and who did not answer)
-CountedEnvelope = tuple[Envelope, bytes]  # and how often each of its messages was given to somebody
+NodesSaid = Mapping[str, Told[R]]  # replies of other nodes, by name
+Came = Callable[[NodesSaid[R], list[str]], None]  # called with replies and silent nodes
+CountedEnvelope = tuple[Envelope, bytes]  # with the delivery count of each message
 Pieces = list[CountedEnvelope]
 
 
@@ -34,7 +34,7 @@ UNKNOWN = (
 
 
 class Everywhere:
-    """The other parts. `peers`: all other nodes, by uuid."""
+    """The parts of queues at other nodes; `peers` has all other nodes by uuid."""
 
     def __init__(
         self, nodes: Nodes, questions: Questions, peers: Mapping[bytes, Peer], last_known: LastKnown
@@ -45,11 +45,11 @@ class Everywhere:
         self.last_known = last_known
 
     def is_alone(self, queue: QueueHere | None) -> bool:
-        """Are there no other parts?"""
+        """Return whether no other parts exist."""
         return not self._peers or (queue is not None and queue.part.terms.scope == "node")
 
     def none_of(self, error: NoQueue) -> NoQueue:
-        """The same; also that it may be at nodes that live and cannot be asked, if there are such."""
+        """Return the error, extended by the nodes that may have the queue and cannot be asked."""
         nodes = self._nodes.unasked()
         if not nodes:
             return error
@@ -57,7 +57,7 @@ class Everywhere:
         return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`; else: {error.hint}")
 
     def ask(self, ask: Ask, says: type[R], then: Came[R]) -> None:
-        """Ask all. Who knows of no such queue has no part of it."""
+        """Ask all nodes, and call `then`; a node without the queue has no part of it."""
 
         def came(replies: Replies[R], missing: list[str]) -> None:
             told = {self._peers[u].node.name: each for u, each in replies.items() if u in self._peers}
@@ -72,7 +72,7 @@ class Everywhere:
         self._questions.when_settled(begin)
 
     def _remember(self, ask: Ask, replies: Replies[R]) -> None:
-        """What is in a queue there, for when that node is away."""
+        """Remember the contents of the queues there, for the time when the node is unreachable."""
         for uuid, told in replies.items():
             peer = self._peers.get(uuid)
             if peer is None:
@@ -91,7 +91,7 @@ class Everywhere:
 def row(
     mine: QueueRow, told: NodesSaid[QueueRows], missing: Sequence[str], away: Iterable[AwayNode] = ()
 ) -> QueueRow:
-    """A queue with all its parts."""
+    """Return the row of a queue with all its parts."""
     others = [replace(row, node=name) for name, each in told.items() for row in each.value.queues[:1]]
     return _whole(mine, others, missing, {each.node: each.part for each in [*away][:NAMES]})
 
@@ -111,8 +111,9 @@ def rows(
     parts_away: Callable[[str], Mapping[str, QueuePart | None]] = lambda name: {},
     away: Iterable[AwayNode] = (),
 ) -> QueueRows:
-    """A page of all queues: as far as all nodes have said what they have. `parts_away(name)`: what nodes that
-    are away had of that queue.
+    """Return a page of all queues, up to the point that all nodes have reported.
+
+    `parts_away(name)` returns the parts of a queue at unreachable nodes.
     """
     pages = [mine, *(each.value for each in told.values())]
     end = min((one.more for one in pages if one.more), default="")
@@ -131,14 +132,15 @@ def _names(away: Iterable[AwayNode]) -> list[str]:
 
 
 def purged(mine: int, told: NodesSaid[Purged], missing: Sequence[str], away: Iterable[AwayNode]) -> Purged:
-    """How much was thrown away of all parts."""
+    """Return how many messages were purged from all parts."""
     everywhere = total([mine, *(each.value.purged for each in told.values())])
     return Purged(purged=everywhere, missing=list(missing), away=_names(away))
 
 
 def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
-    """QueueInUse unless nobody takes from the queue and nothing is in it, at any node. `unknown`: nodes whose
-    parts are not known to be empty.
+    """Check that the queue has no consumers and no messages at any node. Raises: QueueInUse.
+
+    `unknown` has the nodes whose parts may have messages.
     """
     at = {part.node: part.ready + part.out + part.delayed + part.going for part in whole.parts}
     messages = total((whole.ready, whole.out, whole.delayed, whole.going))
@@ -152,13 +154,13 @@ def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
 
 
 def not_known(what: str, nodes: Sequence[str]) -> str:
-    """The end of a sentence that names nodes of which something is not known."""
+    """Return the end of a sentence that names nodes with unknown state."""
     more = f" and {len(nodes) - SHOWN:,} more" if len(nodes) > SHOWN else ""
     return f"not known to be {what}: {', '.join(nodes[:SHOWN])}{more} cannot be asked."
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
-    """What comes next of all parts."""
+    """Return the next messages of all parts."""
     pieces = [*mine]
     for each in told.values():
         pieces += _pieces(each)
@@ -166,7 +168,7 @@ def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
 
 
 def _pieces(told: Told[Peeked]) -> Pieces:
-    """What a node says of its own; nothing, if that cannot be."""
+    """Return the messages in a node's reply, or none if the reply is invalid."""
     envelopes = [envelope for envelope, _ in told.found]
     tries = told.value.tries
     try:
@@ -187,7 +189,7 @@ def _pieces(told: Told[Peeked]) -> Pieces:
 def why(
     mine: Sequence[WhyRow], told: NodesSaid[QueueWhy], missing: Sequence[str], away: Iterable[AwayNode] = ()
 ) -> QueueWhy:
-    """Why something waits, at each node."""
+    """Return the reasons why messages wait, for each node."""
     others = [replace(each, node=name) for name in sorted(told) for each in told[name].value.rows]
     return QueueWhy(rows=fitting([*mine, *others, *map(_why_away, away)], ROWS), missing=list(missing))
 

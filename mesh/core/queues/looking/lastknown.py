@@ -1,10 +1,11 @@
-"""What was in the queues of nodes that are away now, when they were last heard of?"""
+"""The last known contents of queues at nodes that are unreachable now."""
 
-# Law 1: only what a node said of itself is remembered, and only where something was in it: a queue's figures
-#        when somebody asked for them, what is in all its queues with each state.
-# Law 2: it is in no sum. It is told with its age, as long as the node is away and not forgotten.
-# Law 3: a node that cannot be asked is known to be empty only if it left on purpose and its last state said
-#        so. What a node may have accepted between its last state and a crash nobody knows.
+# Law 1: only a node's own reports are remembered, and only for queues with messages: the figures of a queue
+#   when a client asked for them, the total of all queues with each node state.
+# Law 2: remembered figures are in no sum. They are shown with their age while the node is unreachable and not
+#   forgotten.
+# Law 3: an unreachable node counts as empty only if it left on purpose and its last state was empty. Messages
+#   that it accepted between its last state and a crash are unknown.
 
 from __future__ import annotations
 
@@ -25,13 +26,14 @@ from mesh.core.ways.nodes import Nodes
 from mesh.queues.looking.parts import part_of, total
 from mesh.wire.replies import QueuePart, QueueRow
 
-EACH, MOST = 1_000, 10_000  # queues of one node that are remembered, and of all
-LEAST = 0.001  # s: whoever is away is not of now
+EACH, MOST = 1_000, 10_000  # queues remembered per node, and in total
+LEAST = 0.001  # s: minimum age, as 0 means current
 
 
 class AwayNode(NamedTuple):
-    """A node that is away and had something in its queues. `part`: what it had of the one that is asked for,
-    if that is known; `messages`: in all of them.
+    """An unreachable node that had messages in its queues.
+
+    `part` is its last known part of the requested queue. `messages` is the number in all its queues.
     """
 
     node: str
@@ -40,14 +42,15 @@ class AwayNode(NamedTuple):
 
 
 def may_hold(state: ReachState, queued: int | None) -> bool:
-    """Return whether a node that is away may have messages in its queues. `queued`: how many were in all of
-    them when it was last heard of; None: it never said.
+    """Return whether an unreachable node may have messages in its queues.
+
+    `queued` is their last reported number, or `None` without a report.
     """
     return state is not ReachState.LEFT or queued != 0
 
 
 class LastKnown(Part):
-    """By queue and node. `peers`: the other nodes, by uuid."""
+    """Remembered parts by queue and node; `peers` has the other nodes by uuid."""
 
     def __init__(
         self, desk: Desk, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: Acquaintances
@@ -57,8 +60,8 @@ class LastKnown(Part):
         self._peers = peers
         self._acquaintances = acquaintances
         self._messages: dict[bytes, int] = {}  # by uuid: in all queues of that node
-        self._parts: dict[str, dict[bytes, tuple[QueuePart, float]]] = {}  # with the time when it was told
-        self._of: dict[bytes, dict[str, None]] = {}  # what was told last at the end
+        self._parts: dict[str, dict[bytes, tuple[QueuePart, float]]] = {}  # with the time of the report
+        self._of: dict[bytes, dict[str, None]] = {}  # the most recent report is last
         self._count = 0
 
     def hears(self) -> Sequence[Hearing]:
@@ -82,7 +85,7 @@ class LastKnown(Part):
     # --- what is told -------------------------------------------------------------------------------------
 
     def told(self, peer: Peer, row: QueueRow) -> None:
-        """A node says what is in its part of a queue."""
+        """Remember the contents of a node's part of a queue."""
         uuid = peer.node.uuid
         self.none(peer, row.name)
         if not total((row.ready, row.out, row.delayed, row.going)):
@@ -97,7 +100,7 @@ class LastKnown(Part):
         self._count += 1
 
     def none(self, peer: Peer, name: str) -> None:
-        """It has none of that queue."""
+        """Forget a node's part of a queue."""
         if name in self._of.get(peer.node.uuid, ()):
             self._drop(peer.node.uuid, name)
 
@@ -112,7 +115,7 @@ class LastKnown(Part):
     # --- what is known ------------------------------------------------------------------------------------
 
     def parts(self, name: str) -> dict[str, QueuePart | None]:
-        """What nodes that are away had of that queue."""
+        """Return the remembered parts of a queue at unreachable nodes."""
         found: dict[str, QueuePart | None] = {}
         for uuid, (part, at) in self._parts.get(name, {}).items():
             peer = self._peers.get(uuid)
@@ -122,7 +125,7 @@ class LastKnown(Part):
         return found
 
     def away(self, name: str = "") -> list[AwayNode]:
-        """The nodes that are away, and had something in their queues; in the order of their names."""
+        """Return the unreachable nodes that had messages in their queues, ordered by name."""
         parts, found = self.parts(name), list[AwayNode]()
         for peer in self._nodes.away():
             uuid, node = peer.node.uuid, peer.node.name

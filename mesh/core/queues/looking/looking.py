@@ -1,4 +1,4 @@
-"""What clients see of queues: what is in them, at one node or at all, what comes next, and why it waits."""
+"""Read-only client requests about queues: contents, next messages, and reasons for waiting."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, Why
 
 
 class Looking(Part):
-    """The verbs that change nothing. They are answered when all nodes have that can be asked; to these
-    each tells of its own part, but of no queue of its own alone.
+    """The read-only requests, answered when all reachable nodes have replied.
+
+    A node reports its own part to other nodes, but not its queues with scope "node".
     """
 
     def __init__(self, desk: Desk, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing) -> None:
@@ -73,7 +74,7 @@ class Looking(Part):
         )
 
     def _get(self, name: str) -> QueueHere:
-        """NoQueue, which says also who may have it and cannot be asked."""
+        """Return the queue. Raises: NoQueue, with the nodes that may have it and cannot be asked."""
         try:
             return self._queues.get(name)
         except NoQueue as error:
@@ -100,7 +101,7 @@ class Looking(Part):
         )
 
     def _page(self, ask: AskQueues, is_shared: bool = False) -> QueueRows:
-        """What is here. `is_shared`: of queues of the mesh only."""
+        """Return a page of the queues here; `is_shared` leaves out queues with scope "node"."""
         queues = {queue.name: queue for queue in self._queues}
         names = [name for name, each in queues.items() if not is_shared or each.part.terms.scope == "mesh"]
         rows, more = page(names, lambda name: row_of(queues[name], self._desk), ask)
@@ -120,7 +121,7 @@ class Looking(Part):
         )
 
     def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
-        """The next messages that are ready, in as many replies as they need: 1 MiB in all, about."""
+        """Send the next ready messages, about 1 MiB in total, in as many replies as necessary."""
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = list(self._next(queue, ask.count))
         if ask.here or self._everywhere.is_alone(queue):
@@ -133,7 +134,7 @@ class Looking(Part):
         )
 
     def _peek_here(self, asked: Inquiry[AskQueuePeek]) -> None:
-        """The same for another node, in one reply."""
+        """Send the next ready messages here to another node, in one reply."""
         pieces = list(self._next(self._queues.shared(asked.ask.name), asked.ask.count))[:ENVELOPES_A_MESSAGE]
         self._say_pieces(asked, pieces)
 
@@ -151,7 +152,7 @@ class Looking(Part):
             asked.say(said, [piece for piece, _ in some])
 
     def _next(self, queue: QueueHere, n: int) -> Iterator[tuple[Envelope, bytes]]:
-        """The next n messages, and how often each was given to somebody."""
+        """Yield the next `n` messages with their delivery counts."""
         size = 0
         for lot in queue.part.next():
             runs = lot.first(n)
@@ -189,7 +190,7 @@ class Looking(Part):
 
 
 def row_of(queue: QueueHere, desk: Desk) -> QueueRow:
-    """What is in it here."""
+    """Return the row of the part here."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)
     return QueueRow(

@@ -1,1 +1,1 @@
-"""Moves between the parts of a queue at several nodes: what goes where, and that it comes there once."""
+"""Moves of messages between the parts of a queue at several nodes."""

@@ -1,13 +1,13 @@
-"""Where do messages of a queue go among the nodes where somebody takes: what was just put, and what waits?"""
+"""Distributes new messages of a queue among the nodes with consumers, and redistributes waiting ones."""
 
-# Law 1: what was put is dealt out once, before it is given out here. As long as nobody knows who takes
-#        elsewhere, or there is no room on the way, it waits, and whoever takes here may be given it.
-# Law 2: nothing goes where nobody takes it, but as the queue's `strict` and `nodes` say, and when this node
-#        is drained: then all of a queue goes to one other node, as long as that takes it.
-# Law 3: of a queue in which nothing waits, and into which nothing is put, nothing is known or asked; but
-#        where somebody takes, if what is put next need not stay here.
-# Law 4: what is put of a group goes to no other node as long as something of it waits here that will move,
-#        and does not stand in the same line.
+# Law 1: new messages are distributed once, before they are delivered here. While remote consumers are unknown
+#   or a transfer is full, the messages wait, and consumers here may receive them.
+# Law 2: messages go only to nodes with matching consumers, except with the terms `strict` and `nodes`, and
+#   while this node is drained: then all messages of a queue go to one other node, as long as it accepts them.
+# Law 3: no state is kept for a queue without waiting or new messages, except for one with consumers here
+#   whose next messages need not stay here.
+# Law 4: new messages of a group stay here while other messages of the group wait here that will move, unless
+#   all wait in the same line.
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from mesh.queues.moves.policies import Policies
 from mesh.queues.moves.redistribution import Mine
 from mesh.queues.moves.stock import Matching, Stock, matching
 
-EVERY = 0.25  # s between two looks at what waits, while somebody wants something
-SOON = 0.02  # s, when there is news
-TURN = 4  # looks at once: the others come SOON
-WAITING = 10_000  # envelopes of a queue that wait for room on the way; what is more stays here
-TOGETHER = 1_000  # that are offered to the way at once
+EVERY = 0.25  # s between two scans while other nodes want messages
+SOON = 0.02  # s, after news
+TURN = 4  # scans per turn; the others follow SOON
+WAITING = 10_000  # envelopes of a queue that wait for transfers
+TOGETHER = 1_000  # envelopes offered to a transfer at once
 IDLE = 20.0  # s
 NONE = Counter[str]()
 
 
 class Moves(Protocol):
-    """The mover of messages to other nodes; see Moving."""
+    """The component that transfers messages to other nodes; see Moving."""
 
     def on_move(self, then: PieceMoved) -> None: ...
 
@@ -60,7 +60,7 @@ class Moves(Protocol):
 
 
 class QueueBalancing(Part):
-    """Distribution and redistribution of all queues; `moving` brings things there."""
+    """Distribution and redistribution of all queues; `moving` transfers the messages."""
 
     def __init__(
         self, desk: Desk, presence: Presence, nodes: Nodes, queues: Queues, stocks: Stocks, moving: Moves
@@ -85,7 +85,7 @@ class QueueBalancing(Part):
     # --- what was put -------------------------------------------------------------------------------------
 
     def put(self, queue: QueueHere) -> None:
-        """What was just put into it goes where it is taken."""
+        """Distribute the new messages of a queue."""
         if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
             return
@@ -105,7 +105,7 @@ class QueueBalancing(Part):
         return spread
 
     def _known(self, queue: QueueHere, spread: QueueSpread) -> None:
-        """All who can be asked have said who takes, or have had their time."""
+        """Distribute the waiting messages after all reachable nodes have reported or timed out."""
         spread.is_known = True
         fresh, spread.fresh = spread.fresh, []
         if self._spreads.get(queue) is spread:
@@ -115,18 +115,18 @@ class QueueBalancing(Part):
     def _distribute(
         self, queue: QueueHere, spread: QueueSpread, lots: Sequence[Lot], is_new: bool = False
     ) -> None:
-        """`is_new`: they were just put, and older ones may wait."""
+        """Assign envelopes to lines; `is_new` means that older messages may wait before them."""
         closed = spread.refusals.closed(self._desk.now)
         takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
         homes, mode = self._places.homes(queue, closed), queue.part.terms.distribution
         is_guest, groups = self._places.is_guest(queue), queue.part.groups
-        # Where what waits follows in any case; where it does not, what is put would wait behind it for ever.
+        # Without this condition, older messages may never move, and new ones would wait behind them for ever.
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
         new = by_group(lots) if is_new and is_followed and groups else NONE
         for lot in lots:
-            # Of a group behind what somebody here has of it.
+            # Messages of a group wait for the ones that consumers here have.
             stays = spread.count >= WAITING or (is_guest and groups.is_out(lot.group))
             shares = {} if stays else spread.distributing.shares(mode, lot, takers, homes)
             if lot.group in new:
@@ -136,7 +136,7 @@ class QueueBalancing(Part):
         self._send(queue, spread)
 
     def _ways_out(self, queue: QueueHere) -> Collection[NodeUuid]:
-        """The nodes to which it goes, as this one is leaving; none: it stays."""
+        """Return the nodes to which the messages go while this node leaves; empty if they stay."""
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
@@ -144,11 +144,11 @@ class QueueBalancing(Part):
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueHere) -> bool:
-        """Can it go nowhere, though this node is leaving? Then it is for those who take here."""
+        """Return whether messages stay for consumers here although this node leaves."""
         return not self._ways_out(queue)
 
     def _send(self, queue: QueueHere, spread: QueueSpread) -> None:
-        """All that there is room for on its way."""
+        """Begin the transfers of all waiting messages for which there is room."""
         for node in [node for node in spread.waiting if node not in spread.full]:
             pieces = spread.waiting[node]
             while pieces:
@@ -167,7 +167,7 @@ class QueueBalancing(Part):
     # --- what waits ---------------------------------------------------------------------------------------
 
     def changed(self, queue: QueueHere) -> None:
-        """Something has happened to it: is there anything to look at, and when?"""
+        """Schedule a scan of the queue if it has become useful."""
         now = self._desk.now
         if not queue.part.ready:
             if queue in self._spreads:
@@ -175,7 +175,7 @@ class QueueBalancing(Part):
                 spread.since = spread.due = inf
                 spread.nothing_ready(queue.finished)
             elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
-                self._spread(queue)  # what is put next is dealt out at once
+                self._spread(queue)  # the next messages are distributed at once
             return
         if not self._places.concerns(queue):
             return
@@ -191,7 +191,7 @@ class QueueBalancing(Part):
             self._is_due(queue, spread, spread.looked + EVERY)
 
     def _is_due(self, queue: QueueHere, spread: QueueSpread, at: float) -> None:
-        """It is looked at then, or before, when what is stranded has waited for long enough."""
+        """Schedule a scan at that time, or earlier if the delay of stranded messages ends before it."""
         delay = queue.part.terms.redistribution
         if not spread.is_known:
             return
@@ -204,7 +204,7 @@ class QueueBalancing(Part):
             self._desk.wake(spread.due)
 
     def _served(self, fact: ServersChanged) -> None:
-        """Somebody elsewhere takes, or no more, or says what he wants."""
+        """Handle a change of the consumers, or of their demand, at another node."""
         queue = self._queues.find(fact.name) if fact.kind == QUEUE else None
         spread = self._spreads.get(queue) if queue is not None else None
         if queue is None or spread is None or fact.uuid == self._desk.me.uuid:
@@ -217,7 +217,7 @@ class QueueBalancing(Part):
             self._is_due(queue, spread, spread.looked + SOON)
 
     def _joined(self) -> None:
-        """Somebody is there: what has waited since nobody was may be for him."""
+        """Check the waiting messages, as a new node may have consumers for them."""
         for queue in self._queues:
             if queue.part.ready and queue not in self._spreads:
                 self.changed(queue)
@@ -227,7 +227,7 @@ class QueueBalancing(Part):
             spread.give_up(node)
 
     def _ended(self, queue: QueueHere, node: NodeUuid, taken: int, refused: int) -> None:
-        """So much of what went to a node is there, or has come back."""
+        """Handle the outcome of messages that moved to a node."""
         spread = self._spreads.get(queue)
         if spread is None:
             return
@@ -245,7 +245,7 @@ class QueueBalancing(Part):
         now = self._desk.now
         due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
         for queue in due[:TURN]:
-            spread = self._spreads[queue] = self._spreads.pop(queue)  # behind those that wait for their turn
+            spread = self._spreads[queue] = self._spreads.pop(queue)  # behind the queues that are due
             self._look(queue, spread)
         if len(due) > TURN:
             self._desk.wake(now + SOON)
@@ -311,7 +311,7 @@ class QueueBalancing(Part):
         return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed(now)}
 
     def reasons(self, queue: QueueHere) -> Iterator[WaitReason]:
-        """Why something is in it, and not done."""
+        """Yield the reasons why messages in the queue are not settled."""
         now, spread = self._desk.now, self._spreads.get(queue)
         name_of = self._name_of
         others = {
@@ -331,7 +331,7 @@ class QueueBalancing(Part):
                 self._desk.wake(spread.due)
 
     def tidy(self) -> None:
-        """Of queues in which nothing waits nothing is known for long; the others go on to be watched."""
+        """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
             if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
                 self._places.others(queue)
@@ -339,7 +339,7 @@ class QueueBalancing(Part):
                 del self._spreads[queue]
 
     def removed(self, queue: QueueHere) -> None:
-        """It is no more."""
+        """Forget a removed queue."""
         self._spreads.pop(queue, None)
 
 
@@ -352,6 +352,6 @@ def _takers(stocks: Mapping[NodeUuid, Stock]) -> dict[NodeUuid, Matching]:
 
 
 def _still(piece: DealtPiece) -> DealtPiece:
-    """What of it is still ready here."""
+    """Return the messages of a piece that are still ready here."""
     lot, runs = piece
     return lot, lot.ready.common_all(runs)

@@ -1,4 +1,4 @@
-"""Messages that somebody has moved to another node, by a word."""
+"""Moves messages to another node on a client's request."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from mesh.queues.part.partial import PartialQueue
 from mesh.wire.calls import AskQueueMove
 from mesh.wire.replies import MovedOn
 
-BEGINS = 2.0  # s for which more is begun at one request; whoever wants all asks again
-WAITS = 5.0  # s after which it is answered, whatever has been heard
-PINGS = 2  # of a node that are not heard: it stands still
-LOOKS = 0.1  # s between two looks whether what is on the disk alone was read
+BEGINS = 2.0  # s in which a request may begin transfers
+WAITS = 5.0  # s after which a request is answered anyway
+PINGS = 2  # missed pings that mark a node as unresponsive
+LOOKS = 0.1  # s between two checks for a finished read
 
 
 @dataclass(eq=False)
 class ManualMove:
-    """One request, while it lasts."""
+    """One request, until it is answered."""
 
     asked: Inquiry[AskQueueMove]
     queue: QueueHere
     peer: Peer
-    left: int  # messages that are to be begun
+    left: int  # messages not yet begun
     begun: float
     wake: Callable[[], None]
     going: int = 0
@@ -51,7 +51,7 @@ class ManualMove:
 
 
 class ByHand(Part):
-    """Requests of clients that something be moved."""
+    """Client requests to move messages."""
 
     def __init__(
         self, desk: Desk, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
@@ -85,7 +85,7 @@ class ByHand(Part):
         self._later()
 
     def _target(self, queue: QueueHere, name: str) -> Peer:
-        """The node of that name. LocalError when nothing can go there."""
+        """Return the node of that name. Raises: LocalError if no messages can move there."""
         if name == self._desk.me.name:
             raise BadArgument(f"{name} is the node where it is.", hint="Say another one: mesh ls.")
         peer = self._nodes.named(name)
@@ -114,7 +114,7 @@ class ByHand(Part):
                 job.asked.fail(error)
 
     def _work(self, job: ManualMove) -> None:
-        """Begin what has room; answer when all is known, or it takes too long."""
+        """Begin the transfers that have room, and answer when all are finished or the time is over."""
         now, data = self._desk.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
@@ -132,7 +132,7 @@ class ByHand(Part):
         return is_in_time and job.left > 0 and not job.refused and not job.queue.is_removed
 
     def _begin(self, job: ManualMove) -> bool:
-        """Is something being read that will go on then?"""
+        """Begin transfers, and return whether a disk read will continue them."""
         part = job.queue.part
         n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.told)
         job.left -= n
@@ -157,8 +157,9 @@ class ByHand(Part):
         job.asked.say(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
 
     def _is_away(self, job: ManualMove) -> bool:
-        """Is it not known what becomes of all that it asked for, as that node is not there, or stands still?
-        One that keeps it in memory only answers when it is done: it is heard all the same.
+        """Return whether the outcome is unknown because the node is disconnected or unresponsive.
+
+        A node that keeps messages in memory only answers when they are done, but it still responds to pings.
         """
         data, settings = job.peer.data, self._desk.settings
         if data is None:
@@ -167,7 +168,7 @@ class ByHand(Part):
         return job.going > 0 and self._desk.now - data.heard > PINGS * ping
 
     def _lost(self, peer: Peer) -> None:
-        """What is on its way there waits for it; whoever has asked does not."""
+        """Answer the requests for a disconnected node; their messages wait for it."""
         for job in [job for job in self._jobs if job.peer is peer and job.going]:
             self._answer(job)
 
@@ -183,7 +184,7 @@ def _nothing_ready(queue: QueueHere, node: str) -> LocalError:
 
 
 def next_ones(part: PartialQueue, n: int) -> Iterator[tuple[Lot, Runs]]:
-    """The next n messages that are ready, and in memory."""
+    """Yield the next `n` ready messages in memory."""
     for lot in part.next():
         if n <= 0:
             return

@@ -1,8 +1,9 @@
-"""Shall all that is in the queues of this node go to others, so that it can be stopped? How far is that?"""
+"""Drains a node: moves all messages of its queues to other nodes before it is stopped."""
 
-# Law 1: that a node is drained is on its disk before it is answered, and counts until people end it: a start
-#        in the middle goes on with it. A node that has nothing left takes part again when it starts.
-# Law 2: nothing is lost or doubled by it, as all moves as it always does. Nothing comes in from others.
+# Law 1: a drain is on disk before its request is answered, and lasts until it is canceled: a restart in the
+#   middle continues it. A node without messages ends its drain when it starts.
+# Law 2: a drain loses and duplicates no message, as it uses normal moves. No messages arrive from other
+#   nodes.
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from mesh.operations import Delete, Put
 from mesh.wire.calls import AskQueueDrain
 from mesh.wire.replies import Drain, QueueReason, ReplyValue
 
-ROW = b"\0\0drain"  # its key: of no queue, and of no store
+ROW = b"\0\0drain"  # its key, of no queue and no store
 SHOWN = 20  # queues
 
 
@@ -52,7 +53,7 @@ class Draining(Part):
         self._queues = queues
         self._stocks = stocks
         self._balancing = balancing
-        self._when_written = when_written  # answers a question when all that was said is on disk
+        self._when_written = when_written  # answers a request after the next commit
         self._gone = 0
         self._moving = moving
         moving.on_move(self._moved)
@@ -91,7 +92,7 @@ class Draining(Part):
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
-        """LocalError where all of it would wait for ever."""
+        """Check that a node exists that can take the messages. Raises: LocalError."""
         if any(queue.part.messages for queue in self._shared()) and not self._nodes.askable():
             what = f"{self._desk.me.name} knows no other node that could take what is in its queues."
             raise LocalError(what, hint="mesh ls lists those that are there.", code="NO_OTHER_NODE")
@@ -134,7 +135,7 @@ class Draining(Part):
         )
 
     def tidy(self) -> None:
-        """What can go nowhere is for those who take here, and no more when it can go again."""
+        """Let consumers here receive the messages that cannot move, until they can move again."""
         if self._queues.is_leaving:
             for queue in self._queues:
                 if queue.part.ready and queue.part.takers:

@@ -1,4 +1,4 @@
-"""At which nodes may messages of a queue be, and where do they go from here?"""
+"""The nodes where messages of a queue may be, and to which they can move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mesh.queues.moves.stock import Matching, Stock, matching_here
 
 
 class Places:
-    """The places of all queues, as their terms and those who can be reached have it."""
+    """The possible nodes of all queues, by their terms and by which nodes are reachable."""
 
     def __init__(self, desk: Desk, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
         self._desk = desk
@@ -23,34 +23,34 @@ class Places:
         self._stocks = stocks
 
     def concerns(self, queue: QueueHere) -> bool:
-        """Are there other nodes for it?"""
+        """Return whether the queue has parts at other nodes."""
         return self._stocks.has_peers and queue.part.terms.scope == "mesh"
 
     def stays(self, queue: QueueHere) -> bool:
-        """Is it known at a glance that all that is put stays here?"""
+        """Return whether all new messages certainly stay here."""
         terms = queue.part.terms
         if self._queues.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
             return False
         return terms.distribution == "independent" or taken_here(queue).takes_all
 
     def may_go(self, queue: QueueHere) -> bool:
-        """Is there any other node to which something may go at once?"""
+        """Return whether messages may move to another node at once."""
         is_strict = queue.part.terms.distribution == "strict"
         return is_strict or self.is_guest(queue) or bool(self.others(queue))
 
     def others(self, queue: QueueHere) -> Mapping[NodeUuid, Stock]:
-        """How its parts at other nodes are, as far as these have said."""
+        """Return the reported state of the queue at other nodes."""
         return self._stocks.others(queue.name)
 
     def meant(self, queue: QueueHere) -> Mapping[NodeUuid, Stock]:
-        """The same, of those at which its messages may stay: the others would refuse them."""
+        """Return the reported state of the queue at nodes where its messages may stay."""
         others, nodes = self.others(queue), queue.part.terms.nodes
         if not nodes:
             return others
         return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
 
     def homes(self, queue: QueueHere, closed: Collection[NodeUuid]) -> Collection[NodeUuid] | None:
-        """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
+        """Return the reachable nodes where messages may stay, or `None` for all nodes with consumers."""
         terms, is_leaving = queue.part.terms, self._queues.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:
             return None
@@ -64,13 +64,13 @@ class Places:
         return one_of(queue.name, homes) if is_leaving and homes else homes
 
     def is_guest(self, queue: QueueHere) -> bool:
-        """May nothing of it stay here?"""
+        """Return whether messages of the queue may not stay here."""
         nodes = queue.part.terms.nodes
         return self._queues.is_leaving or (bool(nodes) and self._desk.me.name not in nodes)
 
 
 def taken_here(queue: QueueHere) -> Matching:
-    """What those select who take from it at this node."""
+    """Return the messages that consumers at this node match."""
     return matching_here(queue.part.eligible())
 
 

@@ -1,4 +1,4 @@
-"""What is known of a queue of which something waits for other nodes, and what stands in line to each?"""
+"""The distribution state of a queue, with the messages that wait for transfers to each node."""
 
 from __future__ import annotations
 
@@ -15,45 +15,44 @@ from mesh.queues.takers.groups import MessageGroups
 
 
 class QueueSpread:
-    """All that is known of a queue of which something waits, or was put not long ago."""
+    """The distribution state of a queue with waiting or recent messages."""
 
     def __init__(self, me: NodeUuid) -> None:
         self.distributing = Distributing(me)
         self.refusals = RefusingNodes()
-        self.sent: dict[NodeUuid, float] = {}  # to nodes where it is in memory only, and when
-        self.is_known = False  # who takes at other nodes
+        self.sent: dict[NodeUuid, float] = {}  # last transfer to nodes that use memory only
+        self.is_known = False  # whether remote consumers are known
         self.used = 0.0
-        self.fresh: list[Lot] = []  # until that is known
-        self.waiting: dict[NodeUuid, deque[DealtPiece]] = {}  # dealt, and there was no room
-        self.full: set[NodeUuid] = set()  # on the way to these there is none
-        self.since = inf  # since when something is ready that nobody here could take
-        self.ready_since = inf  # since when anything is ready
-        self.finished = 0  # messages that consumers here had finished then
+        self.fresh: list[Lot] = []  # new messages until then
+        self.waiting: dict[NodeUuid, deque[DealtPiece]] = {}  # assigned, waiting for transfer room
+        self.full: set[NodeUuid] = set()  # nodes whose transfers are full
+        self.since = inf  # since when messages are stranded
+        self.ready_since = inf  # since when any message is ready
+        self.finished = 0  # messages settled here before `ready_since`
         self.looked = -inf
-        self.due = inf  # when it is looked at
-        self.place: Mapping[int, LotKey] = {}  # where
+        self.due = inf  # time of the next scan
+        self.place: Mapping[int, LotKey] = {}  # where the next scan begins
 
     @property
     def count(self) -> int:
-        """Envelopes that wait for something."""
         return len(self.fresh) + sum(map(len, self.waiting.values()))
 
     def nothing_ready(self, finished: int) -> None:
-        """Begin a new time in which something is ready with the next message. `finished`: messages so far."""
+        """Restart `ready_since` with the next ready message. `finished`: messages settled so far."""
         self.ready_since, self.finished = inf, finished
 
     def line(self, node: NodeUuid) -> deque[DealtPiece]:
-        """What waits for room on the way to a node."""
+        """Return the pieces that wait for a transfer to a node."""
         return self.waiting.setdefault(node, deque())
 
     def give_up(self, node: NodeUuid) -> None:
-        """What was to go there stays here, until it is wanted somewhere."""
+        """Let the pieces for a node stay here until another node wants them."""
         self.waiting.pop(node, None)
         self.full.discard(node)
 
 
 def by_group(lots: Iterable[Lot]) -> Counter[str]:
-    """How many messages of each group are ready in these."""
+    """Count the ready messages of each group."""
     found = Counter[str]()
     for lot in lots:
         if lot.group:
@@ -64,8 +63,9 @@ def by_group(lots: Iterable[Lot]) -> Counter[str]:
 def in_line(
     spread: QueueSpread, groups: MessageGroups, lot: Lot, shares: dict[NodeUuid, Runs], new: Counter[str]
 ) -> dict[NodeUuid, Runs]:
-    """The shares of what was put of a group: none, as long as something of it waits that is not in the same
-    line. `new`: messages of each group that are in none yet.
+    """Return the shares of new messages of a group, or none while older ones wait elsewhere.
+
+    `new` counts the messages of each group that wait in no line yet.
     """
     ready, line = count(lot.ready), None
     for node, runs in shares.items():

@@ -1,11 +1,10 @@
-"""How is the part of each queue here doing, and how are those at other nodes? Each says so to who watches."""
+"""Publishes the state of the queues here to the nodes that watch them, and reads that of other nodes."""
 
-# Law 1: that somebody takes or nobody, what is selected, and that nothing is wanted, is told at once; that
-#        something is wanted again, or twice as much, after REST at most; other figures with the state, if
-#        they changed.
-# Law 2: what a peer says is judged before it counts. A node that knows of no transfers is none of them.
-# Law 3: a queue from which nobody takes says nothing, but that the node is leaving; and one that nobody asks
-#        for is not watched.
+# Law 1: the first and last consumer, changed selectors, and the end of demand are reported at once. New or
+#   doubled demand is reported after REST at most, other changed figures with the node state.
+# Law 2: a peer's report is validated before it counts. A node without the transfer feature has none.
+# Law 3: a queue without consumers reports nothing, except that the node is leaving. Only requested queues are
+#   watched.
 
 from __future__ import annotations
 
@@ -30,8 +29,9 @@ MUTE: Mapping[bytes, Stock] = {}
 
 
 class Stocks(Part):
-    """The stocks of all queues. `peers`: the other nodes, by uuid; `can_move(uuid)`: can anything move there
-    now?
+    """The state of all queues here and elsewhere.
+
+    `peers` has the other nodes by uuid. `can_move(uuid)` returns whether messages can move there now.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Stocks(Part):
         self._presence = presence
         self._queues = queues
         self._peers = peers
-        self._told: dict[QueueHere, tuple[Stock, float]] = {}  # and when
-        self._due: dict[QueueHere, float] = {}  # when there is something to tell
+        self._told: dict[QueueHere, tuple[Stock, float]] = {}  # last report and its time
+        self._due: dict[QueueHere, float] = {}  # time of the next report
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(LoggedIn, lambda _: self._say_all()),)
@@ -56,7 +56,7 @@ class Stocks(Part):
     # --- here ---------------------------------------------------------------------------------------------
 
     def changed(self, queue: QueueHere) -> None:
-        """Something has happened to it."""
+        """Report a change of a queue if it matters."""
         if not self._peers:
             return
         old, at = self._told.get(queue, (None, -inf))
@@ -67,7 +67,7 @@ class Stocks(Part):
             self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
 
     def _tell_at(self, queue: QueueHere, at: float) -> None:
-        """It is to be told then, or when it was to be before."""
+        """Report at that time, or at an earlier scheduled one."""
         if at <= self._desk.now:
             self._tell(queue, self._stock(queue))
             return
@@ -75,7 +75,7 @@ class Stocks(Part):
         self._desk.wake(self._due[queue])
 
     def _stock(self, queue: QueueHere) -> Stock | None:
-        """None: nobody takes, and something may come here."""
+        """Return the state of a queue, or `None` if it has no consumers and need not be reported."""
         part, is_leaving = queue.part, self._queues.is_leaving
         takers = [taker for taker in part.eligible() if taker.away == inf]
         if not (takers or is_leaving) or queue.is_removed or part.terms.scope == "node":
@@ -105,11 +105,11 @@ class Stocks(Part):
         self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
     def removed(self, queue: QueueHere) -> None:
-        """It is no more."""
+        """Withdraw the report of a removed queue."""
         self._tell(queue, None)
 
     def _say_all(self) -> None:
-        """Somebody is there who may want to know; before there was perhaps nobody."""
+        """Report all queues, as a peer may have connected that needs them."""
         for queue in self._queues:
             if queue.part.takers or self._queues.is_leaving:
                 self.changed(queue)
@@ -127,7 +127,7 @@ class Stocks(Part):
     # --- elsewhere ----------------------------------------------------------------------------------------
 
     def others(self, name: str) -> Mapping[bytes, Stock]:
-        """The stocks at other nodes where somebody takes, by uuid. Who asks watches, for a minute."""
+        """Return the state of a queue at other nodes with consumers, by uuid, and watch it for a minute."""
         notes = self._presence.notes((QUEUE, name))
         if not notes:
             return MUTE
@@ -136,11 +136,11 @@ class Stocks(Part):
 
     @property
     def has_peers(self) -> bool:
-        """Are there other nodes at all?"""
+        """Whether other nodes exist."""
         return bool(self._peers)
 
     def name_of(self, uuid: bytes) -> str:
-        """The name of another node."""
+        """Return the name of another node."""
         return self._peers[uuid].node.name if uuid in self._peers else uuid.hex()
 
 

@@ -1,1 +1,1 @@
-"""Messages on their way from one node to another: what leaves, and what arrives, once."""
+"""Transfers of messages between nodes, each delivered once."""

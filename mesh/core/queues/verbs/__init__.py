@@ -1,1 +1,1 @@
-"""What clients ask of queues and durable subscriptions that changes something."""
+"""The client requests that change queues and durable subscriptions."""
