@@ -5,8 +5,8 @@ import pytest
 from tools.housing.language import Docstring, figures
 
 # Lower these numbers when you rewrite docstrings; never raise them.
-MARKED = 3_017
-MARKED_WIDELY = 4_940
+MARKED = 42
+MARKED_WIDELY = 479
 
 
 def docstring(text: str) -> Docstring:
