@@ -1,10 +1,12 @@
-"""Messages of queues that come from other nodes, and the answer to each: taken, or not."""
+"""Incoming moves of queued messages from other nodes, and the answer to each piece."""
 
-# Law 1: "taken" is said when it is on disk, in one commit with its number. A queue that is in memory only
-#        says it when nothing is left to be done: until then the other node keeps it on its disk, unless it
-#        has no disk, and goes.
-# Law 2: an answer goes where the message came from; if that connection is gone, it comes again.
-# Law 3: of one node and queue one commit is under way at a time. What does not get through there is refused.
+# Law 1: a persistent piece is answered "taken" after one commit has stored it with its number. A volatile
+#        queue answers when all messages of the piece are settled. Until then the source keeps the piece, unless it
+#        drains and has the piece in memory only.
+# Law 2: an answer goes to the connection that brought the piece. If that connection is closed, the source
+#        sends the piece again.
+# Law 3: each pair of source and queue has one commit in progress at a time. Pieces that find no room
+#        meanwhile are refused.
 
 from __future__ import annotations
 
@@ -34,22 +36,23 @@ from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
 from mesh.wire.header import u16
 from mesh.wire.properties import check_properties
 
-AHEAD = 60 * 10**9  # ns that the clock of another node may be before ours
+AHEAD = 60 * 10**9  # ns that a peer's clock may be ahead
 
 
 class ArrivedPiece(Struct, eq=False):
-    """A piece that was taken, and goes to the disk if it is persistent. `is_doubtful`: it may have been here
-    before.
+    """A piece that was accepted and is stored if it is persistent.
+
+    `is_doubtful` marks a possible duplicate.
     """
 
     number: int
     lot: Lot
     is_doubtful: bool
-    is_parting: bool = False  # whoever sent it will not keep it any longer
+    is_parting: bool = False  # the source no longer keeps it
 
 
 class PieceFates:
-    """The fates of pieces that came on one connection."""
+    """The outcomes of the pieces that arrived on one connection."""
 
     def __init__(self, conn: Conn) -> None:
         self.conn = conn
@@ -62,7 +65,7 @@ class PieceFates:
 
 
 class _Together(dict[Conn, PieceFates]):
-    """The same, by connection."""
+    """Outcomes by connection, created on first access."""
 
     def __missing__(self, conn: Conn) -> PieceFates:
         fates = self[conn] = PieceFates(conn)
@@ -70,14 +73,14 @@ class _Together(dict[Conn, PieceFates]):
 
 
 class Arriving(Part):
-    """Moves that end here, by queue and node."""
+    """Component for the moves that end on this node, by queue and source."""
 
     def __init__(self, desk: Desk, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
         self._sources = TransferSources(desk, queues.stores)
         self._messages = 0
-        self._is_early = False  # something came before this node knew how old its store is
+        self._is_early = False  # pieces arrived before the node serves
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Transfer, self._came),)
@@ -118,7 +121,7 @@ class Arriving(Part):
             self._refuse([(conn, command, envelopes)])
 
     def _go_on(self, name: str, uuid: bytes, source: TransferSource) -> None:
-        """Take what waits, unless something is on its way to the disk, or nobody knows how old that is."""
+        """Process the waiting pieces, unless a commit is in progress or the node does not serve yet."""
         while source.waiting and not source.is_busy and self._desk.serves:
             messages = [*source.waiting]
             source.waiting.clear()
@@ -129,7 +132,7 @@ class Arriving(Part):
         queue, came = self._queues.find(name), list[ArrivedPiece]()
         for conn, command, envelopes in messages:
             if conn.closed:
-                continue  # it comes again
+                continue  # the source sends it again
             fates = PieceFates(conn)
             for entry, envelope in zip(command.entries, envelopes, strict=True):
                 one = self._judged(source, queue, command.low, entry, envelope, fates)
@@ -151,7 +154,10 @@ class Arriving(Part):
         envelope: Envelope,
         fates: PieceFates,
     ) -> ArrivedPiece | None:
-        """It is taken; None: it is not, or not now."""
+        """Return the piece if it is new and accepted, or `None`.
+
+        The outcome of any other piece is added to `fates`, or follows when the first copy is stored.
+        """
         number, is_again, moves, tries = entry
         verdict = source.incoming.judge(number, low, is_again)
         is_doubtful = verdict is PieceVerdict.PERHAPS
@@ -172,19 +178,22 @@ class Arriving(Part):
         return None
 
     def _fits(self, queue: QueueHere | None, e: Envelope) -> bool:
-        """Can it be in that queue, and is there room?"""
+        """Return whether the envelope is valid for the queue, and the queue has room."""
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
         if self._queues.has_no_room(queue, e):
             return False
         nodes = queue.part.terms.nodes
-        to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # in whatever domain it was published
+        to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # the domain of a bound queue is free
         if (nodes and self._desk.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
             return False
         return not e.flags & ~PERSISTENT and _is_readable(e)
 
     def _lot(self, e: Envelope, moves: int, tries: bytes) -> Lot:
-        """As it is here from now on. A clock that goes wrong elsewhere must not be believed for years."""
+        """Return the envelope as it is queued here.
+
+        Its timestamp is limited, in case a clock elsewhere is years ahead.
+        """
         sent = max(1, min(e.sent, self._desk.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
         lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
@@ -214,8 +223,9 @@ class Arriving(Part):
         came: list[ArrivedPiece],
         error: MeshError | None,
     ) -> None:
-        """They are on disk, or have no room there. If the store is at its end, so is this node: nobody knows
-        whether they are there, and nothing is said.
+        """Answer pieces that were stored, or refuse them if the store is full.
+
+        After any other error the node ends. No answer is sent, as the pieces may be stored.
         """
         source.is_busy = False
         for one in came:
@@ -253,14 +263,14 @@ class Arriving(Part):
         self._say(queue.name, *fates.values())
 
     def _part(self, queue: QueueHere, uuid: bytes, numbers: Collection[int]) -> None:
-        """Another node keeps these no longer, though they are not done."""
+        """Answer unsettled pieces that their source does not keep any longer."""
         pledged, redeemed = queue.part.pledged, queue.part.redeemed
         for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
             redeemed.append(pledged.pop(lot))
         self.redeemed(queue)
 
     def redeemed(self, queue: QueueHere) -> None:
-        """All is done of something that another node keeps for so long."""
+        """Answer the pieces that their source kept until they were settled."""
         done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
         for uuid, number in done:
@@ -280,7 +290,7 @@ class Arriving(Part):
                 self._desk.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
-        """There is no room for them here, or no such queue."""
+        """Refuse all pieces of messages for which there is no queue or no room."""
         for conn, command, _ in messages:
             fates = PieceFates(conn)
             for number, is_again, *_ in command.entries:
@@ -290,7 +300,7 @@ class Arriving(Part):
     # --- ends ---------------------------------------------------------------------------------------------
 
     def removed(self, queue: QueueHere) -> None:
-        """The queue is no more: what waits in memory for its end has come to that."""
+        """Answer the settled and waiting pieces of a removed queue, and forget its sources."""
         self.redeemed(queue)
         for name, uuid, source in self._sources:
             if name == queue.name:
@@ -298,14 +308,14 @@ class Arriving(Part):
                 self._sources.drop(name, uuid)
 
     def _given_up(self, uuid: bytes) -> None:
-        """People say that this node will not come back."""
+        """Forget the idle sources of a node that the operator has given up."""
         for name, source_uuid, source in self._sources:
             if source_uuid == uuid and source.is_idle:
                 self._sources.drop(name, uuid)
 
 
 def _is_readable(e: Envelope) -> bool:
-    """Nobody else looks at it before it is stored."""
+    """Return whether keys and properties are valid, as nothing else checks them before the commit."""
     try:
         check_properties(e)
         for key in e.keys:

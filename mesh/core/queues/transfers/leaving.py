@@ -1,4 +1,4 @@
-"""What of one queue is on its way to one node."""
+"""The pieces of one queue that are in transit to one node."""
 
 from __future__ import annotations
 
@@ -16,45 +16,52 @@ from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
 
 class PieceFate(Enum):
-    """The fate of a piece at the other node."""
+    """The outcome of a piece at its target."""
 
     TAKEN = "taken"
-    REFUSED = "refused"  # and nobody has had it there
-    UNSURE = "unsure"  # refused, and perhaps somebody has
+    REFUSED = "refused"  # and delivered to no consumer there
+    UNSURE = "unsure"  # refused, perhaps delivered to a consumer there
 
 
 class LeavingPiece(Struct, eq=False):
-    """Messages of one lot that move together. `told` hears how many were taken, and refused."""
+    """Messages of one envelope that move together.
+
+    `told` is called with the counts of accepted and refused messages.
+    """
 
     lot: Lot
     runs: Runs
     told: Callable[[int, int], None] | None = None
-    boot: int = 0  # of the node to which they were sent first
+    boot: int = 0  # of the target when first sent; 0: unsent
 
     def leaves(self, boot: int) -> Envelope:
-        """It is sent to a node in that boot. What is on no disk it may have had in an earlier one, given out,
-        and lost.
+        """Return the envelope to send to a target in its current boot.
+
+        The target may have delivered and lost a volatile piece in an earlier boot, so that piece is marked.
         """
         if not self.lot.parcel.position and self.boot not in (0, boot):
             self.lot.may_have_been_given(self.runs)
         self.boot = self.boot or boot
         indices = self.lot.indices(self.runs)
-        envelope = self.lot.envelope.without(RESENT)  # which its tries say
+        envelope = self.lot.envelope.without(RESENT)  # the tries replace the flag
         return envelope if indices is None else envelope.cut(indices)
 
 
 class QueueTransfer:
-    """Pieces of one queue on their way to one node."""
+    """The open pieces of one queue for one target, until all have ended.
+
+    `first` is the lowest number that the pieces may have.
+    """
 
     def __init__(self, queue: QueueHere, target: bytes, first: int) -> None:
         self.queue, self.target = queue, target
         self.out = Outgoing[LeavingPiece](first)
-        self.unwritten: set[int] = set()  # it is not on disk yet that these leave
+        self.unwritten: set[int] = set()  # pieces whose move is not on disk
         self._bytes = 0
 
     @property
     def is_full(self) -> bool:
-        """Is as much on it as may be at once?"""
+        """Whether the limit of open pieces or bytes is reached."""
         return len(self.out.going) >= TRANSFERS_OPEN or self._bytes >= TRANSFERS_BYTES
 
     def begin(self, piece: LeavingPiece) -> int:
@@ -68,7 +75,7 @@ class QueueTransfer:
         self._bytes += piece.lot.size
 
     def answerable(self) -> list[int]:
-        """Those that may have been sent."""
+        """Return the numbers of the pieces that may have been sent, in order."""
         return sorted(number for number in self.out.going if number not in self.unwritten)
 
     def answered(self, number: int) -> LeavingPiece | None:

@@ -1,9 +1,10 @@
-"""Messages of queues that move to other nodes: what leaves here, and what became of it there."""
+"""Outgoing moves of queued messages to other nodes, and their outcomes."""
 
-# Law 1: an envelope leaves when it is on disk that it does; and what another node refuses is ready again when
-#        that is on disk.
-# Law 2: on one connection it is sent once, and what was said on an older one is not heard. Nothing else ends
-#        its way, but people who say that the other node will never come back.
+# Law 1: a piece is sent after its move is on disk, and refused messages become ready after the refusal is on
+#        disk.
+# Law 2: a piece is sent once on a connection; a piece of a volatile queue is sent again when this node
+#        starts to drain. Answers from older connections are ignored. Without an answer a move ends only when the
+#        queue is removed or the operator gives up the target.
 
 from __future__ import annotations
 
@@ -28,24 +29,24 @@ from mesh.wire.commands import Transfer, Transferred
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import TRANSFERS
 
-MOST = 1_000  # nodes of which it is known how much they have taken
+MOST = 1_000  # nodes in `transfers_to`
 
-# Queue, node, and how many messages were taken there, and refused.
+# Queue, target, and the counts of accepted and refused messages.
 PieceMoved = Callable[[QueueHere, bytes, int, int], None]
-TransferTold = Callable[[int, int], None]  # hears how many messages were taken, and how many refused
+TransferTold = Callable[[int, int], None]  # counts of accepted and refused messages
 
 
 class Moving(Part):
-    """Moves that began here, by node and queue."""
+    """Component for the moves that began on this node, by target and queue."""
 
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer], queues: Queues) -> None:
         self._desk = desk
         self._peers = peers
         self._queues = queues
         self._ways: dict[bytes, dict[str, QueueTransfer]] = {}
-        self._first = 1  # number that no piece has had
-        self._stuck: list[Callable[[], None]] = []  # what did not reach the disk
-        self.transfers_to: dict[str, int] = {}  # messages that were taken, by node, the last one at the end
+        self._first = 1  # lowest unused number of a piece
+        self._stuck: list[Callable[[], None]] = []  # commits to retry
+        self.transfers_to: dict[str, int] = {}  # accepted messages, by node, latest last
         self._taken = self._refused = 0
         self._hearers: list[PieceMoved] = []
 
@@ -72,7 +73,7 @@ class Moving(Part):
         }
 
     def _leaving(self) -> Iterator[QueueHere]:
-        """The queues of which something is on its way."""
+        """Yield the queues that have messages in transit."""
         for name in {name for ways in self._ways.values() for name in ways}:
             if (queue := self._queues.find(name)) is not None:
                 yield queue
@@ -81,7 +82,7 @@ class Moving(Part):
         self._first = first_of_boot(self._desk.me.boot)
 
     def resumed(self) -> None:
-        """What was on its way before the start is so still."""
+        """Restore the moves that were open before the restart."""
         for queue in self._queues:
             for lot in queue.part.leaving:
                 for runs, target, number in lot.going:
@@ -90,15 +91,15 @@ class Moving(Part):
     # --- beginning ----------------------------------------------------------------------------------------
 
     def busy(self, name: str) -> set[bytes]:
-        """The nodes to which something of that queue is on its way."""
+        """Return the targets of the open moves of a queue."""
         return {uuid for uuid, ways in self._ways.items() if name in ways}
 
     def on_move(self, then: PieceMoved) -> None:
-        """Have `then` told of what became of what moves, when that is on disk."""
+        """Call `then` with each outcome of a move, after the outcome is on disk."""
         self._hearers.append(then)
 
     def can_take(self, target: bytes) -> bool:
-        """Is it there now, and does it know how?"""
+        """Return whether the node is connected and supports transfers."""
         peer = self._peers.get(target)
         return peer is not None and _hears(peer)
 
@@ -109,8 +110,9 @@ class Moving(Part):
         pieces: Iterable[tuple[Lot, Runs]],
         told: TransferTold | None = None,
     ) -> int:
-        """Of these, what is ready and has room on the way to that node moves there; returns how many messages
-        that are. `told` hears what became of them, perhaps in parts.
+        """Move the ready messages of `pieces` to `target` up to the limits, and return their count.
+
+        `told` is called once for each piece that moves, after its outcome is on disk.
         """
         if queue.is_removed or not self.can_take(target):
             return 0
@@ -136,7 +138,7 @@ class Moving(Part):
         return ways[queue.name]
 
     def _let_go(self, way: QueueTransfer) -> None:
-        """Nothing is on it any more, perhaps. No number is given again."""
+        """Remove a transfer without open pieces. Its numbers are not used again."""
         self._first = max(self._first, way.out.next)
         if not way.out and self._is_open(way):
             del self._ways[way.target][way.queue.name]
@@ -147,8 +149,8 @@ class Moving(Part):
         return self._ways.get(way.target, {}).get(way.queue.name) is way
 
     def _begun(self, way: QueueTransfer, numbers: list[int], error: MeshError | None) -> None:
-        """It is on disk that these leave, or it cannot be."""
-        if not self._is_open(way):  # their queue was removed meanwhile
+        """Send the pieces whose move is on disk, or end them as refused after an error."""
+        if not self._is_open(way):  # the queue was removed meanwhile
             return
         way.unwritten.difference_update(numbers)
         if error is not None:
@@ -161,13 +163,13 @@ class Moving(Part):
     # --- sending ------------------------------------------------------------------------------------------
 
     def _send_again(self, peer: Peer) -> None:
-        """A new connection stands: what was said on the last one may be lost."""
+        """Send all open pieces on a new connection, as those on the last one may be lost."""
         for way in self._ways.get(peer.node.uuid, {}).values():
             self._send(way, peer, way.answerable())
 
     def _send(self, way: QueueTransfer, peer: Peer, numbers: Iterable[int]) -> None:
         if not _hears(peer):
-            return  # at its next login
+            return  # sent at the next login
         pieces = [(way.out.going[n].leaves(peer.node.boot), n) for n in numbers if n in way.out.going]
         for is_parting in (False, True):
             some = [piece for piece in pieces if self._is_parting(way, piece[1]) is is_parting]
@@ -179,15 +181,16 @@ class Moving(Part):
                 self._desk.send(peer.data, command, envelopes)
 
     def _is_parting(self, way: QueueTransfer, number: int) -> bool:
-        """Is it in memory only, at a node that is drained, and nowhere else? What another node keeps it shall
-        keep until it is done.
+        """Return whether the target becomes the only holder of a piece, because this node drains.
+
+        Only pieces of volatile queues are affected, and only if no other node keeps the messages.
         """
         queue = way.queue
         is_alone = self._queues.is_leaving and queue.rows.is_volatile
         return is_alone and way.out.going[number].lot not in queue.part.pledged
 
     def part(self) -> None:
-        """This node is drained from now on: who keeps in memory what is kept in memory here has it alone."""
+        """Resend the open pieces of volatile queues, as this node drains and stops keeping them."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
             for way in ways.values():
@@ -207,7 +210,7 @@ class Moving(Part):
             self._end(way, dict(_fates(way, command)))
 
     def _end(self, way: QueueTransfer, fates: Mapping[int, PieceFate]) -> None:
-        """That became of these, as soon as it is on disk."""
+        """Record the outcomes of pieces, and finish them when the outcomes are on disk."""
         part, ended = way.queue.part, list[tuple[int, LeavingPiece, Runs]]()
         for number, fate in fates.items():
             piece = way.answered(number)
@@ -263,7 +266,7 @@ class Moving(Part):
     # --- ends ---------------------------------------------------------------------------------------------
 
     def removed(self, queue: QueueHere) -> None:
-        """The queue is no more, and nobody waits for what was on its way."""
+        """Forget the open moves of a removed queue."""
         for uuid in self.busy(queue.name):
             way = self._ways[uuid].pop(queue.name)
             self._first = max(self._first, way.out.next)
@@ -271,7 +274,10 @@ class Moving(Part):
                 del self._ways[uuid]
 
     def _given_up(self, uuid: bytes) -> None:
-        """People say that this node will not come back. It may have given out what has gone there."""
+        """End all moves to a node that the operator has given up.
+
+        The node may have delivered the messages, so their outcome is unsure.
+        """
         for way in list(self._ways.get(uuid, {}).values()):
             numbers = way.answerable()
             n = sum(count(way.out.going[number].runs) for number in numbers)
@@ -281,13 +287,13 @@ class Moving(Part):
 
 
 def _hears(peer: Peer) -> bool:
-    """Can it be sent anything of this now?"""
+    """Return whether a peer can receive transfers now."""
     conn = peer.data
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
 
 
 def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, PieceFate]]:
-    """What is said of those that are on their way; nobody knows the others."""
+    """Yield the outcomes of open pieces in an answer. Other numbers are ignored."""
     open_ones = way.answerable()
     for numbers, fate in (
         (command.unsure, PieceFate.UNSURE),

@@ -1,4 +1,4 @@
-"""What has come from other nodes into the queues here, by queue and node: in memory, and on disk."""
+"""Records of the pieces received from other nodes, by queue and source, in memory and on disk."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from mesh.wire.commands import Transfer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
-MOST = 1_000  # nodes of which it is known for one queue what has come from them
+MOST = 1_000  # sources of one queue
 
 TransferMessage = tuple[Conn, Transfer, list[Envelope]]
 
 
 class TransferSource:
-    """One node from which something comes into one queue."""
+    """State of the moves from one node into one queue."""
 
     def __init__(self, incoming: IncomingPieces) -> None:
         self.incoming = incoming
-        self.is_stored = False  # it has a row
-        self.is_busy = False  # a commit is under way, and what comes waits for that
+        self.is_stored = False  # has a row on disk
+        self.is_busy = False  # a commit is in progress
         self.waiting: deque[TransferMessage] = deque()
-        self.asked: dict[int, Conn] = {}  # by number: who hears that it was taken
+        self.asked: dict[int, Conn] = {}  # receivers of answers, by number
 
     @property
     def is_idle(self) -> bool:
         return not (self.is_busy or self.waiting or self.asked)
 
     def has_room(self) -> bool:
-        """May more wait? Whoever keeps to the bounds has no more under way."""
+        """Return whether more pieces may wait. A source that keeps to the limits never fills this room."""
         sizes = [len(e.body) for _, _, envelopes in self.waiting for e in envelopes]
         return len(sizes) < 2 * TRANSFERS_OPEN and sum(sizes) < 4 * TRANSFERS_BYTES
 
 
 class TransferSources:
-    """All of them."""
+    """The sources of all queues of this node, least recently used first in each queue."""
 
     def __init__(self, desk: Desk, stores: RowsOf) -> None:
         self._desk = desk
@@ -52,7 +52,10 @@ class TransferSources:
         return iter([(name, uuid, it) for name, of in self._all.items() for uuid, it in of.items()])
 
     def start(self, beginning: Beginning) -> None:
-        """From the disk. Of what cannot be read nothing is known, of a store that went back not all."""
+        """Restore the sources from the disk, and drop unreadable rows with a warning.
+
+        After an accepted rollback of the store the rows may lack numbers, so repeated pieces are in doubt.
+        """
         is_sure = not self._desk.settings.accept_rollback
         for rows in self._stores:
             for name, uuid, row in rows.moved(beginning):
@@ -70,7 +73,7 @@ class TransferSources:
                     rows.source(name, uuid, source.incoming.pack())
 
     def of(self, name: str, uuid: bytes) -> TransferSource:
-        """That one, which is the one used last from now on; a new one knows nothing."""
+        """Return the source, created if necessary, and make it the most recently used."""
         sources = self._all.setdefault(name, {})
         source = sources.pop(uuid, None)
         if source is None:
@@ -84,19 +87,19 @@ class TransferSources:
         return self._all.get(name, {}).get(uuid)
 
     def _forget_one(self, name: str, sources: dict[bytes, TransferSource]) -> None:
-        """The one that was used longest ago: what it sends again later is in doubt."""
+        """Forget the least recently used idle source. Pieces that it sends again later are in doubt."""
         idle = next((uuid for uuid, source in sources.items() if source.is_idle), None)
         if idle is not None:
             self.drop(name, idle)
 
     def tidy(self, name: str, uuid: bytes) -> None:
-        """If nothing is known of it, it need not be remembered."""
+        """Forget an idle source without a row and without accepted pieces."""
         source = self.find(name, uuid)
         if source is not None and source.is_idle and not source.is_stored and not source.incoming:
             self.drop(name, uuid)
 
     def drop(self, name: str, uuid: bytes) -> None:
-        """Know nothing of it any more."""
+        """Forget the source, and delete its row."""
         source = self._all[name].pop(uuid)
         if source.is_stored:
             self._stores.of(name).source(name, uuid, b"")
