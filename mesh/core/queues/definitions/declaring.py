@@ -1,9 +1,9 @@
-"""Which queues are declared? Those of the mesh are rows that all nodes share, those of a node are its own."""
+"""Declarations of queues: shared rows for queues of the mesh, local rows for queues of one node."""
 
-# Law 1: of two definitions of the mesh the one with the higher stamp counts, at every node. So of two nodes
-#        that declare apart one hears later that it has lost, and says so.
-# Law 2: a queue of this node alone comes before one of the mesh with its name, which others declared since.
-# Law 3: a definition that a peer tells may count or be refused. It never fails, nor stops, what is here.
+# Law 1: the definition of a mesh queue with the highest timestamp is in effect at every node. A node whose
+#        definition is replaced by a different one reports that in an event.
+# Law 2: a queue of this node alone hides a mesh queue of the same name that another node declared later.
+# Law 3: a definition from a peer is accepted or refused. It never raises an error here, nor stops the queue.
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from mesh.queues.declared.definition import QueueTerms, check_own, differences, 
 from mesh.shared.row import SharedRow
 from mesh.wire.limits import DURABLE
 
-QUEUE = "queue"  # the kind of rows, and of events; on disk the table of a node's own
-MOST = 10_000  # queues that a node declares; what others have declared has the bounds of the shared table
-ALIKE = 50  # names that are compared closely: that takes milliseconds,
-REMEMBERED = 1000  # … so answers are kept
+QUEUE = "queue"  # kind of rows and events; table of local queues
+MOST = 10_000  # limit for declarations made here, not for peers' rows
+ALIKE = 50  # candidates for the slow comparison (milliseconds)
+REMEMBERED = 1000  # cached answers of `near`
 
 TermsChanged = Callable[[str, QueueTerms | None], None]
 
 
 class Declaring(Part):
-    """The definitions of all queues. `changed(name, terms)` is told what counts from now on, None: nothing.
+    """Component with the definitions of all queues.
 
-    All of it rides along with the next commit, as a first message does that is put.
+    `changed(name, terms)` is called with the terms that are now in effect, or `None` if there are none.
+    Local rows are written with the next commit.
     """
 
     def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
@@ -45,7 +46,7 @@ class Declaring(Part):
         self._shared = shared
         self._says = changed
         self._own: dict[str, QueueTerms] = {}
-        self._mesh: dict[str, tuple[QueueTerms, bytes]] = {}  # and the uuid of the node that declared it
+        self._mesh: dict[str, tuple[QueueTerms, bytes]] = {}  # with the uuid of the declaring node
         self._near: dict[str, str] = {}
         self._has_begun = False
         shared.add(RowKind(QUEUE, self._check, self._changed))
@@ -56,7 +57,7 @@ class Declaring(Part):
     # --- what counts --------------------------------------------------------------------------------------
 
     def get(self, name: str) -> QueueTerms | None:
-        """The terms of the queue of that name; None: there is none."""
+        """Return the terms of the queue, or `None` if it is not declared."""
         own = self._own.get(name)
         if own is not None:
             return own
@@ -64,16 +65,16 @@ class Declaring(Part):
         return known[0] if known is not None else None
 
     def names(self) -> list[str]:
-        """The names of all, in order."""
+        """Return the names of all declared queues, sorted."""
         return sorted(self._own.keys() | self._mesh.keys())
 
     def was_removed(self, name: str) -> bool:
-        """Was there a queue of the mesh with that name, and is there none now?"""
+        """Return whether a mesh queue of that name was removed, and no other is declared."""
         row = self._shared.get(QUEUE, name)
         return row is not None and not row.value and name not in self._own
 
     def near(self, name: str) -> str:
-        """The name of a queue that is much like this one, for a hint; "" without any."""
+        """Return the most similar name of a queue, for a hint, or an empty string."""
         name = name[:LONGEST_QUEUE]
         found = self._near.get(name)
         if found is None:
@@ -86,11 +87,11 @@ class Declaring(Part):
         length, backwards = len(name), name[::-1]
 
         def likeness(other: str) -> int:
-            """Characters that stand in their places, from the front and from the back."""
+            """Return the count of equal characters by position, from the front and from the back."""
             alike: Iterator[bool] = chain(map(eq, name, other), map(eq, backwards, other[::-1]))
             return sum(alike)
 
-        most = max(2, length // 4)  # characters that it is longer, or shorter
+        most = max(2, length // 4)  # difference in length
         others = (n for n in self.names() if n != name and abs(len(n) - length) <= most)
         found = get_close_matches(name, nlargest(ALIKE, others, key=likeness), n=1)
         return found[0] if found else ""
@@ -98,9 +99,10 @@ class Declaring(Part):
     # --- declaring ----------------------------------------------------------------------------------------
 
     def declare(self, name: str, terms: QueueTerms, by: str) -> QueueTerms:
-        """Declare it; to say the same again does no harm. `by`: who wants it, for an event.
+        """Declare a queue, or confirm an equal declaration, and return its terms.
 
-        BadName, BadArgument, QueueExists with each difference; LocalError TOO_MANY_QUEUES, TOO_MANY_ROWS.
+        `by` names the requester in the event. Raises: BadName, BadArgument, QueueExists with the differences,
+        LocalError (TOO_MANY_QUEUES, TOO_MANY_ROWS).
         """
         check_own(check_queue(name), terms)
         known = self.get(name)
@@ -126,7 +128,10 @@ class Declaring(Part):
             self._put(name, packed(terms))
 
     def remove(self, name: str, by: str) -> bool:
-        """Remove it; was there any? Behind one of this node alone one of the mesh may come to light."""
+        """Remove a queue, and return whether it was declared.
+
+        Removing a queue of this node alone may reveal a mesh queue of the same name.
+        """
         if self._own.pop(name, None) is not None:
             key = name.encode()
             self._disk.later(QUEUE, key, Delete(QUEUE, key))
@@ -139,7 +144,10 @@ class Declaring(Part):
         return True
 
     def spread(self, name: str, then: Callable[[], None]) -> None:
-        """Have all nodes know it that can be asked; `then` when they do, or do not answer."""
+        """Send the definition to all reachable nodes, and then call `then`.
+
+        Nodes that do not answer do not prevent the call. Nothing is sent for a queue of this node alone.
+        """
         if name in self._own or self._shared.get(QUEUE, name) is None:
             then()
         else:
@@ -156,7 +164,7 @@ class Declaring(Part):
     # --- the rows -----------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """LocalError or RemoteError for a row that defines no queue."""
+        """Check that a row defines a mesh queue. Raises: LocalError, RemoteError."""
         check_queue(row.name)
         if row.value:
             terms = unpacked(row.value)
@@ -165,7 +173,7 @@ class Declaring(Part):
                 raise LocalError("a queue of one node alone is no matter of others.", code="BAD_ROW")
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
-        """What that row says counts from now on."""
+        """Apply a changed row, and notify the owner if other terms are in effect."""
         name, counted = row.name, self.get(row.name)
         old = self._mesh.pop(name, None)
         if row.value:
@@ -176,7 +184,7 @@ class Declaring(Part):
             self._tell(name)
 
     def _compare(self, name: str, old: tuple[QueueTerms, bytes] | None, by: Peer) -> None:
-        """Say it if another node has declared otherwise what was declared here."""
+        """Report a definition by another node that conflicts with one made here."""
         new = self._mesh.get(name)
         if new is None:
             return
@@ -191,7 +199,7 @@ class Declaring(Part):
             self._desk.event(QUEUE, text, by.node, level="warning")
 
     def start(self, beginning: Beginning) -> None:
-        """The rows of the mesh are there already; now those of this node."""
+        """Load the rows of this node, and report all terms. The rows of the mesh are already loaded."""
         for key, value in beginning.rows(QUEUE).items():
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)

@@ -1,8 +1,8 @@
-"""Which durable subscriptions are there? Rows that all nodes share, and a queue at each node for each."""
+"""Durable subscriptions: shared rows, and a queue at each node for each subscription."""
 
-# Law 1: of two definitions the one with the higher stamp counts, at every node, as with queues.
-# Law 2: what is bound is known before anything is taken: after a start from the disk, and from all who answer
-#        then; while a node runs from whoever declares it, before that is answered.
+# Law 1: the definition with the highest timestamp is in effect at every node, as for queues.
+# Law 2: a node knows the bindings before it accepts messages. At a start they come from the disk and from the
+#        nodes that answer; later the declaring node sends them before it answers its client.
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from mesh.queues.declared.durable import TERMS, DurableTerms, packed, said, unpa
 from mesh.shared.row import SharedRow
 from mesh.wire.limits import DURABLE
 
-DURABLES = "durable"  # the kind of rows, and of events
-MOST = 1000  # that a node declares;
+DURABLES = "durable"  # kind of rows and events
+MOST = 1000  # limit for declarations made here
 DROP_OLDEST = "drop_oldest"  # limits.durable_full; or "reject"
-TAKEN = 2 * MOST  # and that there are at all, whatever others say: each is asked of each message
+TAKEN = 2 * MOST  # limit with those of peers, as each message is matched
 
 
 class Durables(Part):
-    """By name. The queue of each is called sub/NAME."""
+    """Component with all durable subscriptions by name; each has the queue sub/NAME."""
 
     def __init__(self, desk: Desk, shared: Shared, queues: Queues, bindings: Bindings) -> None:
         self._desk = desk
         self._shared = shared
         self._queues = queues
         self._bindings = bindings
-        self._all: dict[str, tuple[DurableTerms, bytes]] = {}  # and the uuid of the node that declared it
+        self._all: dict[str, tuple[DurableTerms, bytes]] = {}  # with the uuid of the declaring node
         self._has_begun = False
         shared.add(RowKind(DURABLES, self._check, self._changed))
 
@@ -45,20 +45,21 @@ class Durables(Part):
         return {"durable_subscriptions": len(self._all)}
 
     def get(self, name: str) -> DurableTerms | None:
-        """That of this name."""
         known = self._all.get(name)
         return known[0] if known is not None else None
 
     def was_removed(self, queue: str) -> bool:
-        """Was there a durable subscription to which that queue belonged, and is there none now?"""
+        """Return whether the queue belonged to a durable subscription that was removed."""
         if not queue.startswith(SUBS):
             return False
         row = self._shared.get(DURABLES, queue.removeprefix(SUBS))
         return row is not None and not row.value
 
     def declare(self, name: str, durable: DurableTerms, by: str) -> None:
-        """Declare it; to say the same again does no harm. BadName, QueueExists; LocalError TOO_MANY_QUEUES,
-        TOO_MANY_ROWS.
+        """Declare a durable subscription, or confirm an equal declaration.
+
+        `by` names the requester in the event. Raises: BadName, QueueExists, LocalError (TOO_MANY_QUEUES,
+        TOO_MANY_ROWS).
         """
         check_durable(name)
         known = self.get(name)
@@ -74,13 +75,13 @@ class Durables(Part):
             raise QueueExists(what, hint="Subscribe to the same, take another name, or remove it first.")
 
     def remove(self, name: str, by: str) -> None:
-        """Remove it, with what waits for it. NoQueue."""
+        """Remove a durable subscription and its waiting messages. Raises: NoQueue."""
         self.check_known(name)
         self._put(name, b"")
         self._desk.event(DURABLES, f"{name!r} was removed by {by}")
 
     def check_known(self, name: str) -> None:
-        """NoQueue without one of that name."""
+        """Check that the durable subscription exists. Raises: NoQueue."""
         if name not in self._all:
             what = f"there is no durable subscription {name!r} at {self._desk.me.name}."
             raise NoQueue(what, hint="See `mesh queue ls`: they begin with sub/.")
@@ -91,7 +92,7 @@ class Durables(Part):
     # --- the rows -----------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """LocalError for a row that defines none."""
+        """Check that a row defines a durable subscription within the limit. Raises: LocalError."""
         check_durable(row.name)
         if not row.value:
             return
@@ -100,7 +101,7 @@ class Durables(Part):
             raise LocalError("there are too many durable subscriptions.", code="TOO_MANY_ROWS")
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
-        """What that row says counts from now on."""
+        """Apply a changed row, and report if it replaces a different definition made here."""
         name, old = row.name, self._all.pop(row.name, None)
         if row.value:
             new = self._all[name] = unpacked(row.value), row.author
@@ -111,7 +112,7 @@ class Durables(Part):
             self._counts(name)
 
     def start(self, beginning: Beginning) -> None:
-        """The rows are there already, and the queues of this node can be made now."""
+        """Create the queues of this node. The rows are already loaded."""
         self._has_begun = True
         for name in sorted(self._all):
             self._counts(name)
