@@ -1,7 +1,7 @@
-"""What clients ask of queues that changes something: to declare one, to empty it, to remove it."""
+"""Calls of clients that change queues: declare, purge and remove."""
 
-# Law: a queue is removed while nobody uses it only when all its parts are known to be empty, at all nodes. A
-#      node that does not answer, or is away, is not known to be empty.
+# Law: with `if_unused` a queue is removed only if it is known to be empty and without consumers at all nodes.
+#      The state of a node that is unreachable or does not answer is unknown.
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mesh.wire.replies import Purged, QueueRows, Removed, ReplyValue
 
 
 class ChangingVerbs(Part):
-    """The verbs that change something. They are answered when that is on disk."""
+    """Component for the calls that change queues. Each is answered after the change is on disk."""
 
     def __init__(
         self, desk: Desk, disk: Disk, queues: Queues, declaring: Declaring, everywhere: Everywhere
@@ -81,7 +81,7 @@ class ChangingVerbs(Part):
 
         def came(told: NodesSaid[QueueRows], missing: list[str]) -> None:
             try:
-                queue = self._queues.get(name)  # somebody may have removed it meanwhile
+                queue = self._queues.get(name)  # may have been removed meanwhile
                 unknown = [*missing, *self._everywhere.last_known.unknown()]
                 check_unused(row(row_of(queue, self._desk), told, missing), unknown)
                 self._remove_now(asked, queue)
@@ -113,10 +113,10 @@ class ChangingVerbs(Part):
     def _purge(
         self, asked: Inquiry[AskQueuePurge], queue: QueueHere, then: Callable[[Purged], None] | None = None
     ) -> None:
-        """Throw away what waits here."""
+        """Discard the messages that wait on this node, and answer with their count."""
         count, who = queue.part.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
-        if count or not isinstance(who, Peer):  # a client's, also where the messages are at other nodes
+        if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
             self._desk.event("queue", f"{count:,} messages of {queue.name!r} were thrown away by {by}")
         self._queues.write(queue)
         self._queues.changed(queue)
@@ -125,19 +125,20 @@ class ChangingVerbs(Part):
     def when_written(
         self, asked: Inquiry[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
     ) -> None:
-        """Answer when it is on disk; see `_stored`."""
+        """Answer with `value()` after the changes are on disk. See `_stored`."""
 
         def say() -> None:
             try:
                 asked.say(value())
-            except LocalError as gone:  # somebody has removed it meanwhile
+            except LocalError as gone:  # the queue was removed meanwhile
                 asked.fail(gone)
 
         self._stored(asked, say, rows)
 
     def _stored(self, asked: Inquiry[Any], then: Callable[[], None], rows: Rows | None = None) -> None:
-        """Go on when it is on disk, with what became of the messages in the queue of these rows. That goes
-        first: a crash in between leaves a queue that is empty.
+        """Call `then` after the changes are on disk, or answer with the error.
+
+        The store of `rows` is committed first, so that a crash in between leaves an empty queue.
         """
 
         def written(error: MeshError | None) -> None:

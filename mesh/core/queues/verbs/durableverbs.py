@@ -1,7 +1,8 @@
-"""What clients ask of durable subscriptions: to have one, everywhere, and to have it no more."""
+"""Calls of clients that declare and remove durable subscriptions at all nodes."""
 
-# Law: it is there when all who can be asked have it on disk. It goes only when it is known that nobody takes
-#      from it, at any node, or by force; then it goes everywhere.
+# Law: a declaration is answered after all reachable nodes have stored it or do not answer. A durable
+#      subscription is removed at all nodes; with `if_unused` only if no node is known or suspected to have
+#      consumers for it.
 
 from __future__ import annotations
 
@@ -30,12 +31,13 @@ from mesh.wire.limits import DURABLE
 from mesh.wire.replies import Removed, ReplyValue, Takers
 
 SHOWN = 5  # nodes that an error names
-# By the kind, text and domain of a query: who accepts what it is about, as the rules say, and may others?
+# Maps kind, text and domain of a query to the nodes that accept its messages by the rules, and to whether
+# other nodes may accept them too.
 FindAcceptors = Callable[[str, str, str], tuple[Sequence[str], bool]]
 
 
 class DurableVerbs(Part):
-    """The verbs of durable subscriptions."""
+    """Component for the calls on durable subscriptions."""
 
     def __init__(
         self,
@@ -77,7 +79,10 @@ class DurableVerbs(Part):
         self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._desk), {}, ()))
 
     def _check_linked(self, name: str, durable: DurableTerms) -> None:
-        """NOT_LINKED where something would wait for ever, as nothing can move from there to here."""
+        """Check that messages can move here from all nodes that accept them.
+
+        Messages at an unlinked node would wait forever. Raises: LocalError (NOT_LINKED).
+        """
         named = [self._accepting(query.kind, query.text, query.domain) for query in durable.queries]
         lost = [
             node for node in self._nodes.unlinked() if any(node in nodes or others for nodes, others in named)
@@ -91,7 +96,7 @@ class DurableVerbs(Part):
             )
 
     def _everywhere(self, asked: Inquiry[Any], value: Callable[[], ReplyValue]) -> None:
-        """Answer when all have what is written of it."""
+        """Send the row to all reachable nodes, and answer when they have stored it or do not answer."""
         then = partial(self._asked.when_written, asked, value)
         self._shared.spread(DURABLES, asked.ask.name, DURABLE, then)
 
@@ -119,7 +124,7 @@ class DurableVerbs(Part):
             self._everywhere(asked, lambda: Removed(removed=messages))
 
     def _unknown(self, replies: Replies[Takers], missing: Sequence[str]) -> list[str]:
-        """The nodes that may have a subscriber or waiting messages."""
+        """Return the nodes that may have a consumer or waiting messages, sorted."""
         answered = [uuid for uuid, told in replies.items() if not told.code]
         return sorted({*missing, *self._last_known.unknown(answered)})
 
