@@ -5,8 +5,8 @@ import pytest
 from tools.housing.language import Docstring, figures
 
 # Lower these numbers when you rewrite docstrings; never raise them.
-MARKED = 42
-MARKED_WIDELY = 479
+MARKED = 13
+MARKED_WIDELY = 432
 
 
 def docstring(text: str) -> Docstring:

@@ -300,8 +300,10 @@ class QueueBalancing(Part):
     def _busy(
         self, queue: QueueHere, spread: QueueSpread, others: Mapping[NodeUuid, Stock]
     ) -> Collection[NodeUuid]:
-        """The nodes to which nothing more moves now. One where it is in memory only says that something has
-        come there when that is done: its figures say it before.
+        """Return the nodes to which nothing more moves now.
+
+        A node that keeps the queue in memory confirms a move only when it is settled; its figures show it
+        earlier, so it does not count as busy.
         """
         now = self._desk.now
         spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}

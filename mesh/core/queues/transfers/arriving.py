@@ -1,8 +1,8 @@
 """Incoming moves of queued messages from other nodes, and the answer to each piece."""
 
 # Law 1: a persistent piece is answered "taken" after one commit has stored it with its number. A volatile
-#        queue answers when all messages of the piece are settled. Until then the source keeps the piece, unless it
-#        drains and has the piece in memory only.
+#        queue answers when all messages of the piece are settled. Until then the source keeps the piece,
+#        unless it drains and has the piece in memory only.
 # Law 2: an answer goes to the connection that brought the piece. If that connection is closed, the source
 #        sends the piece again.
 # Law 3: each pair of source and queue has one commit in progress at a time. Pieces that find no room

@@ -3,8 +3,8 @@
 # Law 1: a piece is sent after its move is on disk, and refused messages become ready after the refusal is on
 #        disk.
 # Law 2: a piece is sent once on a connection; a piece of a volatile queue is sent again when this node
-#        starts to drain. Answers from older connections are ignored. Without an answer a move ends only when the
-#        queue is removed or the operator gives up the target.
+#        starts to drain. Answers from older connections are ignored. Without an answer a move ends only
+#        when the queue is removed or the operator gives up the target.
 
 from __future__ import annotations
 
