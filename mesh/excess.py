@@ -1,4 +1,4 @@
-"""Who has to give way where all together hold too much?"""
+"""Chooses the largest holders when a common limit is exceeded."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def largest(held: Iterable[tuple[T, int]], excess: int) -> Iterator[T]:
-    """Yield those that hold most, until what these hold comes to `excess`."""
+    """Yield the largest holders until their sizes add up to `excess`."""
     for one, size in sorted(held, key=lambda pair: pair[1], reverse=True):
         if excess <= 0:
             return

@@ -118,7 +118,7 @@ def test_what_is_published_once_a_subscriber_is_there_reaches_it() -> None:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes when somebody waits."""
+    """A clock that advances when a caller waits."""
     clock = [0.0]
     monkeypatch.setattr(wait, "monotonic", lambda: clock[0])
     monkeypatch.setattr(wait, "sleep", lambda s: clock.__setitem__(0, clock[0] + max(s, 0.001)))

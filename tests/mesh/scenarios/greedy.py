@@ -37,7 +37,7 @@ async def letters(m: Client, n: int) -> None:
 
 
 async def puts(m: Client, n: int) -> None:
-    """Transient messages in a queue that nobody takes from."""
+    """Transient messages in a queue without consumers."""
     queue = m.queue(f"greedy-{n % 50}")
     if n < 50:
         await queue.declare(max_bytes=2**45)
@@ -52,7 +52,7 @@ async def declares(m: Client, n: int) -> None:
 
 
 async def durables(m: Client, n: int) -> None:
-    """A durable subscription to everything that nobody reads, and messages for it."""
+    """An unread durable subscription to everything, and messages for it."""
     if n == 0:
         async with m.subscribe("#", durable="greedy"):
             pass

@@ -117,7 +117,7 @@ class Rows:
     # --- what comes from other nodes --------------------------------------------------------------------
 
     def moved(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
-        """Yield (queue, uuid of the source node, row) of what has arrived from other nodes."""
+        """Yield (queue, uuid of the source node, row) for messages that other nodes moved here."""
         for key, value in beginning.rows(MOVED, self._shelf.store).items():
             name, _, source = key.partition(b"\0")
             if name:  # otherwise of the store: see mesh/store/moving.py
@@ -145,7 +145,7 @@ class Rows:
             self._shelf.released(lot.parcel)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
-        """Store with the next commit what has arrived from a node; an empty row deletes it."""
+        """Store the progress of a move from a node with the next commit. An empty row deletes it."""
         key = _mark(name) + source
         self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
 

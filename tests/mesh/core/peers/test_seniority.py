@@ -1,4 +1,4 @@
-"""Which of two processes goes on, and do both say the same?"""
+"""The rule by which one of two processes continues, as both apply it."""
 
 import pytest
 from hypothesis import given

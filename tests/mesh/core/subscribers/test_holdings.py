@@ -1,4 +1,4 @@
-"""How much do sessions hold at a node, and who has to go when that is too much?"""
+"""The bytes that sessions hold at a node, and the sessions that are closed above the limit."""
 
 from typing import Any
 

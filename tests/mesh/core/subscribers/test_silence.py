@@ -1,4 +1,4 @@
-"""Which clients does a node give up because they are silent, and which may be busy?"""
+"""Silent clients: which ones a node closes, and which may be busy."""
 
 import pytest
 
