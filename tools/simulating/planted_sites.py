@@ -100,9 +100,12 @@ def lost_in_the_middle() -> list[Patch]:
 def waits_for_ever() -> list[Patch]:
     """Wait for a deferred message of another site as long as later ones arrive."""
 
+    as_it_is = Turns.put_off
+
     def put_off(self: Any, who: bytes, first: int, now: float) -> None:
-        known, _ = self._first.pop(who, (first, now))
-        self._first[who] = min(known, first), now
+        as_it_is(self, who, first, now)
+        numbers, _ = self._refused[who]
+        self._refused[who] = numbers, now
 
     return [(Turns, "put_off", put_off)]
 
