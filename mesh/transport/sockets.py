@@ -277,10 +277,12 @@ class Sockets:
             socket.close(linger=LINGER)
 
     def close(self) -> None:
-        """Close all sockets.
+        """Close all sockets, once.
 
         Messages just sent get a moment to leave.
         """
+        if self._closed:
+            return
         self._closed = True
         for key in list(self._dialled):
             self.hang_up(key)

@@ -1,11 +1,12 @@
 """Does a forked child let go of its parent's connections, and of nothing else?"""
 
 import asyncio
+import gc
 import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,14 @@ def sockets() -> set[str]:
     return set(_links())
 
 
+def link_of(descriptor: int) -> str:
+    return os.readlink(f"/proc/self/fd/{descriptor}")
+
+
 def _links() -> Iterator[str]:
     for number in os.listdir("/proc/self/fd"):
         try:
-            link = os.readlink(f"/proc/self/fd/{number}")
+            link = link_of(int(number))
         except FileNotFoundError:
             continue
         if link.startswith("socket:"):
@@ -35,36 +40,37 @@ def _links() -> Iterator[str]:
 
 def test_a_child_has_none_of_our_connections_and_all_of_the_program(tmp_path: Path) -> None:
     async def story() -> None:
-        keyed, plain = [End(node_keys(n)) for n in (1, 2)], [End(), End()]
-        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        gc.collect()  # sockets of earlier tests
+        with ExitStack() as stack:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            local = stack.enter_context(socket.socket(socket.AF_UNIX))
             local.bind(str(tmp_path / "theirs"))
             local.listen()
-            mine = socket.create_connection(server.getsockname())
-            accepted, _ = server.accept()
-            pair = socket.socketpair()
+            mine = stack.enter_context(socket.create_connection(server.getsockname()))
+            accepted = stack.enter_context(server.accept()[0])
+            pair = [stack.enter_context(each) for each in socket.socketpair()]
+            theirs = {link_of(each.fileno()) for each in (server, local, mine, accepted, *pair)}
             before = sockets()
+            keyed, plain = [End(node_keys(n)) for n in (1, 2)], [End(), End()]
+            for end in (*keyed, *plain):
+                stack.callback(end.sockets.close)
             for (a, b), where in ((keyed, "tcp://127.0.0.1:0"), (plain, f"ipc://{tmp_path}/")):
                 is_file = where.startswith("ipc")
                 b.sockets.dial(1, a.sockets.bind(where + "a" * is_file, trusted=is_file))
                 b.sockets.send(1, [b"in"])
                 b.sockets.listen(a.sockets.bind_pub(where + "pub" * is_file))
                 await eventually(lambda a=a: a.has(1))  # type: ignore[misc]
-            for _ in range(100):
-                if len(sockets() - before) >= 12:
-                    break
-                await asyncio.sleep(0.02)
+            # Four sockets that listen, and two ends of each of four connections.
+            await eventually(lambda: len(sockets() - before) >= 12)
             ours = sockets() - before
-            assert len(ours) >= 12, "four that listen, and two ends of each of four connections"
             left = set(in_a_child(lambda: sorted(sockets())))
-            assert (left & ours, before - left) == (set(), set())
+            assert (left & ours, theirs - left) == (set(), set())
             for a, b in (keyed, plain):
                 b.sockets.send(1, [b"still here"])
                 await eventually(lambda a=a: a.has(2))  # type: ignore[misc]
                 a.sockets.close()
                 b.sockets.close()
-            assert before <= set(in_a_child(lambda: sorted(sockets())))
-            for each in (mine, accepted, *pair):
-                each.close()
+            assert theirs <= set(in_a_child(lambda: sorted(sockets())))
 
     asyncio.run(story())
 
