@@ -99,7 +99,6 @@ def lost_in_the_middle() -> list[Patch]:
 
 def waits_for_ever() -> list[Patch]:
     """Wait for a deferred message of another site as long as later ones arrive."""
-
     as_it_is = Turns.put_off
 
     def put_off(self: Any, who: bytes, first: int, now: float) -> None:
