@@ -21,7 +21,7 @@ time.sleep(600)
 """
 LEAVES = """
 import os, subprocess
-words = ["sh", "-c", "echo; exec sleep 600"]  # whose line says that its environment can be read
+words = ["sh", "-c", "echo; kill -STOP $$"]  # its line proves that its environment can be read
 child = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE)
 child.stdout.readline()
 os._exit(0)
@@ -52,7 +52,7 @@ def test_a_stop_ends_commands_that_ignore_it_and_their_children_of_another_sessi
 
 def test_what_a_command_leaves_running_is_named_and_ended(commands: Commands) -> None:
     assert commands.start([sys.executable, "-W", "ignore", "-c", LEAVES]).wait() == 0
-    assert commands.end_remaining() == ["sleep 600"]
+    assert commands.end_remaining() == ["sh -c echo; kill -STOP $$"]
     assert commands.end_remaining() == []
 
 

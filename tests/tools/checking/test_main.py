@@ -49,7 +49,7 @@ def test_the_tests_report_their_progress() -> None:
 
 def test_a_process_that_a_step_leaves_behind_is_a_failure() -> None:
     passed, text = run(step("docs", LEAVES))
-    assert not passed and "sleep 600" in text and "failed: processes left behind" in text
+    assert not passed and "kill -STOP" in text and "failed: processes left behind" in text
 
 
 @pytest.mark.parametrize(
