@@ -119,7 +119,7 @@ export class Client extends EventEmitter {
     const message = {
       key,
       content: Buffer.from(content),
-      properties: wire.packProperties(pairs, expires, priority),
+      properties: wire.packProperties({ headers: pairs, expires, priority, isText: typeof content === 'string' }),
       expires,
     };
     const most = this.#session.maxContent;

@@ -106,11 +106,12 @@ export class Service {
     let reply;
     try {
       const content = await this.handler(message);
-      reply = { properties: packProperties([], null, 5), content: Buffer.from(content ?? '') };
+      const properties = packProperties({ isText: typeof content === 'string' });
+      reply = { properties, content: Buffer.from(content ?? '') };
       if (reply.content.length > this.#session.maxContent) throw new MeshError('TOO_LARGE', 'the reply is too large');
     } catch (error) {
       const code = String(error.code || 'FAILED').slice(0, LONGEST_CODE);
-      reply = { properties: packProperties([], null, 5, code), content: Buffer.from(String(error.message ?? error)) };
+      reply = { properties: packProperties({ code }), content: Buffer.from(String(error.message ?? error)) };
     }
     if (epoch === this.#epoch) this.#settle(count, message.isRequest ? reply : null);
   }

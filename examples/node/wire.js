@@ -51,10 +51,14 @@ function bodyFrames(command) {
 export const nanoseconds = (date) => BigInt(date.getTime()) * 1_000_000n;
 const date = (ns) => new Date(Number(BigInt(ns) / 1_000_000n));
 
-/** A message's own properties; no byte when all have their defaults. */
-export function packProperties(headers, expires, priority, code = '') {
-  if (!headers.length && !expires && priority === 5 && !code) return NOTHING;
-  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '', ...(code ? [code] : [])]);
+/**
+ * The properties of one message; no bytes if all have their defaults. `isText` marks content that was published
+ * as a string.
+ */
+export function packProperties({ headers = [], expires = null, priority = 5, code = '', isText = false }) {
+  if (!headers.length && !expires && priority === 5 && !code && !isText) return NOTHING;
+  const rest = isText ? [code, true] : code ? [code] : [];
+  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '', ...rest]);
 }
 
 /** Messages of one stream with numbers from `first` up: {frames, bodyFrames, bytes}. */
@@ -111,15 +115,16 @@ function numbersOf(ranges) {
 }
 
 function readProperties(data) {
-  const [headers = [], expires = 0, priority = 5, , code = ''] = data.length ? read(data) : [];
-  return [headers, expires ? date(expires) : null, priority, code];
+  const [headers = [], expires = 0, priority = 5, , code = '', isText = false] = data.length ? read(data) : [];
+  return [headers, expires ? date(expires) : null, priority, code, isText];
 }
 
-/** A message as it arrived. `content` is a Buffer, `state` is OK, INITIAL or ERASED. */
+/** A received message. `content` is a Buffer, `isText` whether it was published as a string; `state` is OK, INITIAL
+ *  or ERASED. */
 export class Message {
-  constructor(envelope, number, key, content, headers, expires, priority, code) {
+  constructor(envelope, number, key, content, headers, expires, priority, code, isText) {
     const { stream, domain, flags, sender, sent, to, route } = envelope;
-    Object.assign(this, { key, domain, content, headers, sender, sent, expires, priority, to, route });
+    Object.assign(this, { key, domain, content, isText, headers, sender, sent, expires, priority, to, route });
     this.id = domain ? `${stream}/${domain}:${number}` : `${stream}:${number}`;
     this.persistent = Boolean(flags & PERSISTENT);
     this.state = flags & ERASED ? 'ERASED' : flags & INITIAL ? 'INITIAL' : 'OK';
