@@ -20,7 +20,8 @@ def test_what_python_publishes_node_receives(node: RunningNode, m: mesh.sync.Cli
         say('ready');
         for (const message of await take(subscription, 1001)) {
           const { text, isText, domain, headers, sender, state, priority, route } = message;
-          say({ text, isText, domain, headers, sender, state, priority, nodes: route.map((stop) => stop.node) });
+          const nodes = route.map((stop) => stop.node);
+          say({ text, isText, domain, headers, sender, state, priority, nodes });
         }
         await mesh.close();
     """
