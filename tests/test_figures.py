@@ -121,6 +121,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],
     "security.md": [
+        ("up to {} s ahead of the system clock", (desk.AHEAD / 1e9,)),
         (
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, door.PENDING // KIB),
@@ -142,17 +143,15 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("how far the store was, written {:w} later at most", (witnessed.PERIOD,)),
     ],
     "wire.md": [
-        ("A handshake that takes longer than {} s is abandoned by both", (settings.CONNECT,)),
+        ("Both ends abandon a handshake after {} s", (settings.CONNECT,)),
         ("no message of more than {} KiB: the node answers others with WHO", (door.PENDING // KIB,)),
         ("is kept for {} s (`limits.linger`)", (LIMITS.linger,)),
         (
-            "received nothing for {} s (`timing.silence`), or for {} s (`timing.busy`)",
+            "drops a client after {} s of silence (`timing.silence`), or {} s (`timing.busy`)",
             (TIMING.silence, TIMING.busy),
         ),
-        (
-            "A client sends PING every {} s, and drops a node from which it received nothing for {} s",
-            (line.PING, line.SILENCE),
-        ),
+        ("A client sends PING every {} s.", (line.PING,)),
+        ("A client drops a node after {} s", (line.SILENCE,)),
         ("At most {} KiB. A node refuses what it cannot read", (limits.CONTROL_FRAME // KIB,)),
         ("A **key** has 1 to {} characters", (LONGEST_KEY,)),
         ("A **domain** has at most {} characters", (LONGEST_DOMAIN,)),
@@ -174,15 +173,14 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("By default {} items or {} MiB may be in flight", (LIMITS.window_count, LIMITS.window_bytes // MIB)),
         ("Envelopes that had passed {} nodes", (limits.HOPS,)),
         (
-            "(among more than {} nodes when it is needed, until it was not for {} s)",
+            "Among more than {} nodes, control connections end after {} s without use",
             (rounds.CROWD, rounds.UNUSED),
         ),
-        ("On the control connection: PING every {} s", (TIMING.ping,)),
+        ("**Keepalive.** PING every {} s", (TIMING.ping,)),
         ("Up to {} nodes a rumor makes no node alive", (hearsay.HEARSAY,)),
         ("rumors, up to {} with each probe", (news.PACKET,)),
         ("Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times", (AGAIN, news.FRESH)),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
-        ("unless it is more than {} s ahead of the receiver's", (desk.AHEAD / 1e9,)),
         ("| {} nodes have forwarded it. |", (limits.HOPS,)),
         ("at most {}, of a queue {}. 0: stop", (limits.ADDRESS_CREDIT, limits.QUEUE_CREDIT)),
     ],
