@@ -224,7 +224,7 @@ class Parts:
             provisional,
         )  # fmt: skip
         origins = Origins(desk, n, gossiping, vouching, mapping, links.solicited.has_grace)
-        doubted = self.doubted = DoubtedItems(desk, n, origins, links.items)
+        doubted = self.doubted = DoubtedItems(desk, n, origins, links.solicited, links.items)
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)

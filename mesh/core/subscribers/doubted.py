@@ -16,13 +16,14 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import StateHeard
 from mesh.core.subscribers.origins import Origins, Verdict
+from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.facts import Ruled
 from mesh.errors import RemoteError
 from mesh.wire.commands import Items
 from mesh.wire.envelope import Envelope
 
 PATIENCE = 5.0  # s in which each node is heard, or a peer can prove a route
-ASK = 0.25  # s between two questions
+ASK = 0.25  # s between two checks
 SAY_AGAIN = 600.0  # s until a peer is reported again
 NONE: frozenset[int] = frozenset()
 
@@ -45,8 +46,16 @@ class DoubtedItems(Part):
     connection ends, the next one resends them.
     """
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, origins: Origins, take_items: TakeItems) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        origins: Origins,
+        solicited: Solicited,
+        take_items: TakeItems,
+    ) -> None:
         self.origins = origins
+        self._solicited = solicited
         self._desk = desk
         self._neighbours = neighbours
         self._take = take_items
@@ -131,7 +140,10 @@ class DoubtedItems(Part):
             return NONE  # a repeat, which is not accepted
         verdicts = list[Verdict]()
         for head, envelope in zip(command.heads, envelopes, strict=True):
-            verdict = self.origins.check(peer, envelope, head.master or peer.node.uuid)
+            master = head.master or peer.node.uuid
+            verdict = self.origins.check(peer, envelope, master)
+            if verdict is not Verdict.TAKE and self._solicited.part(peer, master, envelope) is None:
+                verdict = Verdict.TAKE  # it is refused as unrequested
             if verdict is Verdict.DOUBT:
                 if since is None or self._desk.now < since + PATIENCE:
                     self.origins.ask(peer, envelope)

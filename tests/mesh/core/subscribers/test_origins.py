@@ -1,5 +1,6 @@
 """The senders of items that a peer may bring."""
 
+from dataclasses import replace as replaced
 from typing import Any
 
 import pytest
@@ -219,6 +220,39 @@ def test_a_group_receives_messages_that_their_master_may_bring() -> None:
         assert a.metric("forged") == count
 
 
+def test_ways_that_a_node_declared_earlier_still_count() -> None:
+    a, b, _, heard = three()
+    a.core.parts.doubted.origins.declared("c", ("b",))
+    a.core.parts.doubted.origins.declared("c", ("d",))
+    brings(b, "a", f"/node/c/{JOE}", by=("c", "b"))
+    brings(b, "a", f"/node/c/{JOE}", SETTLED, by=("c", "e", "b"))
+    assert (heard.contents, a.metric("forged")) == ([b"brought"], 1)
+
+
+def test_a_list_of_ways_that_may_have_been_cut_contradicts_nothing() -> None:
+    a, b, third, heard = three()
+    third.core.parts.ways.adopt([Rule(f"n{i}", keys=(f"k{i}",)) for i in range(20)])
+    brings(b, "a", f"/node/c/{JOE}", SETTLED, by=("c", "b"))
+    assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
+
+
+def test_a_peer_proves_a_route_by_signed_states() -> None:
+    a, b, _, heard = three(keys=True)
+    a.core.parts.vouching._believed.add((b.uuid, ("ghost", "b")))
+    brings(b, "a", f"/node/ghost/{JOE}", by=("ghost", "b"))
+    assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
+
+
+def test_a_message_of_a_known_site_begins_at_a_gateway() -> None:
+    joe, accepting = f"/site/LON/node/heron/{JOE}", {"LON": object()}
+    a, b, _, heard = three()
+    a.core.parts.desk.settings = replaced(a.core.parts.desk.settings, accepting=accepting)
+    brings(b, "a", joe, by=("site:LON/heron", "b"))
+    brings(b, "a", joe, SETTLED, by=("site:LON/heron", "c", "b"))
+    brings(b, "a", joe.replace("LON", "NYC"), by=("site:NYC/heron", "b"))
+    assert (heard.contents, a.metric("forged")) == ([b"brought"], 2)
+
+
 # --- with rules -----------------------------------------------------------------------------------------
 
 
@@ -308,6 +342,16 @@ def test_a_rule_for_another_node_lets_nobody_else_bring_the_topic() -> None:
     a, b, heard = ruled(Rule("c", keys=("k",)))
     brings(b, "a", f"/node/c/{JOE}", SETTLED)
     assert (heard.contents, a.metric("forged")) == ([], 1)
+
+
+def test_the_next_rules_count_before_they_are_in_force_here() -> None:
+    """Other nodes may send by them already."""
+    a, b, heard = ruled(Rule("a", keys=("other",)))
+    a.net.run(2)
+    a.core.parts.ruling.adopt((Rule("b", keys=("k",)),), ())
+    a.net.run(SWITCH / 2)
+    brings(b, "a", f"/node/c/{JOE}")
+    assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
 
 
 def test_messages_that_a_master_accepted_by_earlier_rules_still_come() -> None:
