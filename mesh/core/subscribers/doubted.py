@@ -19,6 +19,7 @@ from mesh.core.subscribers.origins import Origins, Verdict
 from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.facts import Ruled
 from mesh.errors import RemoteError
+from mesh.sites.hops import inside
 from mesh.wire.commands import Items
 from mesh.wire.envelope import Envelope
 
@@ -159,13 +160,14 @@ class DoubtedItems(Part):
         """Count and report an envelope that is forged, or that may be, and return the text."""
         x, now = peer.exchange, self._desk.now
         sender = plain(envelope.sender)[:80] or "nobody"
-        text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r}"
+        path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
+        text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
             self._desk.count("forged", envelope.count)
-            text = f"{text}, and no rule or route leads from there to {peer.node.name}: it is dropped"
-            hint = "check the software of that node, and the rules and sites of this one [FORGED_SENDER]"
+            text = f"{text}, which no rule or declared way explains: it is dropped"
+            hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:
-            text = f"{text}, and nobody can confirm the route: it is accepted"
+            text = f"{text}, which nobody can confirm: it is accepted"
             hint = "give this node the rules of the others"
         told = peer.forged_told if is_forged else x.doubt_told
         if now - told >= SAY_AGAIN:

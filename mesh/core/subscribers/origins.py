@@ -49,7 +49,7 @@ NAMES = 8  # names of one peer that are remembered
 MOST = 10_000  # topics for which it is remembered that rules name a peer
 NODES = 4096  # whose ways are remembered
 NO_KEYS: frozenset[str] = frozenset()
-ACCEPTED = 60.0  # s for which a route in doubt is accepted without another wait
+SETTLED = 60.0  # s for which the verdict on a route in doubt counts without another wait
 
 
 TopicTest = Callable[[str, Iterable[Mapping], str, str], bool]
@@ -61,6 +61,9 @@ class Verdict(Enum):
     TAKE = "take"
     FORGED = "forged"
     DOUBT = "doubt"  # a node on the route is not known to have declared its way
+
+
+UNSETTLED = (Verdict.DOUBT, 0.0)
 
 
 def home(node: str) -> str:
@@ -123,7 +126,8 @@ class Origins:
         # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
         self._true: dict[tuple[str, str], set[str]] = {}
         self._declared: dict[str, dict[str, None]] = {}  # node -> its ways in all its states
-        self._accepted: dict[tuple[bytes, tuple[str, ...]], float] = {}  # (peer, route) in doubt -> until
+        # (peer, route) -> verdict after doubt, until
+        self._settled: dict[tuple[bytes, tuple[str, ...]], tuple[Verdict, float]] = {}
 
     # --- what is known ----------------------------------------------------------------------------------
 
@@ -171,9 +175,10 @@ class Origins:
             return Verdict.FORGED
         if not is_way(sender, nodes, nodes[-1], self._desk.settings.accepting):
             return Verdict.FORGED
-        if is_end(envelope) or self._accepted.get((peer.node.uuid, tuple(nodes)), 0.0) > self._desk.now:
+        if is_end(envelope) or not self._undeclared(peer, nodes):
             return Verdict.TAKE
-        return Verdict.DOUBT if self._undeclared(peer, nodes) else Verdict.TAKE
+        verdict, until = self._settled.get((peer.node.uuid, tuple(nodes)), UNSETTLED)
+        return verdict if self._desk.now < until else Verdict.DOUBT
 
     def _is_impossible(self, envelope: Envelope) -> bool:
         """Return whether the envelope cannot come from any other node."""
@@ -223,13 +228,14 @@ class Origins:
         """Return the verdict on an envelope in doubt for some seconds: DOUBT if nobody can be asked."""
         nodes = [hop.node for hop in inside(envelope.route)]
         undeclared = self._undeclared(peer, nodes)
-        if any(self._is_suspect(node, since) for node, _ in undeclared):
-            return Verdict.FORGED
-        if undeclared:
-            if len(self._accepted) >= NODES:
-                self._accepted.clear()
-            self._accepted[peer.node.uuid, tuple(nodes)] = self._desk.now + ACCEPTED
-        return Verdict.DOUBT if undeclared else Verdict.TAKE
+        if not undeclared:
+            return Verdict.TAKE
+        is_forged = any(self._is_suspect(node, since) for node, _ in undeclared)
+        if len(self._settled) >= NODES:
+            self._settled.clear()
+        until = self._desk.now + SETTLED
+        self._settled[peer.node.uuid, tuple(nodes)] = Verdict.FORGED if is_forged else Verdict.TAKE, until
+        return Verdict.FORGED if is_forged else Verdict.DOUBT
 
     def _is_suspect(self, node: str, since: float) -> bool:
         """Return whether a node without a declared way does not have it."""

@@ -135,12 +135,22 @@ def test_a_message_of_the_peers_own_client_is_accepted() -> None:
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
 
 
+@pytest.mark.parametrize("by", [(), ("c",), ("c", "d"), ("d", "b"), ("c", "b", "c", "b")])
+def test_a_route_that_does_not_lead_from_the_sender_to_the_peer_is_forged(by: tuple[str, ...]) -> None:
+    a, b, heard = trio()
+    a.core.parts.doubted.origins.declared("c", ("b", "d"))
+    brings(b, "a", f"/node/c/{JOE}", by=by)
+    assert (heard.contents, a.metric("forged")) == ([], 1)
+
+
 @pytest.mark.parametrize("keys", [False, True])
 def test_a_route_that_the_sender_s_node_does_not_declare_is_forged(keys: bool) -> None:
     a, b, _, heard = three(keys)
     for sender in ("c", "ghost"):
         brings(b, "a", f"/node/{sender}/{JOE}", SETTLED, by=(sender, "b"))
     assert (heard.contents, a.metric("forged")) == ([], 2)
+    brings(b, "a", f"/node/c/{JOE}", by=("c", "b"))
+    assert (heard.contents, a.metric("forged")) == ([], 3), "the same route does not wait again"
 
 
 def test_a_message_in_doubt_is_accepted_when_its_node_is_silent() -> None:
@@ -150,7 +160,7 @@ def test_a_message_in_doubt_is_accepted_when_its_node_is_silent() -> None:
     a.net.until(lambda: a.alive == {"b"})
     brings(b, "a", f"/node/c/{JOE}", SETTLED, by=("c", "b"))
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
-    assert any("nobody can confirm the route: it is accepted" in text for text in events(a, "link"))
+    assert any("which nobody can confirm: it is accepted" in text for text in events(a, "link"))
     brings(b, "a", f"/node/c/{JOE}", by=("c", "b"), first=50)
     assert heard.contents == [b"brought"] * 2, "the next ones do not wait"
 
