@@ -178,7 +178,7 @@ class Ruling(Part):
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
-        self._said(Ruled(is_now=False))
+        self._said(Ruled(is_now=False, rules=found.rules))
         self._wake()
 
     def _wake(self) -> None:
@@ -207,7 +207,7 @@ class Ruling(Part):
         self._take(found)
         self._mind_others()
         self._says_so()
-        self._said(Ruled(is_now=True, is_agreed=is_agreed))
+        self._said(Ruled(is_now=True, is_agreed=is_agreed, rules=found.rules))
         self._due = min(until for until, _ in self._before)
         self._desk.wake(self._due)
         self._settle()

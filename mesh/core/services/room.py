@@ -19,6 +19,7 @@ from mesh.core.services.incoming import IncomingSends
 from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
+from mesh.core.subscribers.doubted import DoubtedItems
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow
@@ -37,6 +38,7 @@ class Services:
         router: Router,
         strategies: NodeStrategies,
         abroad: Callable[[], RequestWays],
+        doubted: DoubtedItems,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
         back = self.back = Back(desk, peers.get)
@@ -64,7 +66,7 @@ class Services:
             self.presence,
             self.members,
             self.serving,
-            IncomingSends(desk, self.serving, back, abroad),
+            IncomingSends(desk, self.serving, back, abroad, doubted),
             groups,
             self.sending,
         )
