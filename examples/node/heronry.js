@@ -319,7 +319,7 @@ export class Client extends EventEmitter {
 
   // --- the end -----------------------------------------------------------------------------------
 
-  /** Waits at most `patience` ms for answers. The session ends, unless a message waits for its last word:
+  /** Waits at most `patience` ms for answers. The session ends, unless a message waits for its final answer:
    *  then its node keeps it for a minute. */
   async close({ patience = 5000 } = {}) {
     if (this.#error) return;
