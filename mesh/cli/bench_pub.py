@@ -66,4 +66,4 @@ def pub(
         say(f"{waiting:,} of them wait: {note}")
     elif not receivers:
         where = f" {options.in_domain(domain)}".rstrip()
-        say(f"nobody has subscribed.  To count what arrives, before:  mesh bench sub{where}")
+        say(f"no subscriber.  To count messages, first run:  mesh bench sub{where}")

@@ -44,13 +44,13 @@ def command(cluster: str, only_admin: bool, as_json: bool) -> None:
         return
     name = "" if cluster == "default" else f" --cluster {cluster}"
     say(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
-    say(f"its admin's, which changes rules of all nodes, is in {admin_path(state, cluster)}")
-    say("on every other machine, within 24 hours, type  mesh join  and paste this token when it asks:")
+    say(f"the key of its admin, who changes mesh-wide rules, is in {admin_path(state, cluster)}")
+    say("on every other machine, within 24 hours, run  mesh join  and paste this token:")
     click.echo(token)
     say(f"then, on each of them and here:  mesh up{name}")
     names = [n["name"] for n in running_nodes(state) if n["cluster"] == cluster and not n["keyed"]]
     if names:
-        say(f"These run here without keys, and have to be started again:  {', '.join(names)}")
-    say("Who has this token is a node of the mesh: pass it on as you would a password.")
+        say(f"Restart these nodes, which run here without keys:  {', '.join(names)}")
+    say("Any holder of this token can run a node of the mesh: keep it as safe as a password.")
     say("For programs that only use the mesh:  mesh token --role client")
-    say(f"To keep the admin's key elsewhere, too:  mesh token --role admin --expires never{name}")
+    say(f"To copy the admin's key elsewhere:  mesh token --role admin --expires never{name}")

@@ -32,7 +32,7 @@ def command(cluster: str | None, as_json: bool) -> None:
         return
     say(f"you have left mesh {name!r}; its keys are in {kept}")
     there, back = typed(kept), typed(mesh_path(state, name))
-    say(f"to come back:  mv {there} {back}")
-    say(f"to destroy them, for good:  rm {there}")
+    say(f"to restore them:  mv {there} {back}")
+    say(f"to destroy them:  rm {there}")
     if names:
-        say(f"These are still in it, until they are stopped by `mesh down --url NAME`:  {', '.join(names)}")
+        say(f"These nodes stay in it until `mesh down --url NAME` stops them:  {', '.join(names)}")

@@ -39,10 +39,10 @@ def add(address: str, url: str | None) -> None:
         is_far = not is_loopback(wanted) and not m.call("ls", limit=1).get(
             "keys"
         )  # an older node has no such field
-    news = "is dialled from now on.  Who is there:  mesh ls" if changed else "was known already"
+    news = "is dialed from now on.  To list the nodes:  mesh ls" if changed else "was already known"
     say(f"{wanted} {news}")
     if is_far:
-        say("but this node has no keys, and another machine wants them:  mesh init, or mesh join")
+        say("the address needs keys, and this node has none:  mesh init, or mesh join")
 
 
 @command.command("rm")
@@ -55,7 +55,7 @@ def rm(who: str, url: str | None) -> int:
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):
-        say(f"the key of {who} is forgotten here: the next that it shows is taken for its own")
+        say(f"the key of {who} was removed; the next key that it presents is accepted")
         with suppress(MeshError):  # Perhaps no node runs here, or it is the node that showed another key.
             _forget_place(who, written, url)
         return 0
@@ -67,12 +67,12 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
         changed = any(m.call("peer", rm=spelling)["changed"] for spelling in written)
         rows = m.call("peers")["peers"]
     if any(row["kind"] == "config" and {row["address"], row["node"]} & {*written} for row in rows):
-        say(f"{who} stands in the node's configuration: take it out there, and start the node again")
+        say(f"{who} is in the node's configuration: edit that, and restart the node")
     elif changed:
-        say(f"{who} is forgotten; if it is there now, it stays until it goes")
+        say(f"{who} was removed; if it is connected, it stays until it disconnects")
         return 0
     else:
-        say(f"{who} is not among its peers.  To see them:  mesh peer ls")
+        say(f"{who} is not a peer.  To list the peers:  mesh peer ls")
     return 1
 
 
@@ -95,7 +95,7 @@ def ls(as_json: bool, url: str | None) -> None:
         header = (*HEADER, LAST_TRY) if is_told else HEADER
         tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:
-        say("none.  To add one:  mesh peer add ADDRESS")
+        say("no peers.  To add one:  mesh peer add ADDRESS")
 
 
 def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def address_of(text: str) -> str:
     """Return the address at which a node may be. Raises: BindRefused."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
-        raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")
+        raise click.UsageError(f"{text!r} is an address to listen at, not one to dial.")
     return address
 
 

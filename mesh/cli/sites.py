@@ -21,9 +21,12 @@ def tell_sites(m: sync.Client, as_json: bool) -> int:
     elif rows:
         tell_table(HEADER, list(_lines(rows)), folded="LINK", dropped=DROPPED)
     if missing:
-        say(f"mesh: without what these see, which did not answer: {', '.join(missing)}")
+        say(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not rows and not as_json:
-        say("no other site is known.  It stands in mesh.toml of all nodes:  [site] and [sites.NAME]")
+        say(
+            "no other site is configured.  To add one, write into mesh.toml of all nodes:  "
+            "[site] and [sites.NAME]"
+        )
     return 0
 
 

@@ -99,9 +99,9 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
         rows = [(row.node, f"{row.messages:,}", mark * row.is_cause, row.why) for row in found.rows]
         tell_table(("NODE", "MESSAGES", "", "WHY"), rows, folded="WHY")
     else:
-        say(f"nothing is in {name}")
+        say(f"{name} is empty")
     if found.missing and not as_json:
-        say(f"without what is at {', '.join(map(harmless, found.missing))}, which did not answer")
+        say(f"incomplete, because these nodes did not answer: {', '.join(map(harmless, found.missing))}")
     return 1 if not found.rows or any(row.is_cause for row in found.rows) else 0
 
 

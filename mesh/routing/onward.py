@@ -179,7 +179,7 @@ class Onward:
     def settle(self, entry: Entry, hop: str, first: int, last: int) -> list[tuple[int, int]]:
         """Note the node's final answer on these numbers.
 
-        Return those that are final for all nodes.
+        Return the numbers that are final for all nodes.
         """
         left = entry.lacking[hop]
         taken = left.remove(first, last)

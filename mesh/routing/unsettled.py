@@ -32,7 +32,7 @@ class Unsettled:
     def keep(self, portion: Portion) -> list[Portion]:
         """Add a portion.
 
-        Return those that are left to the peer from now on.
+        Return the portions that are left to the peer from now on.
         """
         self._rows.setdefault(portion.parcel.master, Portions()).append(portion)
         self._bytes += portion.size

@@ -126,7 +126,7 @@ class ClientCore:
             return
         self.is_over = True
         self.subscriptions.send_ack()
-        gone = why or Closed("this client is closed.")
+        gone = why or Closed("The client is closed.")
         self.services.end(gone)
         self.queues.end(gone)
         self.watches.end(gone)
@@ -287,7 +287,7 @@ class ClientCore:
         """Refuse the envelope over which the node hung up, since it would do so again."""
         bad = self._caution.refused() if refusal.code in UNREADABLE else None
         if bad is not None:
-            text = f"{self.line.home} hung up over it twice, and over nothing else: {refusal.reason}"
+            text = f"{self.line.home} closed the connection over it twice: {refusal.reason}"
             self._answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
@@ -307,5 +307,5 @@ class ClientCore:
 
 
 def _without(what: str = "addresses") -> NotAvailable:
-    hint = "Bring both to the same release."
-    return NotAvailable(f"the node is of an earlier release, which knows nothing of {what}.", hint=hint)
+    hint = "Upgrade both to the same release."
+    return NotAvailable(f"The node is of an earlier release, without {what}.", hint=hint)

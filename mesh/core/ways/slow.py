@@ -48,7 +48,7 @@ class Slow:
             self._slow[uuid] = self._desk.now + TRY
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
                 self._told[uuid] = self._desk.now
-                self._tell(uuid, "lives and does not answer: nobody waits for it until it does", "warning")
+                self._tell(uuid, "is alive but does not answer; requests skip it until it does", "warning")
 
     def answers(self, uuid: bytes) -> None:
         """Note an answer in time."""
