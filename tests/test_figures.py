@@ -18,7 +18,7 @@ from mesh.client.core import line, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import door
 from mesh.core.asking import lookup
-from mesh.core.desk import desk, settings
+from mesh.core.context import node_context, settings
 from mesh.core.peers import acquaintances, rounds
 from mesh.routing import feed
 from mesh.security import zap
@@ -182,7 +182,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("rumors, up to {} with each probe", (news.PACKET,)),
         ("Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times", (AGAIN, news.FRESH)),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
-        ("unless it is more than {} s ahead of the receiver's", (desk.AHEAD / 1e9,)),
+        ("unless it is more than {} s ahead of the receiver's", (node_context.AHEAD / 1e9,)),
         ("| {} nodes have forwarded it. |", (limits.HOPS,)),
         ("at most {}, of a queue {}. 0: stop", (limits.ADDRESS_CREDIT, limits.QUEUE_CREDIT)),
     ],

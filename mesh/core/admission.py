@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mesh.core.access.door import SOFTWARE, Door
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Proven
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
-from mesh.core.desk.piecework import Piecework
+from mesh.core.context.component import Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Proven
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.message_fragments import MessageFragments
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import Dialled, LoggedIn, WaysChanged
@@ -29,12 +29,12 @@ from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
 
 
-class Admission(Part):
+class Admission(Component):
     """The component for handshakes: builds HELLO and WELCOME, and connects admitted ends."""
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
         meeting: Meeting,
@@ -43,7 +43,7 @@ class Admission(Part):
         clients: Clients,
         sessions: Sessions,
         links: DataLinks,
-        piecework: Piecework,
+        piecework: MessageFragments,
         gateways: Gateways,
     ) -> None:
         self.door = Door(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.conn import ONLY_READS, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Backup, SetLevel, Stop
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import ONLY_READS, Conn
+from mesh.core.context.effects import Backup, SetLevel, Stop
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.wanted import Wanted
@@ -22,10 +22,10 @@ from mesh.wire.replies import ReplyValue
 VISITED = 2048  # names of nodes in one question
 
 
-class Verbs(Part):
+class Verbs(Component):
     """The dispatch of CALL to the verbs of all components."""
 
-    def __init__(self, desk: Desk, wanted: Wanted) -> None:
+    def __init__(self, desk: NodeContext, wanted: Wanted) -> None:
         self._desk = desk
         self._wanted = wanted
 
@@ -53,7 +53,7 @@ class Verbs(Part):
                 raise LocalError(ONLY_READS, code="NOT_ALLOWED")
             if verb is None:
                 raise LocalError(f"this node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
-            asked = Inquiry(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
+            asked = IncomingCall(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
             if verb.right is Right.RUN:
                 asked.check_keys()
             verb.then(asked)
@@ -78,25 +78,25 @@ class Verbs(Part):
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
                 raise LocalError(f"it was at {len(ask.visited)} nodes before", code="TOO_MANY_HOPS")
-            verb.then(Inquiry(ask, call.request, peer, conn, send))
+            verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
             self._wanted.behind(peer, lambda: self._desk.answer(conn, call.request, work))
         else:
             self._desk.answer(conn, call.request, work)
 
-    def _log(self, asked: Inquiry[AskLog]) -> None:
+    def _log(self, asked: IncomingCall[AskLog]) -> None:
         check_level(asked.ask.logger, asked.ask.level)
         self._desk.emit(SetLevel(asked.ask.logger, asked.ask.level))
         asked.say(ReplyValue())
 
-    def _backup(self, asked: Inquiry[AskBackup]) -> None:
+    def _backup(self, asked: IncomingCall[AskBackup]) -> None:
         if not asked.conn.trusted:
             hint = "Type it there, as the node's user."
             raise LocalError("a backup is made on the node's own machine.", hint=hint, code="NOT_ALLOWED")
         self._desk.emit(Backup())
         asked.say(ReplyValue())
 
-    def _down(self, asked: Inquiry[AskDown]) -> None:
+    def _down(self, asked: IncomingCall[AskDown]) -> None:
         asked.say(ReplyValue())
         self._desk.emit(Stop())

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.face import REASONS
-from mesh.core.desk.pages import NAMES, ROWS, fitting
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.component import Component
+from mesh.core.context.dispatch_tables import REASONS
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting
+from mesh.core.context.settings import CONFIRM
 from mesh.core.forwarding.routes import Routes
 from mesh.core.presence.presence import Presence
 from mesh.core.ways.nodes import Nodes
@@ -31,12 +31,12 @@ VISITED = 1024  # visited nodes in a question
 WORD = 64  # characters of a code, package or name
 
 
-class Explaining(Part):
+class Explaining(Component):
     """The verb `why`. An answer takes 2 s at most, and names nodes that did not reply in time."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         nodes: Nodes,
         questions: Questions,
         routes: Routes,
@@ -56,7 +56,7 @@ class Explaining(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhy, self._asked_by_node),)
 
-    def _asked_by_node(self, asked: Inquiry[AskWhy]) -> None:
+    def _asked_by_node(self, asked: IncomingCall[AskWhy]) -> None:
         """Answer with this node's reasons and, unless all nodes are linked, those behind it."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
@@ -69,14 +69,14 @@ class Explaining(Part):
 
         self._ask(ask, came)
 
-    def _asked(self, asked: Inquiry[AskWhy]) -> None:
+    def _asked(self, asked: IncomingCall[AskWhy]) -> None:
         """Answer a client. LocalError for an invalid subject."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
         what = _within(named, self._desk.settings.site)
         self._questions.when_settled(lambda: self._begin(asked, what))
 
-    def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
+    def _begin(self, asked: IncomingCall[AskWhy], what: What) -> None:
         if what.kind == kinds.ADDRESS:  # needs a watch of the address
             self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
         elif what.kind == kinds.TOPIC and what.domain:
@@ -84,7 +84,7 @@ class Explaining(Part):
         else:
             self._gather(asked, what)
 
-    def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
+    def _gather(self, asked: IncomingCall[AskWhy], what: What) -> None:
         own = self._own(what)  # before the other nodes answer
 
         def came(found: list[Reason], missing: list[str]) -> None:
@@ -124,7 +124,7 @@ class Explaining(Part):
 
     def _say(
         self,
-        asked: Inquiry[AskWhy],
+        asked: IncomingCall[AskWhy],
         what: What,
         found: Sequence[Reason],
         steps: Sequence[Step],

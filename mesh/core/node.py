@@ -13,12 +13,12 @@ import msgspec
 
 from discovery.state import Sample
 from mesh.core.access.door import is_too_long
-from mesh.core.desk.asked import Inquiry
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.effects import ConnKey, Effect
-from mesh.core.desk.facts import ConnEnded, SomebodyLeft
-from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
-from mesh.core.desk.settings import CONNECT
+from mesh.core.context.component import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import ConnKey, Effect
+from mesh.core.context.facts import ConnEnded, InboundClosed
+from mesh.core.context.incoming_call import IncomingCall
+from mesh.core.context.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.core.peers.seniority import process_of
 from mesh.errors import ONE_MESH, OTHER_SITE, LocalError, MeshError, RemoteError
@@ -181,7 +181,7 @@ class NodeCore:
     def left(self, now: float, wall: int) -> None:
         """An inbound connection closed. The transport cannot say whose, so components ping their peers."""
         self._at(now, wall)
-        self._desk.say(SomebodyLeft())
+        self._desk.say(InboundClosed())
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Handle a node that was found by multicast DNS."""
@@ -211,7 +211,7 @@ class NodeCore:
         def heard(reply: Reply, _: Sequence[Envelope]) -> None:
             then(reply.value)
 
-        self._desk.face.client_verbs[ask.verb].then(Inquiry(ask, 0, None, cast(Conn, None), heard))
+        self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
         """Read the configuration again, apply its rules, and report the result as an event."""

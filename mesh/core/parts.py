@@ -12,12 +12,12 @@ from mesh.core.asking.demand import Demand
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup
 from mesh.core.calls import Verbs
+from mesh.core.context.component import Component
+from mesh.core.context.disks import Disks
+from mesh.core.context.message_fragments import MessageFragments
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.part import Part
-from mesh.core.desk.piecework import Piecework
-from mesh.core.desk.settings import Settings
 from mesh.core.explaining import Explaining
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
@@ -99,7 +99,7 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import DIRTY, RULES
 
-Room = Callable[["Parts"], Part]  # makes a component above all others
+Room = Callable[["Parts"], Component]  # makes a component above all others
 ROOMS: tuple[Room, ...] = ()  # one entry for each capability
 
 
@@ -113,7 +113,7 @@ class Parts:
         jitter: Callable[[], float],
         rooms: Sequence[Room] = ROOMS,
     ) -> None:
-        desk = self.desk = Desk(settings, ids, jitter)
+        desk = self.desk = NodeContext(settings, ids, jitter)
         disks = self.disks = Disks(desk)
         disk = self.disk = disks.own
         shelf = disk.shelf
@@ -143,7 +143,7 @@ class Parts:
         )
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
-        self.piecework = Piecework(desk)
+        self.piecework = MessageFragments(desk)
 
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mesh.core.admission import Admission
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.piecework import Piecework
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.message_fragments import MessageFragments
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.gateway import Gateways
 from mesh.core.subscribers.sessions import Sessions
@@ -20,16 +20,16 @@ from mesh.wire.frames import read
 from mesh.wire.spoken import UNKNOWN_IS_TOLD
 
 
-class Reception(Part):
+class Reception(Component):
     """The dispatch of commands by kind of sender and type."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         admission: Admission,
         sessions: Sessions,
         neighbours: Neighbours,
-        piecework: Piecework,
+        piecework: MessageFragments,
         gateways: Gateways,
     ) -> None:
         self._desk = desk

@@ -9,10 +9,10 @@ from msgspec.structs import asdict
 
 from discovery.member import Member, NodeLife
 from mesh.core.access.door import SOFTWARE
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import page
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import page
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -43,11 +43,11 @@ ABSENT = (NodeLife.LEFT, NodeLife.SEEN)
 ME = "0"  # the key of this node, before all others
 
 
-class Status(Part):
+class Status(Component):
     """Lists of nodes, addresses and events, and the description of this node."""
 
     def __init__(
-        self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
+        self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
@@ -91,13 +91,13 @@ class Status(Part):
             metrics=self._desk.figures(),
         )
 
-    def _events(self, asked: Inquiry[AskEvents]) -> None:
+    def _events(self, asked: IncomingCall[AskEvents]) -> None:
         events, after = self._desk.events.after(asked.ask.after)
         asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
 
     # --- nodes ------------------------------------------------------------------------------------------
 
-    def _ls(self, asked: Inquiry[AskNodes]) -> None:
+    def _ls(self, asked: IncomingCall[AskNodes]) -> None:
         """Answer with a page of nodes. Of nodes that left, only one of each name is listed."""
         peers, s = self._neighbours.peers, self._desk.settings
         past = superseded(self._neighbours.membership.all())
@@ -175,7 +175,7 @@ class Status(Part):
 
     # --- addresses --------------------------------------------------------------------------------------
 
-    def _peers(self, asked: Inquiry[AskPeers]) -> None:
+    def _peers(self, asked: IncomingCall[AskPeers]) -> None:
         """Answer with a page of addresses."""
         found = self._neighbours.acquaintances.rows()
 
@@ -188,7 +188,7 @@ class Status(Part):
         rows, after = page(found, row, asked.ask)
         asked.say(PeerRows(peers=rows, next=after))
 
-    def _where(self, asked: Inquiry[AskWhere]) -> None:
+    def _where(self, asked: IncomingCall[AskWhere]) -> None:
         """Answer with the address of the node of that name; "" if it has none, or is unknown."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:

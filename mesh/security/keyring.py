@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from mesh.core.desk.settings import Keyring, SiteKeys
+from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.errors import KeysRefused
 from mesh.password import check_hash
 from mesh.security.derive import ADVERTS, GOSSIP, RELAY, ROLES, SERVER, derived, relay_secret, role_secret

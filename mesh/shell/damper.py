@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.repeats import OTHERS, Repeats
+from mesh.core.context.repeats import OTHERS, Repeats
 
 MOST = 16  # different lines of a kind per minute
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from discovery.state import Sample
-from mesh.core.desk.part import Reloaded, no_file
+from mesh.core.context.component import Reloaded, no_file
 from mesh.core.node import NodeCore
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
 from mesh.operations import Image, Stored, StoreReach

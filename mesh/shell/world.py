@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
-from mesh.core.desk.effects import (
+from mesh.core.context.effects import (
     Backup,
     Commit,
     Dial,
@@ -16,9 +16,9 @@ from mesh.core.desk.effects import (
     Fetch,
     Gossip,
     HangUp,
-    Knock,
     Listen,
-    Note,
+    LogLine,
+    ProbeAddress,
     Proven,
     Send,
     SetLevel,
@@ -112,13 +112,13 @@ class World:
                 self.sockets.publish(frames)
             case Listen(address, wanted):
                 (self.sockets.listen if wanted else self.sockets.unlisten)(address)
-            case Knock(uuid, address):
+            case ProbeAddress(uuid, address):
                 self._later(self._knock(uuid, address))
             case Proven(conn, user, is_node):
                 self.sockets.proven(conn, user, is_node)
             case WriteLine(line):
                 self._record(line)
-            case Note(level, text, logger):
+            case LogLine(level, text, logger):
                 logging.getLogger(logger).log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
             case Backup():
                 self._backing.begin()

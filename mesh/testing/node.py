@@ -10,16 +10,16 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mesh.config import Config
-from mesh.core.desk.effects import (
+from mesh.core.context.effects import (
     Commit,
     Dial,
     Effect,
     Fetch,
     Gossip,
     HangUp,
-    Knock,
     Listen,
-    Note,
+    LogLine,
+    ProbeAddress,
     Send,
     Stop,
 )
@@ -174,14 +174,14 @@ class MemoryNode:
                 self._tell_all(frames)
             case Listen(address, wanted):
                 (self.listening.add if wanted else self.listening.discard)(address)
-            case Knock(uuid, address):
+            case ProbeAddress(uuid, address):
                 self._knock(uuid, address)
             case Commit():
                 self._commit(effect)
             case Fetch(token, positions):
                 fetched = partial(self.core.fetched, token, self._store.read(positions))
                 self._net.soon(partial(self._later, self._boot, "what was read", fetched))
-            case Note(level, text):
+            case LogLine(level, text):
                 log.log(
                     logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s: %s", self.name, text
                 )

@@ -13,9 +13,9 @@ from discovery.hearsay import Hearsay
 from discovery.table import weigh
 from mesh.client.core.intake import Intake
 from mesh.core.access import door
+from mesh.core.context.disk import Disk
+from mesh.core.context.outlet import Outlet
 from mesh.core.delivery.cache import Cache
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.outlet import Outlet
 from mesh.core.forwarding.deciding import Deciding
 from mesh.core.states.vouching import Vouching
 from mesh.core.subscribers.datalink import DataLinks

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.dying import Dying
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import CONSUMER, PART, Rows
@@ -149,7 +149,7 @@ def a_clock_that_was_set_back() -> list[Patch]:
     restore = Queues._restore
 
     def restores(self: Any, position: int, envelope: Any) -> None:
-        with patch.object(Desk, "stamped", lambda self, stamp: None):
+        with patch.object(NodeContext, "stamped", lambda self, stamp: None):
             restore(self, position, envelope)
 
     return [(Queues, "_restore", restores)]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import CLIENTS, NODE, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.settings import Keyring
+from mesh.core.context.conn import CLIENTS, NODE, Conn
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Keyring
 from mesh.loglevels import ACCESS
 from mesh.password import Password
 from mesh.printable import harmless
@@ -45,7 +45,7 @@ class Door:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         greet: Callable[[Conn], Hello],
         admit: Callable[[Conn, Hello], Welcome | Refuse | None],
         entered: Callable[[Conn, Welcome], None],

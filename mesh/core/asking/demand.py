@@ -6,10 +6,10 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from mesh.core.asking.aims import TURN, Aims
 from mesh.core.asking.facts import Unwanted
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -34,11 +34,11 @@ from mesh.wire.spoken import KINDS
 ASKED = 64  # queries of one topic that are examined
 
 
-class Demand(Part):
+class Demand(Component):
     """Component that follows clients, rules and members, and sends each peer its differences."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, neighbours: Neighbours, nodes: Nodes, slow: Slow
+        self, desk: NodeContext, mapping: Mapping, neighbours: Neighbours, nodes: Nodes, slow: Slow
     ) -> None:
         self.interests = Interests()
         self._desk = desk

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from mesh.core.access.door import plain
 from mesh.core.asking.demand import Demand
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, SHOWN, listed
+from mesh.core.context.settings import CONFIRM
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, SHOWN, listed
-from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.core.ways.nodes import Nodes
@@ -87,7 +87,7 @@ class Erasing:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         router: Router,
         demand: Demand,
         questions: Questions,

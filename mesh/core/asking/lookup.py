@@ -9,12 +9,12 @@ from functools import partial
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.facts import Unwanted
 from mesh.core.asking.scans import Scans
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES
+from mesh.core.context.settings import CONFIRM
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.pages import NAMES
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
@@ -75,11 +75,17 @@ class LookupResult:
             self.best[topic] = value
 
 
-class Lookup(Part):
+class Lookup(Component):
     """Component for retained values: `get` for clients, and for peers that use this node as next hop."""
 
     def __init__(
-        self, desk: Desk, router: Router, demand: Demand, questions: Questions, nodes: Nodes, merging: Merging
+        self,
+        desk: NodeContext,
+        router: Router,
+        demand: Demand,
+        questions: Questions,
+        nodes: Nodes,
+        merging: Merging,
     ) -> None:
         self._merging = merging
         self._desk = desk

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from mesh.core.context.disk import Committed
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.facts import BoundAgain
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Committed
 from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
 from mesh.queues.lots.lot import PRIORITY
@@ -49,7 +49,7 @@ class BoundQueue(Taker, Protocol):
 class Bindings:
     """The bound queues of all durable subscriptions at this node."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
         self._index = SubscriptionIndex[BoundQueue]()
         self._queries: dict[BoundQueue, tuple[Query, ...]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesh.core.desk.facts import Trace
+from mesh.core.context.facts import Trace
 from mesh.routing.taker import Targets
 from mesh.wire.envelope import Envelope
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.bindings import Bindings
-from mesh.core.desk.desk import Desk
 from mesh.errors import RemoteError
 from mesh.names import check_group
 from mesh.reasons.reason import ago, reason
@@ -37,7 +37,7 @@ class Master(Protocol):
         """Return the other sites that receive messages of that topic."""
 
 
-def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reason]:
+def of_topic(router: Master, key: str, domain: str, desk: NodeContext) -> Iterator[Reason]:
     """Yield reasons about a topic: its retained value, and its subscribers at this node."""
     last = router.log.retained.get(key, domain)
     if last is not None:
@@ -45,7 +45,7 @@ def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reas
     yield from _wanted(router, key, domain)
 
 
-def _of_value(last: Last, desk: Desk) -> Reason:
+def _of_value(last: Last, desk: NodeContext) -> Reason:
     e = last.envelope
     name = message_id(e.stream, e.domain, last.number)
     if last.is_local:
@@ -69,7 +69,9 @@ def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
         yield reason("SITES_TAKE", names=sites)
 
 
-def of_message(router: Master, stream: bytes, domain: str, number: int, desk: Desk) -> Iterator[Reason]:
+def of_message(
+    router: Master, stream: bytes, domain: str, number: int, desk: NodeContext
+) -> Iterator[Reason]:
     """Yield reasons about one message, as far as single messages are known here."""
     lane = router.log.known(stream, domain)
     if lane is not None:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from typing import Protocol
 
+from mesh.core.context.component import PUBLISHED, Beginning, Component, Restores
+from mesh.core.context.disks import Disks
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.bindings import NOT_FOR_THEM, Answered, Bindings
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
 from mesh.core.delivery.facts import Mastered
 from mesh.core.delivery.joining import Joining
 from mesh.core.delivery.reasons import of_message, of_topic
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull, TailBackFull
 from mesh.mapping.keyxml import check_xml
@@ -62,12 +62,12 @@ class SiteTakers(Protocol):
         """Return the names of sites that receive messages of that topic."""
 
 
-class Router(Part):
+class Router(Component):
     """The subscriptions of clients and peers, and the log."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         log: Log,
         disks: Disks,
         boot_of: Callable[[bytes], int],

@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from typing import NamedTuple
 
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.bindings import Answered
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
 from mesh.errors import MessageTooLarge, RemoteError
 from mesh.reserved import DEAD_LETTERS, DEAD_SENDER, OF_MESH, OWNER
 from mesh.values import Headers, message_id
@@ -25,7 +25,7 @@ class DeadLetters:
     They can be read, subscribed to and erased like any topic.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, router: Router) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, router: Router) -> None:
         self._desk = desk
         self._disk = disk
         self._router = router

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.ways.nodes import Nodes
 from mesh.mapping.claims import FilterResults
 from mesh.mapping.decision import Decision, Kind, refuse, wait
@@ -27,7 +27,7 @@ class Deciding:
     """Decisions on envelopes, each for messages with the same route."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
     ) -> None:
         """`abroad(site, waits)` decides on direct messages to other sites.
 

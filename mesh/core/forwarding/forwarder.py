@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import TAILED_BACK, Component, HandlerEntry, Restores, take
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext, is_followed
 from mesh.core.delivery.bindings import Answered
 from mesh.core.delivery.router import Router, refusal
-from mesh.core.desk.desk import Desk, is_followed
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import TAILED_BACK, HandlerEntry, Part, Restores, take
 from mesh.core.forwarding.abroad import LetterWays, is_site
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, Deciding
@@ -59,7 +59,7 @@ MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent m
 UUID = 16  # bytes: the source of a peer's envelope
 
 
-class Forwarder(Part):
+class Forwarder(Component):
     """Forwards messages to their masters.
 
     `to_client(stream, answer)` answers a publisher, `to_site(source, stream, answer)` a gateway of another
@@ -69,7 +69,7 @@ class Forwarder(Part):
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,

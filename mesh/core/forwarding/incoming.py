@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
-from mesh.core.desk.desk import Desk
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
@@ -40,7 +40,7 @@ class Incoming:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         provenance: Provenance,
         of_older: Callable[[Envelope], Envelope],
         take: Callable[[Envelope, bytes], None],

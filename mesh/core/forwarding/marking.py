@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
 from mesh.core.forwarding.deciding import TO_MASTER
 from mesh.core.forwarding.provisional import Provisional
 from mesh.core.peers.peer import Peer
@@ -22,7 +22,7 @@ class FirstMarking:
     """Chooses the FIRST master of a message. See mesh/routing/first.py for the laws."""
 
     def __init__(
-        self, desk: Desk, router: Router, nodes: Nodes, mapping: Mapping, provisional: Provisional
+        self, desk: NodeContext, router: Router, nodes: Nodes, mapping: Mapping, provisional: Provisional
     ) -> None:
         self._desk = desk
         self._router = router

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.core.access.door import plain
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
 from mesh.core.states.vouching import AGAIN, Vouching
@@ -20,7 +20,7 @@ SAY_AGAIN = 600.0  # s until a node is reported again
 class Provenance:
     """Checks the routes of envelopes and questions in a mesh with keys."""
 
-    def __init__(self, desk: Desk, vouching: Vouching) -> None:
+    def __init__(self, desk: NodeContext, vouching: Vouching) -> None:
         self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
         self._desk = desk
         self._vouching = vouching

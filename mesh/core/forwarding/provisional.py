@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Component
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
 from mesh.mapping.decision import Decision
 from mesh.mapping.mapping import Mapping
 from mesh.routing.feed import Feed
@@ -46,10 +46,12 @@ class Lane:
     missed: dict[Feed, int] = field(default_factory=dict)
 
 
-class Provisional(Part):
+class Provisional(Component):
     """The dirty reads of one node. `speaks(feed)` returns whether a subscriber supports them."""
 
-    def __init__(self, desk: Desk, router: Router, mapping: Mapping, speaks: Callable[[Feed], bool]) -> None:
+    def __init__(
+        self, desk: NodeContext, router: Router, mapping: Mapping, speaks: Callable[[Feed], bool]
+    ) -> None:
         self._desk = desk
         self._router = router
         self._mapping = mapping

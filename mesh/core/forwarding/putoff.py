@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterator
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.mapping.decision import Decision, Kind
 from mesh.routing.entry import Entry
 from mesh.routing.onward import Onward
@@ -27,7 +27,7 @@ EARLY = "what its publisher sent before is still under way"
 class PutOff:
     """The entries that came back from a routing loop, and later ones of the same streams."""
 
-    def __init__(self, desk: Desk, onward: Onward, rulings: Rulings) -> None:
+    def __init__(self, desk: NodeContext, onward: Onward, rulings: Rulings) -> None:
         self._desk = desk
         self._onward = onward
         self._rulings = rulings

@@ -7,10 +7,10 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import fitting
 from mesh.core.forwarding.abroad import LetterWays, is_site
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
@@ -30,11 +30,11 @@ STEPS = 128  # that fit into a reply
 LONGEST = 1200  # characters of each field of a step
 
 
-class Routes(Part):
+class Routes(Component):
     """Answers route questions: each node returns its own step, and asks the next one."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: LetterWays
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: LetterWays
     ) -> None:
         self._abroad = abroad
         self._desk = desk
@@ -55,7 +55,7 @@ class Routes(Part):
                 state = "this node" if is_me else self._nodes.standing(claim.node).says
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
-    def _asked(self, asked: Inquiry[AskRoute]) -> None:
+    def _asked(self, asked: IncomingCall[AskRoute]) -> None:
         """Answer with the steps of the route. LocalError for invalid names."""
         self.trace(asked.ask, lambda steps: asked.say(Steps(steps=steps)))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.abroad import is_site
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -20,12 +20,12 @@ OUTCOMES = 256  # answers in one message
 NEEDED = frozenset((DURABLE, STAYS))  # features of nodes that know all flags
 
 
-class Shipping(Part):
+class Shipping(Component):
     """Gathers envelopes and answers for each node, and sends them after each event."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         onward: Onward,
         neighbours: Neighbours,
         may_leave: Callable[[Entry], bool],

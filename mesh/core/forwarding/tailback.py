@@ -8,8 +8,8 @@ from itertools import takewhile
 
 from msgspec.structs import replace as changed
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import CHANGING, CIRCULAR
 from mesh.core.forwarding.marking import tailed
@@ -41,7 +41,7 @@ class TailBack:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         log: Log,
         onward: Onward,

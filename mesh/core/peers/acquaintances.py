@@ -10,12 +10,12 @@ from math import inf
 
 import msgspec
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import GivenUp, SeedEnded
 from mesh.errors import LocalError, MeshError
@@ -69,12 +69,12 @@ class Met(msgspec.Struct, frozen=True, array_like=True):
 _read_met = reader(Met, 64 * 1024)
 
 
-class Acquaintances(Part):
+class Acquaintances(Component):
     """The addresses to dial, and the remembered nodes with their addresses and first keys."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         dialler: Dialler,
         is_alive: Callable[[bytes], bool],
@@ -162,7 +162,7 @@ class Acquaintances(Part):
 
     # --- changes by users -------------------------------------------------------------------------------
 
-    def _changed(self, asked: Inquiry[AskPeer]) -> None:
+    def _changed(self, asked: IncomingCall[AskPeer]) -> None:
         a = asked.ask
         asked.say(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
 

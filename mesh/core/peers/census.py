@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.introductions import to_wire
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -21,10 +21,10 @@ KNOWS = 0.9  # share of another node's count, below which to ask
 MANY = 1000  # nodes in one message of the answer
 
 
-class Censuses(Part):
+class Censuses(Component):
     """The census component: asks for unknown members, and answers such questions."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._asked = -AGAIN  # time of the last question

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from discovery.member import NodeLife
 from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
 from mesh.core.peers.introductions import as_introduction
@@ -46,7 +46,7 @@ TOLD: dict[ReachEvent, tuple[str, str, str]] = {
 class Changes:
     """Carries out the actions of the reach table. `announce` introduces a newcomer to other nodes."""
 
-    def __init__(self, desk: Desk, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
+    def __init__(self, desk: NodeContext, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
         self._desk = desk
         self._dialler = dialler
         self._announce = announce

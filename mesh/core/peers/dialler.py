@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from math import inf
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Dial
-from mesh.core.desk.settings import CONNECT
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Dial
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONNECT
 from mesh.core.peers.facts import Dialled, LoggedOut, SeedEnded
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
@@ -25,7 +25,7 @@ ROOM = 0.1  # s between two checks for a free place
 class Dialler:
     """Dials and replaces connections to nodes. All connections of this core are in `conns`."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self.conns: dict[Hashable, Conn] = {}
         self.watchlist = Watchlist()
         self._desk = desk

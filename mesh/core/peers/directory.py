@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.core.peers.peer import Peer
 from mesh.links.table import LinkState
 from mesh.routing.feed import Feed

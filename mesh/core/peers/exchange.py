@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.outlet import Outlet
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.outlet import Outlet
 from mesh.routing.feed import Feed
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
@@ -54,7 +54,9 @@ def peer_key(uuid: bytes) -> bytes:
     return b"n" + uuid
 
 
-def exchange(desk: Desk, released: Callable[[Parcel], None], paging: Paging, node: Introduction) -> Exchange:
+def exchange(
+    desk: NodeContext, released: Callable[[Parcel], None], paging: Paging, node: Introduction
+) -> Exchange:
     """Return an exchange with that node; `released` receives envelopes that it no longer needs."""
     s = desk.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)

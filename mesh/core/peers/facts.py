@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Suspected, Trusted
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.effects import Stop
-from mesh.core.desk.facts import Fact, Trace
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Stop
+from mesh.core.context.facts import Fact, Trace
 from mesh.core.peers.peer import Peer
 
 

@@ -15,9 +15,9 @@ from discovery.membership import (
     Membership,
     Spread,
 )
-from mesh.core.desk import effects
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context import effects
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
 from mesh.core.peers.peer import Peer
@@ -32,7 +32,7 @@ class Liveness:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         membership: Membership,
         happened: Callable[[Results], None],
         peer: Callable[[bytes], Peer | None],
@@ -64,7 +64,7 @@ class Liveness:
                 peer = self._peer(node.uuid)
                 address = (peer.reached if peer is not None else "") or node.address
                 if address:
-                    self._desk.emit(effects.Knock(node.uuid, address))
+                    self._desk.emit(effects.ProbeAddress(node.uuid, address))
 
     def ask(self, peer: Peer | None, command: ReachQuestion) -> None:
         """Send a question on the control connection, or keep it until there is one. The last one counts."""

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from discovery.member import NodeLife
 from discovery.membership import NameClash
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Stop
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Stop
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import PeerConnected, Unwelcome
 from mesh.core.peers.introductions import as_node, without_metadata
@@ -31,10 +31,10 @@ NO_LINK = "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
-class Meeting(Part):
+class Meeting(Component):
     """The second half of a handshake, after the other end has proven that it belongs to this mesh."""
 
-    def __init__(self, desk: Desk, dialler: Dialler, neighbours: Neighbours, rivals: Rivals) -> None:
+    def __init__(self, desk: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: Rivals) -> None:
         self._desk = desk
         self._dialler = dialler
         self._neighbours = neighbours

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from discovery.fates import Results
 from discovery.member import Left, NodeLife
 from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import ConnEnded, Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import ConnEnded, Hearing, InboundClosed, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.changes import Changes
 from mesh.core.peers.dialler import REPLACED, Dialler
@@ -31,7 +31,7 @@ LAST_TURN = 5.0  # s, the most for all of them
 PARTING = 2.0  # s that earlier messages may take after a BYE
 
 
-class Neighbours(Part):
+class Neighbours(Component):
     """The component for all other nodes: news of them goes to membership, and its results are carried out.
 
     `made` builds a peer; `doubled` is called when others report this node at another address.
@@ -39,7 +39,7 @@ class Neighbours(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         dialler: Dialler,
         peers: dict[bytes, Peer],
@@ -64,7 +64,7 @@ class Neighbours(Part):
         return (
             hear(PeerJoined, lambda fact: self.review_login(fact.peer)),
             hear(ConnEnded, self._ended),
-            hear(SomebodyLeft, lambda _: self.rounds.ping_all()),
+            hear(InboundClosed, lambda _: self.rounds.ping_all()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:

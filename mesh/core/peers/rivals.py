@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Stop
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Stop
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.seniority import is_senior
 from mesh.wire.commands import NODE_CONTROL, Introduction
@@ -22,7 +22,7 @@ PLACES, DIALS = 64, 8  # remembered addresses; dials at once
 class Rivals:
     """Detects rivals of this process. No other component reports CONFLICT."""
 
-    def __init__(self, desk: Desk, dialler: Dialler) -> None:
+    def __init__(self, desk: NodeContext, dialler: Dialler) -> None:
         self._desk = desk
         self._dialler = dialler
         self._looked: dict[str, float] = {}  # address -> time; inf = our own

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from discovery.membership import Membership
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import ROOM, Dialler
 from mesh.core.peers.directory import Directory
 from mesh.core.peers.facts import PeerForgotten
@@ -22,7 +22,9 @@ SWEEP = 60.0  # s between two sweeps for forgotten peers
 class Rounds:
     """The periodic work on those peers for which time alone may matter."""
 
-    def __init__(self, desk: Desk, directory: Directory, membership: Membership, dialler: Dialler) -> None:
+    def __init__(
+        self, desk: NodeContext, directory: Directory, membership: Membership, dialler: Dialler
+    ) -> None:
         self._desk = desk
         self._directory = directory
         self._membership = membership

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.conn import Conn
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow

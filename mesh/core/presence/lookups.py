@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.settings import CONFIRM
 from mesh.core.presence.registry import ServedName
 
 Then = Callable[[], None]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -35,10 +35,10 @@ NAMES = 200_000  # names that another node may watch
 IDLE = 60.0  # s that a name is watched after its last use
 
 
-class Presence(Part):
+class Presence(Component):
     """Component for names that are served here or watched."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._nodes = nodes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mesh.core.context.component import Component
+from mesh.core.context.disks import Disks
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.bindings import Bindings
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.part import Part
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
@@ -44,7 +44,7 @@ class QueueRoom:
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disks: Disks,
         memory: Memory,
         shared: Shared,
@@ -72,7 +72,7 @@ class QueueRoom:
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
         asked = ChangingVerbs(desk, disks.own, queues, self.declaring, everywhere)
-        self.parts: Sequence[Part] = (
+        self.parts: Sequence[Component] = (
             queues,
             self.declaring,
             self.durables,

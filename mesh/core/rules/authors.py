@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from discovery.member import NodeLife
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import PeerForgotten, PeerJoined
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -27,10 +27,10 @@ class UnknownAuthor(LocalError):
     """The author of a row is not a known member. Other rows of the same reply may be valid."""
 
 
-class Authors(Part):
+class Authors(Component):
     """Checks the authors of rows. Rows that are on this node's disk were checked before."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer

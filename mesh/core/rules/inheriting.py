@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup, LookupResult
-from mesh.core.desk.desk import AHEAD, Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import AHEAD, NodeContext
 from mesh.core.ways.facts import Ruled
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
@@ -27,11 +27,11 @@ ASKED = (6.0, 20.0, 50.0)  # s after the change; late ones reach disconnected no
 KINDS = {EXACT: "exact", PATTERN: "pattern", XPATH: BY_XPATH}
 
 
-class Inheriting(Part):
+class Inheriting(Component):
     """Component that asks for the values as a client does, while both sets of rules are in use."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
+        self, desk: NodeContext, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
     ) -> None:
         self._desk = desk
         self._disk = disk

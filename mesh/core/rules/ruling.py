@@ -18,12 +18,12 @@ from math import inf
 
 from discovery.state import Summary
 from mesh.core.asking.demand import Demand
+from mesh.core.context.component import Beginning, Component, Reloaded, no_file
+from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import fitting
 from mesh.core.delivery.router import Router
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Beginning, Part, Reloaded, no_file
 from mesh.core.peers.facts import PeerLost, WaysChanged
 from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
@@ -48,12 +48,12 @@ BEFORE = 7  # older rules that are remembered
 LINES, TOLD = 1000, 8  # changes listed in an answer, in an event
 
 
-class Ruling(Part):
+class Ruling(Component):
     """Component for the rules in force and the next ones: settings, overlaid by shared rules."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         mapping: Mapping,
         meeting: Meeting,
         neighbours: Neighbours,
@@ -91,7 +91,7 @@ class Ruling(Part):
 
     # --- the settings -------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Inquiry[AskReload]) -> None:
+    def _asked(self, asked: IncomingCall[AskReload]) -> None:
         found = self.reload(asked.who.text)
         asked.say(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 

@@ -16,12 +16,12 @@ import msgspec
 from msgspec.structs import replace
 
 from discovery.state import Summary
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import fitting
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -61,12 +61,12 @@ class RowKind:
     by_admin: bool = False
 
 
-class Shared(Part):
+class Shared(Component):
     """Component for the tables of all kinds that this release knows."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
         authors: Authors,
@@ -244,14 +244,14 @@ class Shared(Part):
 
     # --- among nodes --------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Inquiry[AskRows]) -> None:
+    def _asked(self, asked: IncomingCall[AskRows]) -> None:
         """Answer a question for the rows of a kind behind a position."""
         ask = asked.ask
         table = self._tables.get(ask.kind)
         rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
         asked.say(RowsTold(rows=list(fitting(rows, AT_ONCE))))
 
-    def _given(self, asked: Inquiry[AskRow]) -> None:
+    def _given(self, asked: IncomingCall[AskRow]) -> None:
         """Accept a row that another node sends."""
         row = row_of(asked.ask.row)
         if row.kind in self._tables:

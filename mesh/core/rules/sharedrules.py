@@ -11,10 +11,10 @@ from functools import partial
 import msgspec
 
 from discovery.state import Summary
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.ruling import ASKS_BY, Ruling
 from mesh.core.rules.shared import RowKind, Shared
@@ -35,11 +35,17 @@ ALLOWED = {True: "may be linked", False: "may not be linked", None: ""}
 SHOWN = 16  # node names in an answer
 
 
-class SharedRules(Part):
+class SharedRules(Component):
     """Component that accepts, spreads and shows the shared rules. `Ruling` applies them."""
 
     def __init__(
-        self, desk: Desk, disk: Disk, shared: Shared, nodes: Nodes, gossiping: Gossiping, ruling: Ruling
+        self,
+        desk: NodeContext,
+        disk: Disk,
+        shared: Shared,
+        nodes: Nodes,
+        gossiping: Gossiping,
+        ruling: Ruling,
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -88,7 +94,7 @@ class SharedRules(Part):
         row = self._shared.get(RULES, "")
         return row.stamp if row is not None else 0
 
-    def _read(self, asked: Inquiry[AskRules]) -> None:
+    def _read(self, asked: IncomingCall[AskRules]) -> None:
         row, keyring = self._shared.get(RULES, ""), self._desk.settings.keyring
         asked.say(
             RulesTold(
@@ -120,7 +126,7 @@ class SharedRules(Part):
         alive = (peer.node.name for peer in self._nodes.askable())
         return sorted(name for name in alive if name not in has)[:SHOWN]
 
-    def _put(self, asked: Inquiry[AskRulesPut]) -> None:
+    def _put(self, asked: IncomingCall[AskRulesPut]) -> None:
         """Put the rules of a client in force at all nodes."""
         row = self._admins(asked.ask.row)
         is_again = row == self._shared.get(RULES, "")  # the answer was lost
@@ -163,7 +169,7 @@ class SharedRules(Part):
 
     def _has_spread(
         self,
-        asked: Inquiry[AskRulesPut],
+        asked: IncomingCall[AskRulesPut],
         row: SharedRow,
         away: list[str],
         _: Replies[ReplyValue],

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mesh.core.asking.demand import Demand
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.inheriting import query_of
@@ -28,11 +28,17 @@ from mesh.wire.replies import Values
 RETRY = 5.0  # s until a node without a reply is asked again
 
 
-class Standby(Part):
+class Standby(Component):
     """Component of a master with backups, and of a backup."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, demand: Demand, questions: Questions, copies: Copies
+        self,
+        desk: NodeContext,
+        mapping: Mapping,
+        nodes: Nodes,
+        demand: Demand,
+        questions: Questions,
+        copies: Copies,
     ) -> None:
         self._desk = desk
         self._mapping = mapping

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from discovery.state import NodeState, Summary
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
@@ -45,7 +45,7 @@ ROW = b"set"  # only row in the table of earlier releases
 SHOWN = 16  # node names in an answer
 
 
-class Weights(Part):
+class Weights(Component):
     """Component for the set of weights, which is a shared row.
 
     A node of an earlier release has no shared rows. It is asked for its set when its state has a higher
@@ -54,7 +54,7 @@ class Weights(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
         gossiping: Gossiping,
@@ -127,7 +127,7 @@ class Weights(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskWeights, self._called),)
 
-    def _called(self, asked: Inquiry[AskWeights]) -> None:
+    def _called(self, asked: IncomingCall[AskWeights]) -> None:
         if asked.ask != AskWeights():
             asked.check_keys()
         asked.say(self.called(asked.ask, asked.who.text))
@@ -178,7 +178,7 @@ class Weights(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWeights, self._asked),)
 
-    def _asked(self, asked: Inquiry[AskWeights]) -> None:
+    def _asked(self, asked: IncomingCall[AskWeights]) -> None:
         asked.say(WeightsTold(set=self._set if self.stamp else None))
 
     def _heard(self, state: NodeState) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import REPLIES, Session, feed_key
 from mesh.core.subscribers.sessions import Sessions
 from mesh.routing.feed import Feed
@@ -14,7 +14,7 @@ from mesh.wire.envelope import Envelope
 class RequestFeeds:
     """The reply feed of each session that has sent a request."""
 
-    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
         self._desk = desk
         self._sessions = sessions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.facts import CameBack
 from mesh.core.subscribers.session import merged
@@ -28,7 +28,7 @@ class Back:
     later of the same stream.
     """
 
-    def __init__(self, desk: Desk, peer: Callable[[bytes], Peer | None]) -> None:
+    def __init__(self, desk: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:
         self._desk = desk
         self._peer = peer
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()

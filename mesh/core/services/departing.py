@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.back import ReplyBatch, batches, sends
 from mesh.wire.envelope import Envelope
@@ -13,7 +13,7 @@ from mesh.wire.envelope import Envelope
 class Departing:
     """The envelopes that leave at the end of the event, by node."""
 
-    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
+    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
         self._peers = peers
         self._due: dict[bytes, ReplyBatch] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.services.busiest import Busiest, Sums, sums
 from mesh.services.figures import NOWHERE, ServiceFigures
@@ -19,7 +19,7 @@ from mesh.wire.replies import FaredRow, FaredRows
 class Faring:
     """The statistics of one node, as its own clients see the services."""
 
-    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
+    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
         self._peers = peers
         self.figures = ServiceFigures()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.arriving import RequestFeeds
 from mesh.core.services.departing import Departing
@@ -33,7 +33,7 @@ class SendFates:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
         strategies: NodeStrategies,

@@ -11,10 +11,10 @@ from math import inf
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import GroupChanged
@@ -69,12 +69,12 @@ class Group:
         return False
 
 
-class Groups(Part):
+class Groups(Component):
     """The groups with members at any node."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         router: Router,
         neighbours: Neighbours,
         members: GroupMembers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from itertools import islice
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.presence import Presence
 from mesh.names import ADDRESS
 
@@ -17,7 +17,7 @@ FOR = 5.0  # s to cache: comparing takes ms
 class Hints:
     """A cache of such texts."""
 
-    def __init__(self, desk: Desk, presence: Presence) -> None:
+    def __init__(self, desk: NodeContext, presence: Presence) -> None:
         self._desk = desk
         self._presence = presence
         self._said: dict[str, tuple[float, str]] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.abroad import RequestWays
 from mesh.core.services.back import Back
@@ -28,14 +28,14 @@ def _home(session: str) -> tuple[str | None, str | None]:
     return name.site, name.node
 
 
-class IncomingSends(Part):
+class IncomingSends(Component):
     """Component that accepts messages for addresses from other nodes.
 
     A node may send for its own clients, and for clients of other sites if it is a gateway.
     """
 
     def __init__(
-        self, desk: Desk, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]
+        self, desk: NodeContext, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, ROWS, fitting, page
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
 from mesh.core.services.hints import Hints
@@ -25,12 +25,12 @@ from mesh.wire.replies import Reason, ServedAt, ServedRow, ServedRows, ServerRow
 SHOWN = 16  # nodes per address
 
 
-class Listing(Part):
+class Listing(Component):
     """Component that lists all addresses. Each node reports what it serves; the queried node merges it."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
         questions: Questions,
@@ -91,7 +91,7 @@ class Listing(Part):
         rows, after = page(served, row, ask)
         return ServedRows(addresses=rows, next=after)
 
-    def _all(self, asked: Inquiry[AskAddresses]) -> None:
+    def _all(self, asked: IncomingCall[AskAddresses]) -> None:
         """Answer with a page of the addresses served at any node."""
 
         def came(replies: Replies[ServedRows], missing: list[str]) -> None:
@@ -105,7 +105,7 @@ class Listing(Part):
 
     # --- one of them --------------------------------------------------------------------------------------
 
-    def _servers(self, asked: Inquiry[AskServers]) -> None:
+    def _servers(self, asked: IncomingCall[AskServers]) -> None:
         """Answer with the ranked nodes of one address. Raises LocalError for an invalid address."""
         address = check_address(asked.ask.address)
         self._questions.when_settled(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mesh.core.context.component import Component
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.members import GroupMembers
@@ -29,7 +29,7 @@ class Services:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
         slow: Slow,
@@ -60,7 +60,7 @@ class Services:
             abroad,
         )
         self.figures = self.sending.figured
-        self.parts: Sequence[Part] = (
+        self.parts: Sequence[Component] = (
             self.presence,
             self.members,
             self.serving,

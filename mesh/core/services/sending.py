@@ -8,11 +8,11 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from balancers.base import Registration
-from mesh.core.desk.asked import Verb, answer
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandleEnvelope, HandlerEntry, Part, Share, take
+from mesh.core.context.component import Component, HandleEnvelope, HandlerEntry, Share, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
@@ -46,12 +46,12 @@ OPEN = 100_000  # open requests of one client
 _known_address = lru_cache(256)(check_asked)  # clients repeat the same addresses
 
 
-class Sending(Part):
+class Sending(Component):
     """Component that sends the messages of clients here to the nodes that the strategies choose."""
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         named: Callable[[str], Peer | None],
         peers: Mapping[bytes, Peer],
         sessions: Sessions,

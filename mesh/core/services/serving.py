@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Giver, Part, Share
+from mesh.core.context.component import Component, DeliverySource, Share
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, InboundClosed, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
@@ -33,10 +33,10 @@ ALL = 2**32 - 1  # all delivery tags
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
 
-class ServedAddresses(Part):
+class ServedAddresses(Component):
     """Component for the addresses served here. Answers and replies are sent through `back`."""
 
-    def __init__(self, desk: Desk, presence: Presence, members: GroupMembers, back: Back) -> None:
+    def __init__(self, desk: NodeContext, presence: Presence, members: GroupMembers, back: Back) -> None:
         self._desk = desk
         self._presence = presence
         self._members = members
@@ -48,7 +48,7 @@ class ServedAddresses(Part):
         self._epoch = 0
         self._served = 0
 
-    def gives(self) -> Mapping[str, Giver]:
+    def gives(self) -> Mapping[str, DeliverySource]:
         return {ADDRESS: self}
 
     def has(self, session: Session, number: int) -> bool:
@@ -60,7 +60,7 @@ class ServedAddresses(Part):
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(SessionAway, lambda fact: self._gone(fact.session)),
-            hear(SomebodyLeft, lambda _: self._ping_all()),
+            hear(InboundClosed, lambda _: self._ping_all()),
         )
 
     def figures(self) -> dict[str, int | float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.batches import say_relayed
 from mesh.core.sites.gate import Gate, Gateway
@@ -16,7 +16,7 @@ FROM_SITE = b"s"  # prefix of a source: then uuid and site
 class Answering:
     """Collects the answers of one event, and sends them in few messages when the event ends."""
 
-    def __init__(self, desk: Desk, gateways: Gateways) -> None:
+    def __init__(self, desk: NodeContext, gateways: Gateways) -> None:
         self._desk = desk
         self._gateways = gateways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.sites.facts import GateChanged, PauseChanged, ReachChanged
@@ -35,12 +35,12 @@ ASKED_AGAIN = 1.0  # s between two questions to other gateways of this site
 # linked with it.
 
 
-class Beyond(Part):
+class Beyond(Component):
     """Component that reports reachable sites to neighbors, and reads their reports."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         gateways: Gateways,
         transit: Transit,
         neighbours: Neighbours,

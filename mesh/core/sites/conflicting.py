@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Component
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
 from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.relaying import Relaying
@@ -33,10 +33,10 @@ TOLD_AGAIN = 60.0  # s until the next warning
 # Law 4: the number of losing values kept and reported per second is bounded.
 
 
-class Conflicting(Part):
+class Conflicting(Component):
     """Component that detects conflicts, at each master."""
 
-    def __init__(self, desk: Desk, router: Router, relaying: Relaying, marking: Marking) -> None:
+    def __init__(self, desk: NodeContext, router: Router, relaying: Relaying, marking: Marking) -> None:
         self._desk = desk
         self._router = router
         self._relaying = relaying

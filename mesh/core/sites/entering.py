@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, source_of
 from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
@@ -33,10 +33,12 @@ STREAMS = 4096  # streams whose deferred messages are remembered
 # Rule 3: the other site keeps every message that this node has in memory until it is answered.
 
 
-class Entering(Part):
+class Entering(Component):
     """Component that admits messages from other sites."""
 
-    def __init__(self, desk: Desk, forwarder: Forwarder, answering: Answering, through: Through) -> None:
+    def __init__(
+        self, desk: NodeContext, forwarder: Forwarder, answering: Answering, through: Through
+    ) -> None:
         self._desk = desk
         self._through = through
         self._forwarder = forwarder

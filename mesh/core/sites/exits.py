@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
@@ -24,10 +24,12 @@ NAMED = 8  # sites named in a hint
 # Rule: gateways are looked up only for sites to which a client here sends something.
 
 
-class Exits(Part):
+class Exits(Component):
     """The gateways of this site to other sites, as far as they were looked up."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, presence: Presence, transit: Transit) -> None:
+    def __init__(
+        self, desk: NodeContext, neighbours: Neighbours, presence: Presence, transit: Transit
+    ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._presence = presence

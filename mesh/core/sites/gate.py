@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.wire.commands import Behind, Introduction

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from mesh.core.access.door import SOFTWARE
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded, Hearing, SettingsRead, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.desk.settings import SiteKeys
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, hear
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import PAUSED, PING, Gate, Gateway
@@ -39,14 +39,18 @@ WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be 
 # Rule 3: any message from it is a sign of life, so a PING needs no reply.
 
 
-class Gateways(Part):
+class Gateways(Component):
     """The links of this node, as a gateway, with other sites.
 
     `alive` returns the names of the other live nodes of this site.
     """
 
     def __init__(
-        self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]], is_reached: Callable[[str], bool]
+        self,
+        desk: NodeContext,
+        dialler: Dialler,
+        alive: Callable[[], list[str]],
+        is_reached: Callable[[str], bool],
     ) -> None:
         """Create the component. `is_reached(site)` tells that another gateway here reaches the site."""
         self._desk = desk

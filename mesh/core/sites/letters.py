@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.batches import say_relay
@@ -42,12 +42,12 @@ Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
 # Rule 5: answers are accepted only from gateways to that site.
 
 
-class Letters(Part):
+class Letters(Component):
     """Component that sends direct messages to other sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         forwarder: Forwarder,
         neighbours: Neighbours,
         transit: Transit,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, ROWS, fitting, page
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting, page
 from mesh.core.sites.gateway import Gateways
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
@@ -24,7 +24,7 @@ LONG = 1.0  # s after which waiting messages are reported
 STATES = ("up", "down", "unreachable")  # several gateways: the first of these counts
 
 
-class Sites(Part):
+class Sites(Component):
     """Component that lists all other sites.
 
     Each gateway reports what it sees and each master what it keeps; the node that a client asks merges the
@@ -34,7 +34,7 @@ class Sites(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         nodes: Nodes,
         questions: Questions,
         gateways: Gateways,
@@ -106,7 +106,7 @@ class Sites(Part):
             lacks=self._lacks(site),
         )
 
-    def _all(self, asked: Inquiry[AskSites]) -> None:
+    def _all(self, asked: IncomingCall[AskSites]) -> None:
         def came(replies: Replies[SiteRows], missing: list[str]) -> None:
             told = [self._own(asked.ask), *(one.value for one in replies.values() if not one.code)]
             asked.say(merged(told, asked.ask, missing))

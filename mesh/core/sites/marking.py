@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.sites.passedover import PassedOver
 from mesh.operations import Delete, Put
 from mesh.printable import count
@@ -25,10 +25,10 @@ AGAIN = 3600.0  # s between two new stores that cause a transfer
 # Law: a mark, and the position of a dropped message, are written in the commit that forgets the message.
 
 
-class Marking(Part):
+class Marking(Component):
     """The marks of this node as a master. Each master has its own."""
 
-    def __init__(self, desk: Desk, disk: Disk) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk) -> None:
         self._desk = desk
         self._disk = disk
         self._marks: dict[str, Mark] = {}

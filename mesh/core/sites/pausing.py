@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.sites.facts import PauseChanged
@@ -27,10 +27,10 @@ MOST = 1024  # paused sites, whatever other nodes report
 # message, and messages already sent get their answers. A paused neighbor also pauses the sites behind it.
 
 
-class Pausing(Part):
+class Pausing(Component):
     """Component that pauses and resumes sites. A site need not be known to any node."""
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared) -> None:
         self._desk = desk
         self._disk = disk
         self._shared = shared
@@ -62,7 +62,7 @@ class Pausing(Part):
         if what.kind == SITE and (paused := self._paused(what.text)):
             yield reason("SITE_PAUSED", site=paused)
 
-    def _asked(self, asked: Inquiry[AskSitePause]) -> None:
+    def _asked(self, asked: IncomingCall[AskSitePause]) -> None:
         """Pause or resume a site. A repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:

@@ -9,11 +9,11 @@ from math import inf
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
@@ -71,7 +71,7 @@ class Outbound:
     put_off_told: float = float("-inf")  # time of the last warning about deferral
 
 
-class Relaying(Part):
+class Relaying(Component):
     """Component that sends messages of this master to other sites.
 
     `released` is called with stored envelopes that it needs no more.
@@ -79,7 +79,7 @@ class Relaying(Part):
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.services.back import Back, ReplyBatch, batches, sends
 from mesh.core.services.serving import LOST
@@ -60,12 +60,12 @@ class Trip:
     is_taken: bool = False
 
 
-class SiteRequests(Part):
+class SiteRequests(Component):
     """Component that sends requests to other sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         gateways: Gateways,
         transit: Transit,
         exits: Exits,

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
@@ -65,12 +65,12 @@ class PassingLine:
     asked: AskedNumbers[PassingWaiter] = field(default_factory=AskedNumbers)
 
 
-class Through(Part):
+class Through(Component):
     """Component that passes messages through to third sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         transit: Transit,
         presence: Presence,
         neighbours: Neighbours,

@@ -7,10 +7,10 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk, is_followed
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext, is_followed
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.sites.custody import WAITS
@@ -44,12 +44,12 @@ FORGED = "FORGED_SENDER"  # answer of a gateway without transfers
 # Rule 4: values of other sites are not transferred.
 
 
-class Transferring(Part):
+class Transferring(Component):
     """Component that transfers retained values to other sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         retained: Retained,
         relaying: Relaying,
         marking: Marking,
@@ -94,7 +94,7 @@ class Transferring(Part):
         self._desk.wake(self._desk.now)
         self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
 
-    def _asked(self, asked: Inquiry[AskSiteSync]) -> None:
+    def _asked(self, asked: IncomingCall[AskSiteSync]) -> None:
         """Begin a transfer at all masters."""
 
         def ask() -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -56,12 +56,12 @@ class TransitStream:
     asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
 
 
-class Transit(Part):
+class Transit(Component):
     """Component that forwards messages to other sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         gateways: Gateways,
         presence: Presence,
         neighbours: Neighbours,

@@ -12,10 +12,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.services.abroad import SiteGuest
 from mesh.core.services.back import ReplyBatch, batches
 from mesh.core.services.sending import Sending
@@ -52,10 +52,10 @@ class SiteVisit:
     guest: SiteGuest
 
 
-class Visitors(Part):
+class Visitors(Component):
     """Component that serves requests of other sites."""
 
-    def __init__(self, desk: Desk, gateways: Gateways, aliases: Aliases, sending: Sending) -> None:
+    def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases, sending: Sending) -> None:
         self._desk = desk
         self._gateways = gateways
         self._aliases = aliases

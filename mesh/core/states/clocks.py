@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import StateHeard
@@ -22,10 +22,10 @@ LOOK = 3.0  # s between two looks
 NAMED = 3  # nodes that one event names
 
 
-class Clocks(Part):
+class Clocks(Component):
     """The clocks of all nodes that are connected: a wrong one is reported before anything is lost by it."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last look

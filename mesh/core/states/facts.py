@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from discovery.gossip import Known
 from discovery.state import NodeState
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)

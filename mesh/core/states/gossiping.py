@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from discovery.gossip import StateGossip, StateLine, decode, encode
 from discovery.state import NodeState, Sample, Summary, load_index
-from mesh.core.desk import effects
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context import effects
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
@@ -37,12 +37,12 @@ RATES = (
 WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
-class Gossiping(Part):
+class Gossiping(Component):
     """Component for the gossip of node states. `sample` measures the machine."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         censuses: Censuses,
         topics: StateTopics,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.states.telling import Telling
 from mesh.core.ways.facts import Ruled
@@ -20,13 +20,13 @@ from mesh.wire.commands import Query
 INFO = "__sys__cluster.node.info"
 
 
-class NodeTopics(Part):
+class NodeTopics(Component):
     """Component for the topics `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`.
 
     They contain XML, for clients of this node only. The first one exists for nodes with rules.
     """
 
-    def __init__(self, desk: Desk, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
+    def __init__(self, desk: NodeContext, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._mapping = mapping

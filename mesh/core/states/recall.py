@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 
 from discovery.gossip import line_of, read
 from discovery.state import NodeState
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Stop
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.effects import Stop
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import PeerConnected, Unwelcome
 from mesh.core.peers.neighbours import Neighbours
@@ -31,7 +31,7 @@ WITHIN = 1.0  # s to wait after the start, as for the first view of the mesh
 # is for operators who have a newer copy: messages accepted now would be lost once that is restored.
 
 
-class Recall(Part):
+class Recall(Component):
     """Component for the check at the start.
 
     Until it is over, no client and no message is admitted, nothing is written, and this node publishes no
@@ -40,7 +40,7 @@ class Recall(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
         questions: Questions,
@@ -94,7 +94,7 @@ class Recall(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskState, self._asked),)
 
-    def _asked(self, asked: Inquiry[AskState]) -> None:
+    def _asked(self, asked: IncomingCall[AskState]) -> None:
         """Answer with the newest state of the requester that this node has."""
         line = self._gossiping.gossip.last_of(asked.who.node.uuid)
         fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
 
 class Telling:
     """A stream of such values."""
 
-    def __init__(self, desk: Desk, router: Router) -> None:
+    def __init__(self, desk: NodeContext, router: Router) -> None:
         self._router = router
         self._stream = desk.ids(16)
         self._number = 0

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from discovery.gossip import StateLine, StateMessage, decode, encode, read
 from discovery.state import NodeState
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -43,10 +43,12 @@ class Vouched(Struct, frozen=True):
     ways: tuple[str, ...]
 
 
-class Vouching(Part):
+class Vouching(Component):
     """Component for the proven ways of nodes. It reports RoutesVouched."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays) -> None:
+    def __init__(
+        self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays
+    ) -> None:
         self._desk = desk
         self._keyring = desk.settings.keyring
         self._neighbours = neighbours

@@ -6,18 +6,18 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from discovery.state import WAYS
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.states.facts import OurWaysChanged
 from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule, has_several
 
 
-class OwnWays(Part):
+class OwnWays(Component):
     """At most WAYS names, nodes that forward our messages first. Reports OurWaysChanged."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._onward, self._masters = by_rules(desk.settings.me.name, desk.settings.rules)
         self._by_word: OrderedDict[str, None] = OrderedDict()  # most recently used last
         self._desk = desk

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.errors import PublishRefused, StoreFull
 from mesh.routing.inbox import Inbox
 from mesh.routing.memory import OWN
@@ -22,7 +22,7 @@ INBOX = 4_096  # bytes of an empty inbox
 class AbsentClients:
     """The budget for direct messages to disconnected clients."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
         self._bytes = 0  # in all inboxes: last count, and additions
         self.is_full = False  # at the last count

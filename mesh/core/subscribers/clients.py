@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.conn import NODE, ONLY_READS, Conn
+from mesh.core.context.facts import ConnEnded, Hearing, hear
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.outlet import Outlet
+from mesh.core.context.records import read_record
 from mesh.core.delivery.router import Router, refusal
-from mesh.core.desk.conn import NODE, ONLY_READS, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded, Hearing, hear
-from mesh.core.desk.outlet import Outlet
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.desk.records import read_record
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.holders import Holders, in_use
@@ -46,12 +46,12 @@ RESERVE = 16  # sessions beyond the limit, for a local operator
 LOOK = 60.0  # s between two sweeps
 
 
-class Clients(Part):
+class Clients(Component):
     """The sessions of clients: admits, resumes and closes them, and takes their messages."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         router: Router,
         nodes: Nodes,
         forwarder: Forwarder,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.desk.conn import ONLY_READS, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import ONLY_READS, Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import INBOX, REPLIES, Session
 from mesh.errors import BadArgument, LocalError
 from mesh.names import ADDRESS, kind_of
@@ -17,10 +17,10 @@ from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import Envelope
 
 
-class Consuming(Part):
+class Consuming(Component):
     """Passes CONSUME and SETTLE to the component that delivers from the address."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
 
     def from_clients(self) -> Sequence[HandlerEntry]:

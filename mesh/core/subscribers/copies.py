@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mesh.core.desk.desk import AHEAD, Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import AHEAD, NodeContext
 from mesh.mapping.mapping import Mapping
 from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
@@ -18,7 +18,7 @@ from mesh.wire.envelope import ERASED, Envelope
 class Copies:
     """The copies of one node, in its own log."""
 
-    def __init__(self, desk: Desk, mapping: Mapping, log: Log, disk: Disk) -> None:
+    def __init__(self, desk: NodeContext, mapping: Mapping, log: Log, disk: Disk) -> None:
         self._desk = desk
         self._mapping = mapping
         self._log = log

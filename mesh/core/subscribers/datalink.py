@@ -8,14 +8,14 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from mesh.core.asking.demand import Demand
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.passing import PassedNodes, mark, mark_of_site, pass_on
+from mesh.core.context.passing import read as read_gaps
 from mesh.core.delivery.router import Router
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.passing import PassedNodes, mark, mark_of_site, pass_on
-from mesh.core.desk.passing import read as read_gaps
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provisional import Provisional
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
@@ -43,7 +43,7 @@ SETTLED = 1000  # masters in one ACK, which must fit into a frame
 Greeting = TypeVar("Greeting", Hello, Welcome)
 
 
-class DataLinks(Part):
+class DataLinks(Component):
     """The data connections to all peers.
 
     Items of one direction are a numbered stream for each pair of boots; everything else can be repeated.
@@ -51,7 +51,7 @@ class DataLinks(Part):
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,

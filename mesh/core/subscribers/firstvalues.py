@@ -7,10 +7,10 @@ from itertools import islice
 
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.lookup import Lookup, LookupResult
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.joining import Joining
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
 from mesh.core.peers.facts import WaysChanged
 from mesh.core.subscribers.session import Session
 from mesh.core.ways.questions import Questions
@@ -20,11 +20,11 @@ from mesh.wire.commands import Query
 TURN = 32  # subscriptions in one turn; each asks other nodes
 
 
-class FirstValues(Part):
+class FirstValues(Component):
     """Fetches first values for new subscriptions. `joining` knows the newer messages."""
 
     def __init__(
-        self, desk: Desk, joining: Joining, demand: Demand, questions: Questions, lookup: Lookup
+        self, desk: NodeContext, joining: Joining, demand: Demand, questions: Questions, lookup: Lookup
     ) -> None:
         self._desk = desk
         self._joining = joining

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.facts import HolderGone, HolderLives
 from mesh.core.subscribers.session import Session
 from mesh.wire.commands import Hello, Ping, Pong, Refuse
@@ -33,7 +33,7 @@ class Holders:
     `lost(session)` handles a silent holder. Records HolderLives and HolderGone.
     """
 
-    def __init__(self, desk: Desk, lost: Callable[[Session], None]) -> None:
+    def __init__(self, desk: NodeContext, lost: Callable[[Session], None]) -> None:
         self._desk = desk
         self._lost = lost
         self._asked: dict[Session, HolderQuestion] = {}

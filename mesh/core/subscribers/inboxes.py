@@ -15,10 +15,10 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.subscribers.absent import AbsentClients
 from mesh.core.subscribers.owners import Owners, owner_of, user_of
@@ -45,14 +45,16 @@ SHOWN = 8  # inboxes in one answer
 IDLE = 60.0  # s that an empty inbox is kept, for pending commits
 
 
-class Inboxes(Part):
+class Inboxes(Component):
     """The inboxes by absolute name.
 
     `open_of(name)` returns the connected sessions of a client, or the named session; `bury(envelope, answer,
     owner)` republishes expired messages.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions) -> None:
+    def __init__(
+        self, desk: NodeContext, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions
+    ) -> None:
         self._desk = desk
         self._paging = paging
         self._disk = disk
@@ -82,7 +84,7 @@ class Inboxes(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskInbox, self._release, Right.RUN),)
 
-    def _release(self, asked: Inquiry[AskInbox]) -> None:
+    def _release(self, asked: IncomingCall[AskInbox]) -> None:
         asked.say(Released(released=self.owners.release(asked.ask.release)))
 
     def why(self, what: What) -> Iterator[Reason]:

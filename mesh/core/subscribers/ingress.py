@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
 from mesh.errors import BadArgument, BadName, LocalError, PublishRefused, RemoteError
 from mesh.names import PUTS, QUEUE, RESERVED, SENDS, kind_of, queue_of
@@ -23,7 +23,7 @@ class Ingress:
     The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
         self.free: set[str] = set()  # keys that are not reserved
         self._streams: dict[bytes, dict[str, float]] = {}  # stream -> domain -> since when

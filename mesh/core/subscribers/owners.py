@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
 from mesh.errors import BadName, LocalError
 from mesh.names import SessionName
@@ -22,7 +22,7 @@ class Owners:
     `later(table, key, op)` stores a row with the next commit.
     """
 
-    def __init__(self, desk: Desk, later: Callable[[str, bytes, Op], None]) -> None:
+    def __init__(self, desk: NodeContext, later: Callable[[str, bytes, Op], None]) -> None:
         self._desk = desk
         self._later = later
         self._users: dict[str, str] = {}

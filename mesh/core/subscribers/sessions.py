@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import INBOX, REPLIES, Session, merged
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Answers
 
 
-class Sessions(Part):
+class Sessions(Component):
     """The sessions by stream id (`by_stream`), by name, and by client."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self.by_stream: dict[bytes, Session] = {}
         self._names: dict[str, Session] = {}
         self._of_client: dict[str, dict[str, Session]] = {}  # by the client's name

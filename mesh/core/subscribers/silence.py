@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire.commands import CLIENT
@@ -27,7 +27,7 @@ def is_given_up(unheard: float, has_work: bool, silence: float, busy: float) -> 
 class SilentClients:
     """Disconnects clients that are silent for too long, and reports silent clients with work."""
 
-    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
         self._desk = desk
         self._sessions = sessions
         self._reported: dict[Conn, float] = {}  # last traffic when it was reported

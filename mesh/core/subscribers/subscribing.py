@@ -8,12 +8,12 @@ from dataclasses import replace
 import msgspec
 
 from mesh.core.asking.demand import Demand
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.records import FeedRecord, write_record
 from mesh.core.delivery.router import Router
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.records import FeedRecord, write_record
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
@@ -43,12 +43,12 @@ from mesh.wire.replies import Reason
 MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths, half of the total
 
 
-class SubscriberFeeds(Part):
+class SubscriberFeeds(Component):
     """The feeds of sessions. Their queries are registered here and requested from other nodes."""
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         demand: Demand,

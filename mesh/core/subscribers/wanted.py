@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 
 from mesh.core.asking.demand import Demand
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.records import FeedRecord, query_key, read_record, write_record
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.desk.records import FeedRecord, query_key, read_record, write_record
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -34,7 +34,7 @@ LINE = 2 * WANTED  # waiting queries of one peer, twice the limit
 QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 
 
-class Wanted(Part):
+class Wanted(Component):
     """The feeds of other nodes: which messages each is owed.
 
     `received()` returns how far we have each log.
@@ -42,7 +42,7 @@ class Wanted(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,

@@ -8,11 +8,11 @@ from typing import Any
 
 from discovery.gossip import Known
 from discovery.state import NodeState
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.effects import WriteLine
+from mesh.core.context.facts import EventOccurred, Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.busytopics import BusyTopics
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import WriteLine
-from mesh.core.desk.facts import Happened, Hearing, hear
-from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -28,7 +28,7 @@ LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of each kind at a time
 STARTED, STOPPED = "started", "stopped"  # events about this node
 
 
-class Recording(Part):
+class Recording(Component):
     """Component that records the mesh. It is idle unless the settings have an interval.
 
     `queues(names)` returns the waiting queues, and the state of the named ones, which were recorded before.
@@ -36,7 +36,7 @@ class Recording(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         topics: BusyTopics,
         strategy: str,
@@ -65,7 +65,7 @@ class Recording(Part):
             hear(PeerLost, self._lost),
             hear(StateHeard, lambda fact: self._heard(fact.known)),
             hear(Spoke, lambda fact: self._state(fact.state)),
-            hear(Happened, lambda fact: self._event(fact.kind, fact.text, fact.who)),
+            hear(EventOccurred, lambda fact: self._event(fact.kind, fact.text, fact.who)),
         )
 
     # --- as it happens ----------------------------------------------------------------------------------

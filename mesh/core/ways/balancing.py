@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from balancers.answers import AnswerRecords
 from balancers.base import Balancer, Candidate, Message, NodeInfo, Registration, Unread, reads_message
 from balancers.sent import SentCounts
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.strategies import Strategies
 from mesh.wire.metadata import NONE, heard
@@ -39,7 +39,7 @@ class Balancing:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         balancer: Balancer,
         peer: Callable[[str], Peer | None],
         state_of: Callable[[str], NodeLoad | None],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.mapping.strata import Distance, is_news
@@ -29,7 +29,7 @@ class Follower:
 class StrataFollowers:
     """The following peers, and the number of the last report, which grows as long as this node runs."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self.peers: dict[bytes, Follower] = {}

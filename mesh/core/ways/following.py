@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.nodes import Nodes
@@ -35,7 +35,7 @@ class StrataFollowing:
     """The followed peers. `wants(at)` requests a new measurement at that time."""
 
     def __init__(
-        self, desk: Desk, neighbours: Neighbours, nodes: Nodes, wants: Callable[[float], None]
+        self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, wants: Callable[[float], None]
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import LIVING
@@ -26,7 +26,7 @@ class Nodes:
     """
 
     def __init__(
-        self, desk: Desk, neighbours: Neighbours, questions: Questions, balancing: Balancing
+        self, desk: NodeContext, neighbours: Neighbours, questions: Questions, balancing: Balancing
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours

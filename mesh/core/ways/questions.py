@@ -9,11 +9,11 @@ from typing import Any, Generic
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -77,10 +77,10 @@ class Question(Generic[R]):
     missing: list[str] = field(default_factory=list)
 
 
-class Questions(Part):
+class Questions(Component):
     """Component for questions to peers, on their data connections."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self.slow = Slow(desk, neighbours.directory.introduction, self._try)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONFIRM
 from mesh.wire.commands import Introduction
 
 SHORT = 0.25  # s that a question waits for slow nodes
@@ -28,7 +28,7 @@ class Slow:
     """
 
     def __init__(
-        self, desk: Desk, who: Callable[[bytes], Introduction | None], ask: Callable[[bytes], None]
+        self, desk: NodeContext, who: Callable[[bytes], Introduction | None], ask: Callable[[bytes], None]
     ) -> None:
         self._desk = desk
         self._slow: dict[bytes, float] = {}  # time of the next trial

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import inf
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded, Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import ConnEnded, Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, PeerConnected, PeerJoined, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -38,10 +38,10 @@ LOOKED = 60.0  # s that a requested domain is measured
 BACK, UNSAID = "comes back to this node", "has not said how far it is"
 
 
-class LiveStrata(Part):
+class LiveStrata(Component):
     """The distances of this node, and the data they depend on."""
 
-    def __init__(self, desk: Desk, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
+    def __init__(self, desk: NodeContext, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes

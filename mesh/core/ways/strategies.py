@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from balancers.base import Balancer, NodeInfo, Registration
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.patterns import matches
 
 KEPT = 10_000  # addresses whose strategy is cached

@@ -7,11 +7,11 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, ROWS, fitting
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting
+from mesh.core.context.settings import CONFIRM
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.core.ways.strata import LiveStrata
@@ -28,11 +28,11 @@ WORD, SAYS = 64, 200  # characters of a name, of a reason
 OnTree = Callable[[list[TreeRow], list[str]], None]
 
 
-class Trees(Part):
+class Trees(Component):
     """Component for the verb `tree`. Where not all nodes are linked, each asks the nodes behind it."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, strata: LiveStrata
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: Questions, strata: LiveStrata
     ) -> None:
         self._desk = desk
         self._mapping = mapping
@@ -46,7 +46,7 @@ class Trees(Part):
     def peer_verbs(self) -> tuple[Verb, ...]:
         return (answer(AskTree, self._asked_by_node),)
 
-    def _asked(self, asked: Inquiry[AskTree]) -> None:
+    def _asked(self, asked: IncomingCall[AskTree]) -> None:
         """Answer for a domain, or list the domains. Raises LocalError for an invalid domain."""
         ask = asked.ask
         check_domain(ask.domain)
@@ -55,11 +55,11 @@ class Trees(Part):
             return
         self._questions.when_settled(lambda: self._tell(asked, is_further=True))
 
-    def _asked_by_node(self, asked: Inquiry[AskTree]) -> None:
+    def _asked_by_node(self, asked: IncomingCall[AskTree]) -> None:
         check_domain(asked.ask.domain)
         self._tell(asked, is_further=not self._nodes.is_open)  # otherwise the requester asks the others
 
-    def _tell(self, asked: Inquiry[AskTree], is_further: bool) -> None:
+    def _tell(self, asked: IncomingCall[AskTree], is_further: bool) -> None:
         domain = asked.ask.domain
 
         def said(rows: list[TreeRow], missing: list[str]) -> None:

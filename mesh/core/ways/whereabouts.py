@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.facts import WayTold
@@ -37,10 +37,10 @@ class Askable(Protocol):
         """Return the peers that can be asked now, except those in `visited`."""
 
 
-class Whereabouts(Part):
+class Whereabouts(Component):
     """Component that finds routes to nodes. Reports WayTold when an answer has come."""
 
-    def __init__(self, desk: Desk, questions: Questions, nodes: Askable) -> None:
+    def __init__(self, desk: NodeContext, questions: Questions, nodes: Askable) -> None:
         self._desk = desk
         self._questions = questions
         self._nodes = nodes
@@ -56,7 +56,7 @@ class Whereabouts(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhere, self._asked),)
 
-    def _asked(self, asked: Inquiry[AskWhere]) -> None:
+    def _asked(self, asked: IncomingCall[AskWhere]) -> None:
         """Answer how far the node is from here."""
         ask = asked.ask
         if ask.node == self._desk.me.name:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.metrics.exposition import exposed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.effects import Commit
+from mesh.core.context.effects import Commit
 from mesh.core.queues.keeping.rows import MOVED, PART
 from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put

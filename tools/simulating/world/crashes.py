@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mesh.core.desk.effects import Commit, Fetch
+from mesh.core.context.effects import Commit, Fetch
 from mesh.core.queues.keeping.rows import PART
 from mesh.operations import Append, Delete, Op, Put
 from mesh.queues.lots.lot import LotRow, read_lot_row

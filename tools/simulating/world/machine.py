@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from mesh.core.desk.effects import Effect, HangUp
+from mesh.core.context.effects import Effect, HangUp
 from mesh.core.parts import Room
 from mesh.errors import StoreError
 from mesh.store.memory import MemoryStore

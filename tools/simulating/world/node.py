@@ -6,21 +6,21 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from discovery.state import Sample
-from mesh.core.desk.effects import (
+from mesh.core.context.effects import (
     Commit,
     Dial,
     Effect,
     Fetch,
     Gossip,
     HangUp,
-    Knock,
     Listen,
-    Note,
+    LogLine,
+    ProbeAddress,
     Send,
     Stop,
     WriteLine,
 )
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import ROOMS, Parts, Room
 from mesh.operations import Image
@@ -296,11 +296,11 @@ class SimNode:
                 self.sockets.gossip(frames)
             case Listen(address, wanted):
                 (self.listening.add if wanted else self.listening.discard)(address)
-            case Knock(uuid, address):
+            case ProbeAddress(uuid, address):
                 self.sockets.knock(uuid, address)
             case Commit() | Fetch():
                 (self.at_others[effect.store] if effect.store else self.worker).take(effect)
-            case Note(level, text):
+            case LogLine(level, text):
                 self.notes.append(f"{level}: {text}")
             case WriteLine(line):
                 self.lines.append(line)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, ProtocolBroken, hear
 from mesh.core.delivery.facts import Mastered
-from mesh.core.desk.facts import Hearing, ProtocolBroken, hear
-from mesh.core.desk.part import Part
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
@@ -80,7 +80,7 @@ class Watched(Protocol):
     def tell(self, kind: str, text: str = "") -> None: ...
 
 
-class Observer(Part):
+class Observer(Component):
     """Observer of one node over all of its processes, as a component in each of its cores."""
 
     def __init__(self, node: Watched, history: History) -> None:
@@ -89,7 +89,7 @@ class Observer(Part):
         self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose stream state is on its disk
         self._most: Counter[str] = Counter()
 
-    def enters(self, parts: Parts) -> Part:
+    def enters(self, parts: Parts) -> Component:
         """Join a new core, and return the observer as its component."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)

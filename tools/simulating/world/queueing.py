@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mesh.core.context.facts import Hearing, hear
 from mesh.core.delivery.facts import BoundAgain
-from mesh.core.desk.facts import Hearing, hear
 from mesh.core.parts import Parts
 from mesh.core.queues.keeping.facts import Consumes
 from mesh.core.queues.keeping.here import QueueHere

@@ -13,9 +13,9 @@ from heapq import nlargest
 from itertools import chain
 from operator import eq
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.errors import LocalError, MeshError, QueueExists
@@ -33,14 +33,14 @@ REMEMBERED = 1000  # cached answers of `near`
 TermsChanged = Callable[[str, QueueTerms | None], None]
 
 
-class Declaring(Part):
+class Declaring(Component):
     """Component with the definitions of all queues.
 
     `changed(name, terms)` is called with the terms that are now in effect, or `None` if there are none.
     Local rows are written with the next commit.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self._desk = desk
         self._disk = disk
         self._shared = shared

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.bindings import Bindings
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.rules.shared import RowKind, Shared
@@ -26,10 +26,10 @@ DROP_OLDEST = "drop_oldest"  # limits.durable_full; or "reject"
 TAKEN = 2 * MOST  # limit with those of peers, as each message is matched
 
 
-class Durables(Part):
+class Durables(Component):
     """Component with all durable subscriptions by name; each has the queue sub/NAME."""
 
-    def __init__(self, desk: Desk, shared: Shared, queues: Queues, bindings: Bindings) -> None:
+    def __init__(self, desk: NodeContext, shared: Shared, queues: Queues, bindings: Bindings) -> None:
         self._desk = desk
         self._shared = shared
         self._queues = queues

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.deadletters import DeadLetters, LetterContents
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.errors import RemoteError
@@ -29,7 +29,7 @@ class Dying:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         dead: DeadLetters,
         publish: Callable[[Envelope], None],
         publishers: dict[bytes, Callable[[Answer], None]],

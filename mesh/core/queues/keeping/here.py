@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Committed
+from mesh.core.context.disk import Committed
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.held import HeldPuts
 from mesh.core.queues.keeping.marked import MarkedGiving
 from mesh.core.queues.keeping.reading import PartReading
@@ -37,7 +37,7 @@ class QueueHere:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         rows: Rows,
         memory: Memory,
         name: str,

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from math import inf
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import Rows
 from mesh.errors import MeshError
 from mesh.queues.lots.counts import Runs, count
@@ -30,7 +30,7 @@ class MarkedGiving:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         rows: Rows,
         name: str,
         part: PartialQueue,

@@ -12,7 +12,7 @@ from math import inf
 
 from msgspec import Struct
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.queues.part.dropping import drop_bytes, drop_excess
 
@@ -51,7 +51,7 @@ class Overflow:
     `all_here()` returns the queues.
     """
 
-    def __init__(self, desk: Desk, all_here: Callable[[], Iterable[QueueHere]]) -> None:
+    def __init__(self, desk: NodeContext, all_here: Callable[[], Iterable[QueueHere]]) -> None:
         self._desk = desk
         self._all_here = all_here
         self._losses: dict[QueueHere, Loss] = {}

@@ -7,9 +7,9 @@ from heapq import nlargest
 from math import inf
 from typing import Protocol
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Restores
+from mesh.core.context.component import Beginning, Component, Restores
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.dying import Dying
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.overflow import Overflow
@@ -63,7 +63,7 @@ class QueueRoomFace(Protocol):
         """Return whether no message of the queue can move to another node."""
 
 
-class Queues(Part):
+class Queues(Component):
     """The queues of this node, by name.
 
     New, settled and dead messages are processed at the end of the event. `others` has the other nodes.
@@ -72,7 +72,7 @@ class Queues(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         rows: RowsOf,
         memory: Memory,
         dying: Dying,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import Rows
 from mesh.errors import MeshError
 from mesh.queues.lots.lot import Lot
@@ -26,7 +26,7 @@ class PartReading:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         rows: Rows,
         name: str,
         part: PartialQueue,

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from mesh.core.desk.disk import Committed, Disk, Fetched
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.part import Beginning
+from mesh.core.context.component import Beginning
+from mesh.core.context.disk import Committed, Disk, Fetched
+from mesh.core.context.disks import Disks
 from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Op, Put
 from mesh.queues.lots.lot import Lot

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Giver, Part
+from mesh.core.context.component import Component, DeliverySource
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.facts import Consumes
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
@@ -37,10 +37,10 @@ ALL = 2**32 - 1  # delivery tags
 OVER = "LEASE_OVER"
 
 
-class Taking(Part):
+class Taking(Component):
     """The consumers of queues, by session and number of the subscription."""
 
-    def __init__(self, desk: Desk, queues: Queues) -> None:
+    def __init__(self, desk: NodeContext, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
         self._of: dict[Session, dict[int, tuple[QueueHere, QueueTaker]]] = {}
@@ -55,7 +55,7 @@ class Taking(Part):
             hear(SessionClosed, lambda fact: self._session_closed(fact.session)),
         )
 
-    def gives(self) -> Mapping[str, Giver]:
+    def gives(self) -> Mapping[str, DeliverySource]:
         return {QUEUE: self}
 
     def has(self, session: Session, number: int) -> bool:

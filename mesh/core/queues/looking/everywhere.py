@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.pages import NAMES, ROWS, fitting, page
+from mesh.core.context.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.standing import SHOWN
 from mesh.core.queues.keeping.here import QueueHere

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.peer import Peer
@@ -49,11 +49,11 @@ def may_hold(state: ReachState, queued: int | None) -> bool:
     return state is not ReachState.LEFT or queued != 0
 
 
-class LastKnown(Part):
+class LastKnown(Component):
     """Remembered parts by queue and node; `peers` has the other nodes by uuid."""
 
     def __init__(
-        self, desk: Desk, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: Acquaintances
+        self, desk: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: Acquaintances
     ) -> None:
         self._desk = desk
         self._nodes = nodes

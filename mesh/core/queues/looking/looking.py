@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import page
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import page
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.looking import everywhere
@@ -26,13 +26,15 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
 from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, WhyRow
 
 
-class Looking(Part):
+class Looking(Component):
     """The read-only requests, answered when all reachable nodes have replied.
 
     A node reports its own part to other nodes, but not its queues with scope "node".
     """
 
-    def __init__(self, desk: Desk, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing) -> None:
+    def __init__(
+        self, desk: NodeContext, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing
+    ) -> None:
         self._desk = desk
         self._queues = queues
         self._everywhere = everywhere
@@ -80,14 +82,14 @@ class Looking(Part):
         except NoQueue as error:
             raise self._everywhere.none_of(error) from error
 
-    def _info_here(self, asked: Inquiry[AskQueueInfo]) -> None:
+    def _info_here(self, asked: IncomingCall[AskQueueInfo]) -> None:
         row = row_of(self._queues.shared(asked.ask.name), self._desk)
         asked.say(QueueRows(queues=[row]))
 
-    def _why_here(self, asked: Inquiry[AskQueueWhy]) -> None:
+    def _why_here(self, asked: IncomingCall[AskQueueWhy]) -> None:
         asked.say(self._reasons(self._queues.shared(asked.ask.name)))
 
-    def _info(self, asked: Inquiry[AskQueueInfo]) -> None:
+    def _info(self, asked: IncomingCall[AskQueueInfo]) -> None:
         queue, ask = self._get(asked.ask.name), asked.ask
         if ask.here or self._everywhere.is_alone(queue):
             asked.say(everywhere.row(row_of(queue, self._desk), {}, ()))
@@ -107,7 +109,7 @@ class Looking(Part):
         rows, more = page(names, lambda name: row_of(queues[name], self._desk), ask)
         return QueueRows(queues=rows, more=more)
 
-    def _list(self, asked: Inquiry[AskQueues]) -> None:
+    def _list(self, asked: IncomingCall[AskQueues]) -> None:
         ask = asked.ask
         if ask.here or self._everywhere.is_alone(None):
             asked.say(everywhere.rows(self._page(ask), {}, (), ask))
@@ -120,7 +122,7 @@ class Looking(Part):
             ),
         )
 
-    def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
+    def _peek(self, asked: IncomingCall[AskQueuePeek]) -> None:
         """Send the next ready messages, about 1 MiB in total, in as many replies as necessary."""
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = list(self._next(queue, ask.count))
@@ -133,14 +135,14 @@ class Looking(Part):
             lambda told, missing: self._say_pieces(asked, everywhere.peeked(mine, told, ask.count), missing),
         )
 
-    def _peek_here(self, asked: Inquiry[AskQueuePeek]) -> None:
+    def _peek_here(self, asked: IncomingCall[AskQueuePeek]) -> None:
         """Send the next ready messages here to another node, in one reply."""
         pieces = list(self._next(self._queues.shared(asked.ask.name), asked.ask.count))[:ENVELOPES_A_MESSAGE]
         self._say_pieces(asked, pieces)
 
     def _say_pieces(
         self,
-        asked: Inquiry[AskQueuePeek],
+        asked: IncomingCall[AskQueuePeek],
         pieces: Sequence[everywhere.CountedEnvelope],
         missing: Sequence[str] = (),
     ) -> None:
@@ -166,7 +168,7 @@ class Looking(Part):
             if not n:
                 return
 
-    def _why(self, asked: Inquiry[AskQueueWhy]) -> None:
+    def _why(self, asked: IncomingCall[AskQueueWhy]) -> None:
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = self._reasons(queue)
         if self._everywhere.is_alone(queue):
@@ -189,7 +191,7 @@ class Looking(Part):
         return QueueWhy(rows=rows)
 
 
-def row_of(queue: QueueHere, desk: Desk) -> QueueRow:
+def row_of(queue: QueueHere, desk: NodeContext) -> QueueRow:
     """Return the row of the part here."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)

@@ -17,9 +17,9 @@ from itertools import islice
 from math import inf
 from typing import Protocol
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
@@ -59,11 +59,17 @@ class Moves(Protocol):
     def busy(self, name: str) -> Collection[NodeUuid]: ...
 
 
-class QueueBalancing(Part):
+class QueueBalancing(Component):
     """Distribution and redistribution of all queues; `moving` transfers the messages."""
 
     def __init__(
-        self, desk: Desk, presence: Presence, nodes: Nodes, queues: Queues, stocks: Stocks, moving: Moves
+        self,
+        desk: NodeContext,
+        presence: Presence,
+        nodes: Nodes,
+        queues: Queues,
+        stocks: Stocks,
+        moving: Moves,
     ) -> None:
         self._desk = desk
         self._presence = presence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -33,7 +33,7 @@ LOOKS = 0.1  # s between two checks for a finished read
 class ManualMove:
     """One request, until it is answered."""
 
-    asked: Inquiry[AskQueueMove]
+    asked: IncomingCall[AskQueueMove]
     queue: QueueHere
     peer: Peer
     left: int  # messages not yet begun
@@ -50,11 +50,11 @@ class ManualMove:
         self.wake()
 
 
-class ByHand(Part):
+class ByHand(Component):
     """Client requests to move messages."""
 
     def __init__(
-        self, desk: Desk, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
+        self, desk: NodeContext, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
     ) -> None:
         self._desk = desk
         self._nodes = nodes
@@ -75,7 +75,7 @@ class ByHand(Part):
     def owes(self, peer: Peer) -> bool:
         return any(job.peer is peer for job in self._jobs)
 
-    def _move(self, asked: Inquiry[AskQueueMove]) -> None:
+    def _move(self, asked: IncomingCall[AskQueueMove]) -> None:
         queue, ask = self._queues.get(asked.ask.name), asked.ask
         peer = self._target(queue, ask.to)
         if not queue.part.ready:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from typing import Any
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.pages import NAMES
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import MOVED
@@ -33,19 +33,19 @@ ROW = b"\0\0drain"  # its key, of no queue and no store
 SHOWN = 20  # queues
 
 
-class Draining(Part):
+class Draining(Component):
     """The drain of this node's queues."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         nodes: Nodes,
         queues: Queues,
         stocks: Stocks,
         balancing: QueueBalancing,
         moving: Moving,
-        when_written: Callable[[Inquiry[Any], Callable[[], ReplyValue]], None],
+        when_written: Callable[[IncomingCall[Any], Callable[[], ReplyValue]], None],
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -79,7 +79,7 @@ class Draining(Part):
             self._turn(False)
             self._tell("its drain is over: nothing was left")
 
-    def _drain(self, asked: Inquiry[AskQueueDrain]) -> None:
+    def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer
         if do == "begin" and not self._queues.is_leaving:
             self._check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.stocks import Stocks
@@ -16,7 +16,7 @@ from mesh.queues.moves.stock import Matching, Stock, matching_here
 class Places:
     """The possible nodes of all queues, by their terms and by which nodes are reachable."""
 
-    def __init__(self, desk: Desk, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
+    def __init__(self, desk: NodeContext, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
         self._desk = desk
         self._nodes = nodes
         self._queues = queues

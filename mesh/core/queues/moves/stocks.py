@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
@@ -28,7 +28,7 @@ REST = 0.05  # s
 MUTE: Mapping[bytes, Stock] = {}
 
 
-class Stocks(Part):
+class Stocks(Component):
     """The state of all queues here and elsewhere.
 
     `peers` has the other nodes by uuid. `can_move(uuid)` returns whether messages can move there now.
@@ -36,7 +36,7 @@ class Stocks(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         presence: Presence,
         queues: Queues,
         peers: Mapping[bytes, Peer],

@@ -16,10 +16,10 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import GivenUp
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.here import QueueHere
@@ -72,10 +72,10 @@ class _Together(dict[Conn, PieceFates]):
         return fates
 
 
-class Arriving(Part):
+class Arriving(Component):
     """Component for the moves that end on this node, by queue and source."""
 
-    def __init__(self, desk: Desk, queues: Queues) -> None:
+    def __init__(self, desk: NodeContext, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
         self._sources = TransferSources(desk, queues.stores)

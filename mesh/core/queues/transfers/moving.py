@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import GivenUp, LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.here import QueueHere
@@ -36,10 +36,10 @@ PieceMoved = Callable[[QueueHere, bytes, int, int], None]
 TransferTold = Callable[[int, int], None]  # counts of accepted and refused messages
 
 
-class Moving(Part):
+class Moving(Component):
     """Component for the moves that began on this node, by target and queue."""
 
-    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer], queues: Queues) -> None:
+    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer], queues: Queues) -> None:
         self._desk = desk
         self._peers = peers
         self._queues = queues

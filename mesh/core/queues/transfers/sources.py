@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Beginning
+from mesh.core.context.component import Beginning
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.errors import MeshError
 from mesh.queues.moves.transfer import IncomingPieces
@@ -43,7 +43,7 @@ class TransferSource:
 class TransferSources:
     """The sources of all queues of this node, least recently used first in each queue."""
 
-    def __init__(self, desk: Desk, stores: RowsOf) -> None:
+    def __init__(self, desk: NodeContext, stores: RowsOf) -> None:
         self._desk = desk
         self._stores = stores
         self._all: dict[str, dict[bytes, TransferSource]] = {}

@@ -6,7 +6,7 @@ import pytest
 
 from mesh.client.content import Prepared
 from mesh.client.core.caution import Caution
-from mesh.core.desk import piecework
+from mesh.core.context import message_fragments
 from mesh.errors import PublishRefused
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MIB, PIECE
@@ -117,7 +117,7 @@ def test_trial_B2_what_finds_no_room_is_no_fault_of_the_envelope(monkeypatch: py
     async def story() -> None:
         async with mesh_of("a", settings={"limits.max_content": 4 * MIB}) as m, m.connect("a") as ma:
             with monkeypatch.context() as narrow:
-                narrow.setattr(piecework, "TOGETHER", PIECE)
+                narrow.setattr(message_fragments, "TOGETHER", PIECE)
                 receipt = asyncio.ensure_future(ma.publish("large", bytes(3 * MIB)))
                 await eventually(lambda: hang_ups(m) > 3)
             async with asyncio.timeout(LIMIT):

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.access.door import PENDING, Door, is_too_long
-from mesh.core.desk.conn import NODE, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import HangUp, Send
-from mesh.core.desk.settings import Settings
+from mesh.core.context.conn import NODE, Conn
+from mesh.core.context.effects import HangUp, Send
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.proof import prove, stream_of
 from mesh.wire import commands as c
 from mesh.wire.frames import read
@@ -25,7 +25,7 @@ class Side:
     def __init__(self, name: str, dialled: bool, secret: bytes = COOKIE, endpoint: str = PLACE) -> None:
         self.me = c.Introduction(name[:1].encode() * 16, name, 1, endpoint)
         settings = Settings(me=self.me, secret=secret, verify=lambda *_: True)
-        self.desk = Desk(settings, lambda n: name[:1].encode() * n, lambda: 0.5)
+        self.desk = NodeContext(settings, lambda n: name[:1].encode() * n, lambda: 0.5)
         self.conn = Conn(name, dialled, False, endpoint, 0.0, 0.0)
         self.hello = replace(CLIENT, role=c.NODE_CONTROL, node=self.me)
         self.news: list[str] = []

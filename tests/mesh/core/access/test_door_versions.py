@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import mesh
 from mesh.client import wired
 from mesh.core.asking.demand import Demand
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
 from mesh.wire.limits import (

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.asking.lookup import LastValue, LookupResult
-from mesh.core.desk.pages import NAMES
+from mesh.core.context.pages import NAMES
 from mesh.core.ways.questions import Told
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope

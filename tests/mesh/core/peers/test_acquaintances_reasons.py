@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mesh.cli.ls import remarks
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.core.peers.acquaintances import SILENT
 from mesh.errors import LocalError
 from tests.mesh.core.rows import rows

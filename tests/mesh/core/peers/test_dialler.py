@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.effects import Dial
+from mesh.core.context.effects import Dial
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.peer import Peer
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA

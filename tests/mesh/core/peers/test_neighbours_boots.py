@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
-from mesh.core.desk.effects import Stop
+from mesh.core.context.effects import Stop
 from mesh.wire import commands as c
 from tests.mesh.core.subscribers.test_datalink_crashes import link
 from tests.simulated_client import client_of

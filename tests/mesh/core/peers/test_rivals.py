@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.desk.effects import Send, Stop
-from mesh.core.desk.settings import Keyring, Settings
+from mesh.core.context.effects import Send, Stop
+from mesh.core.context.settings import Keyring, Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.rivals import DIALS, PLACES

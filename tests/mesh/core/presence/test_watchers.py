@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry

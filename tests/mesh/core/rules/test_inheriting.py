@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.asking.lookup import LastValue, LookupResult
-from mesh.core.desk.desk import AHEAD
+from mesh.core.context.node_context import AHEAD
 from mesh.core.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule

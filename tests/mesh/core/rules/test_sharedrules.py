@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mesh.core.asking.demand import Demand
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.core.rules.ruling import SWITCH, Ruling
 from mesh.links.table import LinkState
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from discovery.gossip import StateLine, StateMessage, encode
 from discovery.state import NodeState
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Note
-from mesh.core.desk.part import Beginning
-from mesh.core.desk.settings import Settings
+from mesh.core.context.component import Beginning
+from mesh.core.context.effects import LogLine
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.core.peers import held
 from mesh.core.states.facts import OurWaysChanged
 from mesh.core.states.gossiping import signed_text
@@ -327,8 +327,8 @@ def test_trial_A4_ways_are_named_before_those_that_keep_what_they_get() -> None:
 NOTHING = Beginning(Image([], {}, 1), None, lambda: StoreReach(0, 0))
 
 
-def ways_of(*rules: Rule) -> tuple[OwnWays, Desk]:
-    desk = Desk(Settings(me=c.Introduction(b"m" * 16, "me", 1, ""), rules=rules), bytes, lambda: 0.5)
+def ways_of(*rules: Rule) -> tuple[OwnWays, NodeContext]:
+    desk = NodeContext(Settings(me=c.Introduction(b"m" * 16, "me", 1, ""), rules=rules), bytes, lambda: 0.5)
     return OwnWays(desk), desk
 
 
@@ -349,7 +349,7 @@ def test_trial_A4_more_ways_than_can_be_named_are_told_to_people() -> None:
     assert not desk.effects
     ways, desk = ways_of(*(Rule(f"n{i}", 1, ("a",)) for i in range(18)))
     ways.start(NOTHING)
-    (told,) = [effect.text for effect in desk.effects if isinstance(effect, Note)]
+    (told,) = [effect.text for effect in desk.effects if isinstance(effect, LogLine)]
     assert len(ways.names) == 16 and "n16, n17" in told
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.turnedaway import LATELY
+from mesh.core.context.conn import Conn
+from mesh.core.context.turnedaway import LATELY
 from mesh.core.subscribers import clients
 from mesh.core.subscribers.clients import Clients
 from mesh.wire import commands as c

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.conn import MONITOR
+from mesh.core.context.conn import MONITOR
 from mesh.core.forwarding.deadletters import LetterContents
 from mesh.core.subscribers.privacy import as_seen_by
 from mesh.values import Headers

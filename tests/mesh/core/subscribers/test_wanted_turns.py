@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.asked import Inquiry, answer
+from mesh.core.context.incoming_call import IncomingCall, answer
 from mesh.core.subscribers import wanted
 from mesh.wire import commands as c
 from mesh.wire.calls import AskGet
@@ -125,7 +125,7 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
     verbs = it.a.core.parts.desk.face.peer_verbs
     right = verbs["get"].then
 
-    def noted(asked: Inquiry[AskGet]) -> None:
+    def noted(asked: IncomingCall[AskGet]) -> None:
         answered.append(asked.request)
         assert len(it.wanted) > 1000, "before it is taken up"
         right(asked)

@@ -7,8 +7,8 @@ import pytest
 
 from balancers.base import Candidate, Message, NodeInfo, Registration, Strategy
 from balancers.round_robin import RoundRobin
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.settings import Settings
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.core.ways import strategies
 from mesh.core.ways.balancing import Balancing
 from mesh.wire.commands import Introduction
@@ -34,8 +34,8 @@ class Last(Strategy):
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk(Settings(me=ME), lambda n: bytes(n), lambda: 0.5)
+def desk() -> NodeContext:
+    return NodeContext(Settings(me=ME), lambda n: bytes(n), lambda: 0.5)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def strategy() -> Last:
 
 
 @pytest.fixture
-def balancing(desk: Desk, strategy: Last) -> Balancing:
+def balancing(desk: NodeContext, strategy: Last) -> Balancing:
     return Balancing(desk, strategy, lambda node: None, lambda node: None, lambda node: 1.0)
 
 
@@ -63,7 +63,7 @@ def test_without_a_purpose_it_is_a_new_choice(balancing: Balancing) -> None:
     assert [balancing.choose(nodes, None) for nodes in (ABC, ("a", "b"), ABC)] == ["c", "b", "c"]
 
 
-def test_the_strategy_sees_what_a_node_has_said_of_itself(desk: Desk, strategy: Last) -> None:
+def test_the_strategy_sees_what_a_node_has_said_of_itself(desk: NodeContext, strategy: Last) -> None:
     states = {"a": (0.25, 1.5, 4096)}
     balancing = Balancing(desk, strategy, lambda node: None, states.get, lambda node: 1.0)
     balancing.choose(("a", "b"), None)
@@ -72,7 +72,7 @@ def test_the_strategy_sees_what_a_node_has_said_of_itself(desk: Desk, strategy: 
     assert (unknown.load, unknown.age, unknown.ram_free) == (None, None, None)
 
 
-def test_the_strategy_sees_how_much_a_node_counts(desk: Desk, strategy: Last) -> None:
+def test_the_strategy_sees_how_much_a_node_counts(desk: NodeContext, strategy: Last) -> None:
     weights = {"a": 2.5, "b": 1.0}
     balancing = Balancing(desk, strategy, lambda node: None, lambda node: None, weights.__getitem__)
     balancing.choose(("a", "b"), None)
@@ -80,7 +80,7 @@ def test_the_strategy_sees_how_much_a_node_counts(desk: Desk, strategy: Last) ->
 
 
 def test_own_choices_count_until_the_node_can_have_said_so(
-    balancing: Balancing, strategy: Last, desk: Desk
+    balancing: Balancing, strategy: Last, desk: NodeContext
 ) -> None:
     for _ in range(10):
         balancing.choose(("a", "b"), None)
@@ -109,7 +109,7 @@ class Peer:
         self.reads, self.rtt, self.suspect, self.alive = dict[int, object](), 0.25, False, alive
 
 
-def among(desk: Desk, strategy: Strategy, **peers: Peer) -> Balancing:
+def among(desk: NodeContext, strategy: Strategy, **peers: Peer) -> Balancing:
     find: Any = peers.get
     return Balancing(desk, strategy, find, lambda node: None, lambda node: 1.0)
 
@@ -118,7 +118,9 @@ def unasked() -> Message:
     raise AssertionError("nobody wants to see the message")
 
 
-def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(desk: Desk, strategy: Last) -> None:
+def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(
+    desk: NodeContext, strategy: Last
+) -> None:
     balancing = among(desk, strategy, a=Peer(rack="r1"))
     assert balancing.assign("x", {"bilbo": 2, "a": 3}, 4, unasked) == {"a": 4}
     here, there = strategy.shown
@@ -128,7 +130,7 @@ def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(desk: Desk, 
 
 
 def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_same(
-    desk: Desk, strategy: Last
+    desk: NodeContext, strategy: Last
 ) -> None:
     balancing = among(desk, strategy, a=Peer())
     assert balancing.assign("x", {"a": 3}, 4, unasked) == {"a": 4}
@@ -138,7 +140,7 @@ def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_sam
     assert strategy.shown[1].sent == pytest.approx(4, abs=0.1)
 
 
-def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_same(desk: Desk) -> None:
+def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_same(desk: NodeContext) -> None:
     balancing = among(desk, RoundRobin(lambda: 0.5), a=Peer(), b=(doubted := Peer()))
     doubted.suspect = True
     assert balancing.assign("x", {"a": 1, "b": 1}, 4) == {"a": 4}
@@ -147,7 +149,7 @@ def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_sa
     assert balancing.several("x", {}) == []
 
 
-def test_only_a_strategy_that_reads_messages_sees_one(desk: Desk) -> None:
+def test_only_a_strategy_that_reads_messages_sees_one(desk: NodeContext) -> None:
     balancing = among(desk, reader := Reader(lambda: 0.5))
     message = Sample(headers=Headers({"to": "b"}))
     assert balancing.reads_message("x")
@@ -156,7 +158,9 @@ def test_only_a_strategy_that_reads_messages_sees_one(desk: Desk) -> None:
     assert not among(desk, Last(lambda: 0.5)).reads_message("x")
 
 
-def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(desk: Desk, strategy: Last) -> None:
+def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(
+    desk: NodeContext, strategy: Last
+) -> None:
     balancing = among(desk, strategy, a=Peer(), b=Peer())
     balancing.sent_to("a", 5)
     balancing.answered("a", 2, 0.5)
@@ -167,7 +171,7 @@ def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(desk: Desk, 
     assert (strategy.shown[0].outstanding, strategy.shown[0].latency) == (0, 0.25), "of a way it is another"
 
 
-def test_another_process_of_a_node_owes_nothing_and_one_that_is_gone_is_forgotten(desk: Desk) -> None:
+def test_another_process_of_a_node_owes_nothing_and_one_that_is_gone_is_forgotten(desk: NodeContext) -> None:
     balancing = among(desk, Last(lambda: 0.5), a=(peer := Peer()), b=Peer())
     balancing.sent_to("a", 5)
     peer.node = Introduction(b"a" * 16, "a", 2, "")
@@ -195,7 +199,7 @@ def test_addresses_and_domains_have_strategies_of_their_own() -> None:
     usual, calc, every, news = (Noting() for _ in range(4))
     given = (("calc/#", calc), ("calc/+", every))
     settings = Settings(me=ME, address_balancers=given, domain_balancers={"NEWS": news})
-    balancing = among(Desk(settings, bytes, lambda: 0.5), usual)
+    balancing = among(NodeContext(settings, bytes, lambda: 0.5), usual)
     assert all(it.info == NodeInfo("bilbo", ME.uuid, 2.0) for it in (usual, calc, every, news))
     balancing.assign("calc/add", {"a": 7, "e": 1}, 1)
     balancing.choose(("b", "c"), None, "NEWS")
@@ -222,7 +226,7 @@ def test_so_many_addresses_are_remembered_and_each_has_its_own_all_the_same(
 
 def test_the_node_that_chooses_says_where_it_is() -> None:
     me = Introduction(b"m" * 16, "bilbo", 1, "", metadata=said({"rack": "r1"}))
-    balancing = among(Desk(Settings(me=me), bytes, lambda: 0.5), it := Last(lambda: 0.5))
+    balancing = among(NodeContext(Settings(me=me), bytes, lambda: 0.5), it := Last(lambda: 0.5))
     assert it.info is not None and it.info.metadata == {"rack": "r1"}
     balancing.assign("x", {"bilbo": 1, "a": 1}, 1)
     assert it.shown[0].metadata == {"rack": "r1"}

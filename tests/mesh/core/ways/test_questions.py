@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.questions import Questions
 from mesh.core.ways.slow import SHORT, TRY

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from discovery.state import Sample, Summary
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues import room
 from mesh.core.queues.definitions.declaring import QUEUE, Declaring, TermsChanged
 from mesh.core.rules.shared import Shared
@@ -32,7 +32,7 @@ USUAL, FEW, HERE = QueueTerms(), QueueTerms(max_attempts=3), QueueTerms(scope="n
 class Heard(Declaring):
     """It remembers what it said."""
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self.said: list[tuple[str, QueueTerms | None]] = []
 
         def says(name: str, terms: QueueTerms | None) -> None:

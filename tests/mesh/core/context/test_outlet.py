@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.outlet import Outlet
-from mesh.core.desk.passing import read as read_gaps
+from mesh.core.context.conn import Conn
+from mesh.core.context.outlet import Outlet
+from mesh.core.context.passing import read as read_gaps
 from mesh.routing.feed import Feed
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion

@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import HangUp, Note, Send
-from mesh.core.desk.facts import ConnEnded, ProtocolBroken
-from mesh.core.desk.settings import Settings
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import HangUp, LogLine, Send
+from mesh.core.context.facts import ConnEnded, ProtocolBroken
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.errors import BadName, RemoteError
 from mesh.values import Hop
 from mesh.wire.commands import Introduction, Ping, Refuse, Reply
@@ -19,8 +19,8 @@ WALL = 1_700_000_000 * SECOND
 
 
 @pytest.fixture
-def desk() -> Desk:
-    made = Desk(Settings(me=Introduction(b"m" * 16, "bilbo", 1, "")), bytes, lambda: 0.5)
+def desk() -> NodeContext:
+    made = NodeContext(Settings(me=Introduction(b"m" * 16, "bilbo", 1, "")), bytes, lambda: 0.5)
     made.at(1.0, WALL)
     return made
 
@@ -30,11 +30,11 @@ def conn() -> Conn:
     return Conn("peer", True, True, "", 0.0, 0.0, is_open=True)
 
 
-def sent(desk: Desk) -> list[object]:
+def sent(desk: NodeContext) -> list[object]:
     return [read(effect.frames)[0] for effect in desk.effects if isinstance(effect, Send)]
 
 
-def test_stamps_rise_also_when_the_wall_clock_does_not(desk: Desk) -> None:
+def test_stamps_rise_also_when_the_wall_clock_does_not(desk: NodeContext) -> None:
     stamps = [desk.stamp(), desk.stamp()]
     desk.at(2.0, WALL - SECOND)
     stamps.append(desk.stamp())
@@ -42,31 +42,31 @@ def test_stamps_rise_also_when_the_wall_clock_does_not(desk: Desk) -> None:
     assert desk.last_stamp < desk.stamp()
 
 
-def test_stamps_are_above_those_of_an_earlier_boot(desk: Desk) -> None:
+def test_stamps_are_above_those_of_an_earlier_boot(desk: NodeContext) -> None:
     desk.stamped(WALL + 3600 * SECOND)
     assert desk.stamp() == WALL + 3600 * SECOND + 1
 
 
 @pytest.mark.parametrize(("ahead", "stamp"), [(59 * SECOND, WALL + 59 * SECOND + 1), (60 * SECOND, WALL)])
-def test_a_clock_that_is_a_minute_ahead_does_not_move_ours(desk: Desk, ahead: int, stamp: int) -> None:
+def test_a_clock_that_is_a_minute_ahead_does_not_move_ours(desk: NodeContext, ahead: int, stamp: int) -> None:
     desk.heard(envelope(sent=WALL + ahead))
     assert desk.stamp() == stamp
 
 
-def test_a_message_of_another_site_counts_from_its_last_hop_in_this_site(desk: Desk) -> None:
+def test_a_message_of_another_site_counts_from_its_last_hop_in_this_site(desk: NodeContext) -> None:
     came = replace(envelope(), sender="/site/far/node/a/client/joe", route=(Hop("heron", 0, WALL + SECOND),))
     desk.heard(came)
     assert desk.stamp() == WALL + SECOND + 1
 
 
-def test_the_alarm_is_the_earliest_wish(desk: Desk) -> None:
+def test_the_alarm_is_the_earliest_wish(desk: NodeContext) -> None:
     desk.alarm = 9.0
     for at in (7.0, None, 8.0):
         desk.wake(at)
     assert desk.alarm == 7.0
 
 
-def test_a_denied_name_is_that_of_either_end(desk: Desk) -> None:
+def test_a_denied_name_is_that_of_either_end(desk: NodeContext) -> None:
     assert desk.denies("heron") == ""
     desk.denied = frozenset({"heron"})
     assert (desk.denies("heron"), desk.denies("frodo")) == ("heron", "")
@@ -74,7 +74,7 @@ def test_a_denied_name_is_that_of_either_end(desk: Desk) -> None:
     assert desk.denies("frodo") == "bilbo"
 
 
-def test_a_refused_request_is_answered_with_its_code(desk: Desk, conn: Conn) -> None:
+def test_a_refused_request_is_answered_with_its_code(desk: NodeContext, conn: Conn) -> None:
     def work() -> None:
         raise BadName("no name")
 
@@ -83,7 +83,7 @@ def test_a_refused_request_is_answered_with_its_code(desk: Desk, conn: Conn) -> 
     assert isinstance(reply, Reply) and (reply.request, reply.code) == (7, "BAD_NAME")
 
 
-def test_nothing_is_sent_on_a_closed_connection_and_it_is_hung_up_once(desk: Desk, conn: Conn) -> None:
+def test_nothing_is_sent_on_a_closed_connection_and_it_is_hung_up_once(desk: NodeContext, conn: Conn) -> None:
     desk.end(conn)
     desk.end(conn)
     desk.send(conn, Ping(1))
@@ -94,7 +94,9 @@ def test_nothing_is_sent_on_a_closed_connection_and_it_is_hung_up_once(desk: Des
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_broken_protocol_ends_the_connection_and_strangers_fill_no_log(desk: Desk, is_open: bool) -> None:
+def test_a_broken_protocol_ends_the_connection_and_strangers_fill_no_log(
+    desk: NodeContext, is_open: bool
+) -> None:
     desk.watched = True
     for number in range(3):
         conn = Conn(number, False, False, "", 0.0, 0.0, is_open=is_open)
@@ -104,5 +106,5 @@ def test_a_broken_protocol_ends_the_connection_and_strangers_fill_no_log(desk: D
     assert [refusal.code for refusal in refusals if isinstance(refusal, Refuse)] == ["MALFORMED"] * 3
     assert sum(isinstance(effect, HangUp) for effect in desk.effects) == 3
     assert sum(isinstance(fact, ProtocolBroken) for fact in desk.facts) == 3
-    levels = [effect.level for effect in desk.effects if isinstance(effect, Note)]
+    levels = [effect.level for effect in desk.effects if isinstance(effect, LogLine)]
     assert levels == (["warning"] * 3 if is_open else ["info"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Send
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Send
+from mesh.core.context.node_context import NodeContext
 from mesh.errors import RemoteError
 from mesh.wire.commands import CLIENT, Piece, PieceAck, Refuse
 from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES
@@ -16,10 +16,10 @@ PATIENCE = 3  # times `silence`, until the next piece
 BESIDE = 2 * FRAME  # bytes beside a content
 
 
-class Piecework:
+class MessageFragments:
     """The incomplete messages in both directions."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
         self._coming: dict[Conn, float] = {}  # time of the last piece
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from mesh.core.desk.effects import ConnKey
-from mesh.core.desk.otherclock import OtherClock
+from mesh.core.context.effects import ConnKey
+from mesh.core.context.otherclock import OtherClock
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
 from mesh.wire.spoken import Seldom

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.otherclock import EXACT, FURTHEST, OtherClock
+from mesh.core.context.otherclock import EXACT, FURTHEST, OtherClock
 
 S = 10**9
 HERE = 1_700_000_000 * S

@@ -13,13 +13,13 @@ import pytest
 from msgspec.structs import fields
 
 from discovery.member import Joined
+from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.dispatch_tables import DispatchTables
+from mesh.core.context.effects import Commit
+from mesh.core.context.facts import Fact, Hearing, ProtocolBroken, Trace, hear
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.settings import Settings
 from mesh.core.delivery.facts import Mastered
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.effects import Commit
-from mesh.core.desk.face import Face
-from mesh.core.desk.facts import Fact, Hearing, ProtocolBroken, Trace, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, ViewChanged, WaysChanged
@@ -62,7 +62,7 @@ class Waved(Fact):
     times: int
 
 
-class Greetings(Part):
+class Greetings(Component):
     """A capability: it has all that one can have."""
 
     def __init__(self, parts: Parts) -> None:
@@ -82,7 +82,7 @@ class Greetings(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(Waved, self._waved), hear(PeerJoined, self._met))
 
-    def _wave(self, asked: Inquiry[AskWave]) -> None:
+    def _wave(self, asked: IncomingCall[AskWave]) -> None:
         self._desk.say(Waved(asked.ask.times))
         asked.say(WaveSaid(node=self._desk.me.name))
 
@@ -129,7 +129,7 @@ def test_a_capability_is_a_room_and_one_line() -> None:
     verb = node.parts.desk.face.client_verbs["wave"]
     said: list[c.Reply] = []
     ask = read_ask(verb.asks, {"times": 1})
-    verb.then(Inquiry(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
+    verb.then(IncomingCall(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
     assert [reply.value for reply in said] == [WaveSaid(node="heron")]
     node.take_effects()
     assert (room.count, verb.right) == (11, Right.WRITE)
@@ -139,7 +139,7 @@ def test_a_capability_is_a_room_and_one_line() -> None:
     "what", ["from_clients", "from_peers", "client_verbs", "peer_verbs", "takes", "restores"]
 )
 def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> None:
-    class Same(Part):
+    class Same(Component):
         pass
 
     wanted: Any = (
@@ -148,7 +148,7 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
     tables: Any = {"takes": lambda self: {"client": self}, "restores": lambda self: {"client": self.tick}}
     setattr(Same, what, tables.get(what, lambda self: wanted))
     with pytest.raises(ValueError, match="two parts"):
-        Face().fill([Same(), Same()])
+        DispatchTables().fill([Same(), Same()])
 
 
 def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
@@ -161,7 +161,7 @@ def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
     node.take_effects()
 
 
-class Watcher(Part):
+class Watcher(Component):
     """Somebody who wants to know what becomes of envelopes."""
 
     def __init__(self, parts: Parts) -> None:

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.desk import piecework
-from mesh.core.desk.piecework import PATIENCE
+from mesh.core.context import message_fragments
+from mesh.core.context.message_fragments import PATIENCE
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
@@ -183,7 +183,7 @@ def test_trial_B2_who_begins_a_message_and_only_pings_then_is_cut_off() -> None:
 
 
 def test_trial_B2_all_that_is_unfinished_is_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piecework, "TOGETHER", 3 * PIECE)
+    monkeypatch.setattr(message_fragments, "TOGETHER", 3 * PIECE)
     a = node()
     liars = [speaker(a, bytes([i]) * 32) for i in range(1, 6)]
     for liar in liars:
@@ -194,7 +194,7 @@ def test_trial_B2_all_that_is_unfinished_is_bounded_together(monkeypatch: pytest
 
 def test_who_holds_most_is_cut_off_and_not_whoever_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else those who have brought much, and go no further, keep others from saying anything long."""
-    monkeypatch.setattr(piecework, "TOGETHER", 4 * PIECE)
+    monkeypatch.setattr(message_fragments, "TOGETHER", 4 * PIECE)
     a = node()
     liars, frodo = [speaker(a, bytes([i]) * 32) for i in (1, 2)], speaker(a)
     pieces = publish(MAX_CONTENT)
@@ -212,7 +212,7 @@ def test_trial_9_insiders_who_come_again_and_again_never_hold_more_than_all_may(
 ) -> None:
     """What somebody had brought leaves with his connection, and not when time is found for it."""
     most = 4 * PIECE
-    monkeypatch.setattr(piecework, "TOGETHER", most)
+    monkeypatch.setattr(message_fragments, "TOGETHER", most)
     a = node()
     kept = dict.fromkeys(a.core._conns.values())
     liars = [speaker(a, bytes([i]) * 32) for i in range(1, 7)]

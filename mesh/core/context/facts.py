@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.wire.commands import Introduction
 
 
@@ -26,7 +26,7 @@ class Trace(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Happened(Fact):
+class EventOccurred(Fact):
     """An event for people to read later; `who` is the node that it concerns, if any."""
 
     kind: str
@@ -56,7 +56,7 @@ class ConnEnded(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class SomebodyLeft(Fact):
+class InboundClosed(Fact):
     """An inbound connection closed. The transport does not know whose; sending on it fails."""
 
 

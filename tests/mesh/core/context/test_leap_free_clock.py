@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.believed import TRUST, Believed
+from mesh.core.context.leap_free_clock import TRUST, LeapFreeClock
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
@@ -15,7 +15,7 @@ def wall(now: float, leap: int = 0) -> int:
 
 
 def test_a_clock_that_goes_on_is_believed_as_it_is() -> None:
-    believed = Believed()
+    believed = LeapFreeClock()
     assert believed.at(1.0, wall(1.0)) == wall(1.0)
     assert believed.at(2.0, wall(2.0, 30 * 10**9)) == wall(2.0, 30 * 10**9), "it is being set right"
     assert believed.at(3.0, wall(3.0, 80 * 10**9)) == wall(3.0, 80 * 10**9), "little by little"
@@ -24,7 +24,7 @@ def test_a_clock_that_goes_on_is_believed_as_it_is() -> None:
 
 @pytest.mark.parametrize("leap", [HOUR, -HOUR, 87_600 * HOUR, -87_600 * HOUR])
 def test_row_23_one_that_leaps_is_believed_only_when_it_has_gone_on_for_long(leap: int) -> None:
-    believed = Believed()
+    believed = LeapFreeClock()
     believed.at(0.0, wall(0.0))
     assert believed.at(1.0, wall(1.0, leap)) == wall(1.0)
     assert believed.leapt == leap, "told once"
@@ -34,7 +34,7 @@ def test_row_23_one_that_leaps_is_believed_only_when_it_has_gone_on_for_long(lea
 
 
 def test_one_that_leaps_back_in_time_was_never_wrong() -> None:
-    believed = Believed()
+    believed = LeapFreeClock()
     believed.at(0.0, wall(0.0))
     believed.at(1.0, wall(1.0, HOUR))
     assert believed.at(2.0, wall(2.0)) == wall(2.0)
@@ -42,7 +42,7 @@ def test_one_that_leaps_back_in_time_was_never_wrong() -> None:
 
 
 def test_one_that_leaps_again_begins_anew() -> None:
-    believed = Believed()
+    believed = LeapFreeClock()
     believed.at(0.0, wall(0.0))
     believed.at(1.0, wall(1.0, HOUR))
     believed.at(TRUST, wall(TRUST, 2 * HOUR))

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.effects import Commit, Effect, Fetch
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.effects import Commit, Effect, Fetch
 from mesh.core.parts import Parts
 from mesh.errors import MeshError, RemoteError, StoreError
 from mesh.operations import Append
@@ -163,7 +163,7 @@ def test_in_a_mesh_in_memory_it_is_read_as_well() -> None:
     assert asyncio.run(story()) == [b"later"]
 
 
-class Keeper(Part):
+class Keeper(Component):
     """A part with a kind of its own: it keeps where each stands, and no body."""
 
     def __init__(self, parts: Parts) -> None:

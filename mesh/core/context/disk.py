@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Commit, Fetch
+from mesh.core.context.effects import Commit, Fetch
+from mesh.core.context.node_context import NodeContext
 from mesh.errors import MeshError
 from mesh.operations import Op, Stored
 from mesh.routing.shelf import Shelf
@@ -22,7 +22,7 @@ class Disk:
     Operations without a callback wait for the next commit.
     """
 
-    def __init__(self, desk: Desk, shelf: Shelf) -> None:
+    def __init__(self, desk: NodeContext, shelf: Shelf) -> None:
         self.later = shelf.later
         self._desk = desk
         self.shelf = shelf

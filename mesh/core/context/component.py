@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from discovery.state import Sample
-from mesh.core.desk.asked import Verb
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.facts import Hearing
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing
+from mesh.core.context.incoming_call import Verb
 from mesh.errors import NotAvailable
 from mesh.mapping.agreed import RuleSet
 from mesh.operations import Image, StoreReach
@@ -26,7 +26,7 @@ HandlerEntry = tuple[type[Command], CommandHandler]
 HandleEnvelope = Callable[[Any, Envelope, int], None]  # session, envelope, time limit in ms; 0: none
 
 
-class Giver(Protocol):
+class DeliverySource(Protocol):
     """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
 
     def begin(self, conn: Conn, session: Any, command: Consume) -> None:
@@ -98,7 +98,7 @@ class Beginning:
         return image.tables.get(table, {}) if image is not None else {}
 
 
-class Part:
+class Component:
     """A component of a node, with one duty. Each method that it does not override does nothing."""
 
     # --- declarations -----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Part:
         """Return the kinds of destinations to which this component forwards messages of clients."""
         return {}
 
-    def gives(self) -> Mapping[str, Giver]:
+    def gives(self) -> Mapping[str, DeliverySource]:
         """Return the kinds of destinations whose messages this component delivers one by one."""
         return {}
 

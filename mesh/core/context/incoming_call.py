@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from mesh.core.desk.conn import NODE, Conn
+from mesh.core.context.conn import NODE, Conn
 from mesh.errors import LocalError
 from mesh.wire.calls import Ask
 from mesh.wire.commands import Reply
@@ -20,7 +20,7 @@ SendReply = Callable[[Reply, Sequence[Envelope]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry(Generic[A]):
+class IncomingCall(Generic[A]):
     """A question that was decoded. A component answers it, now or later, with `say` or `fail`."""
 
     ask: A
@@ -66,7 +66,7 @@ class Verb:
     """A kind of question that a CALL may ask; `then` answers it."""
 
     asks: type[Ask]
-    then: Callable[[Inquiry[Any]], None]
+    then: Callable[[IncomingCall[Any]], None]
     right: Right = Right.READ
 
     @property
@@ -75,7 +75,7 @@ class Verb:
         return self.asks.verb
 
 
-def answer(asks: type[A], then: Callable[[Inquiry[A]], None], right: Right = Right.READ) -> Verb:
+def answer(asks: type[A], then: Callable[[IncomingCall[A]], None], right: Right = Right.READ) -> Verb:
     """Return the entry of a component for questions of this kind.
 
     `then` raises LocalError if the question makes no sense.

@@ -8,7 +8,7 @@ LEAP = 60_000_000_000  # ns
 TRUST = 600.0  # s that a clock must be stable after a leap
 
 
-class Believed:
+class LeapFreeClock:
     """The wall clock in ns since 1970, without its leaps."""
 
     def __init__(self) -> None:

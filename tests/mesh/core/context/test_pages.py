@@ -7,7 +7,7 @@ import pytest
 
 from discovery.table import CAPACITY
 from mesh.client.pages import goes_on, joined
-from mesh.core.desk.pages import PAGE, fitting, listed, page
+from mesh.core.context.pages import PAGE, fitting, listed, page
 from mesh.core.peers.introductions import as_node
 from mesh.errors import RemoteError
 from mesh.wire import commands as c

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.passing import MOST, PassedNodes, pass_on, written
+from mesh.core.context.conn import Conn
+from mesh.core.context.passing import MOST, PassedNodes, pass_on, written
 from mesh.routing.feed import Feed
 from mesh.routing.heldbodies import without_contents
 from mesh.routing.parcel import Parcel

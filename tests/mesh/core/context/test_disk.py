@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mesh.core.desk.effects import Commit, Effect
+from mesh.core.context.effects import Commit, Effect
 from mesh.operations import Append, Drop
 from tests.mesh.core.masters import RUGBY, cluster
 from tests.seeds import stories

@@ -45,7 +45,7 @@ class Listen(Struct, frozen=True):
     wanted: bool
 
 
-class Knock(Struct, frozen=True):
+class ProbeAddress(Struct, frozen=True):
     """Check whether a process listens at this address, and call `knocked(uuid, refused)`."""
 
     uuid: bytes
@@ -88,7 +88,7 @@ class WriteLine(Struct, frozen=True):
     line: HistoryLine
 
 
-class Note(Struct, frozen=True):
+class LogLine(Struct, frozen=True):
     """Write a line into the log. `logger` is one of `mesh.loglevels.LOGGERS`."""
 
     level: str
@@ -120,12 +120,12 @@ Effect = (
     | HangUp
     | Gossip
     | Listen
-    | Knock
+    | ProbeAddress
     | Proven
     | Commit
     | Fetch
     | WriteLine
-    | Note
+    | LogLine
     | SetLevel
     | Backup
     | Stop

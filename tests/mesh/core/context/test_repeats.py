@@ -1,6 +1,6 @@
 """Who knocks and knocks writes no line for each time."""
 
-from mesh.core.desk.repeats import OTHERS, SAY_AGAIN, TOLD, Repeats
+from mesh.core.context.repeats import OTHERS, SAY_AGAIN, TOLD, Repeats
 from tests.mesh.core.stranger import Stranger
 from tests.simulation import SimNetwork
 

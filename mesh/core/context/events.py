@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from mesh.core.desk.facts import Happened, Hearing, hear
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import EventOccurred, Hearing, hear
+from mesh.core.context.pages import fitting
 from mesh.wire.replies import EventRow
 
 KEPT = 1024
@@ -15,7 +15,7 @@ AT_ONCE = 256  # in one answer, at most
 LONGEST = 2000  # characters of a text
 
 
-class Events(Part):
+class Events(Component):
     """A ring of events, numbered from 1 since the start of the process."""
 
     def __init__(self) -> None:
@@ -23,9 +23,9 @@ class Events(Part):
         self._next = 1
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(Happened, self._add),)
+        return (hear(EventOccurred, self._add),)
 
-    def _add(self, fact: Happened) -> None:
+    def _add(self, fact: EventOccurred) -> None:
         who = fact.who
         self._ring.append(
             EventRow(

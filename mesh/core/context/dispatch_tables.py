@@ -8,9 +8,17 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Verb
-from mesh.core.desk.facts import Fact, FactHandler, Trace
-from mesh.core.desk.part import CommandHandler, Giver, HandleEnvelope, HandlerEntry, Part, Restores, Share
+from mesh.core.context.component import (
+    CommandHandler,
+    Component,
+    DeliverySource,
+    HandleEnvelope,
+    HandlerEntry,
+    Restores,
+    Share,
+)
+from mesh.core.context.facts import Fact, FactHandler, Trace
+from mesh.core.context.incoming_call import Verb
 from mesh.errors import RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
@@ -42,7 +50,7 @@ class Table(dict[type[Command], CommandHandler]):
             self[command] = then
 
 
-class Hearers(dict[type[Fact], list[FactHandler]]):
+class FactTable(dict[type[Fact], list[FactHandler]]):
     """The handlers of each fact."""
 
     def __missing__(self, fact: type[Fact]) -> list[FactHandler]:
@@ -51,7 +59,7 @@ class Hearers(dict[type[Fact], list[FactHandler]]):
         raise KeyError(fact)
 
 
-class Restoring(dict[str, Restores]):
+class RestoreTable(dict[str, Restores]):
     """The kinds of stored envelopes, with the function that restores each."""
 
     def __missing__(self, kind: str) -> Restores:
@@ -62,7 +70,7 @@ class Restoring(dict[str, Restores]):
         )
 
 
-class Face:
+class DispatchTables:
     """The dispatch tables of all components.
 
     Each table keeps the order of the components.
@@ -76,13 +84,13 @@ class Face:
         self.peer_verbs: dict[str, Verb] = {}
         self.takes: dict[str, Addressees] = {}
         self.sends: dict[str, HandleEnvelope] = {}
-        self.gives: dict[str, Giver] = {}
-        self.restores = Restoring()
-        self.hears = Hearers()
+        self.gives: dict[str, DeliverySource] = {}
+        self.restores = RestoreTable()
+        self.hears = FactTable()
         self.speaks: tuple[str, ...] = (PIECES,)
-        self._parts: Sequence[Part] = ()
+        self._parts: Sequence[Component] = ()
 
-    def fill(self, parts: Sequence[Part]) -> None:  # noqa: C901
+    def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
         """Build the tables. ValueError if two components claim the same command or verb."""
         self._parts = parts
         for part in self._with("from_clients"):
@@ -120,11 +128,11 @@ class Face:
         self._shares = [part.shares for part in self._with("shares")]
         self._whys = [(room_of(part), part.why) for part in self._with("why")]
 
-    def _with(self, what: str) -> Iterator[Part]:
+    def _with(self, what: str) -> Iterator[Component]:
         """Yield the components that override the method `what`."""
-        return (part for part in self._parts if getattr(type(part), what) is not getattr(Part, what))
+        return (part for part in self._parts if getattr(type(part), what) is not getattr(Component, what))
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[Component]:
         return iter(self._parts)
 
     def figures(self) -> dict[str, int | float]:
@@ -157,7 +165,7 @@ class Face:
         return (share for each in self._shares for share in each())
 
 
-def room_of(part: Part) -> str:
+def room_of(part: Component) -> str:
     """Return the package of the core that contains a component."""
     return type(part).__module__.removeprefix("mesh.core.").split(".")[0]
 

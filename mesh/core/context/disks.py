@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.errors import StoreError
 from mesh.names import PUTS, store_of
 from mesh.routing.shelf import Shelf
@@ -17,10 +17,10 @@ from mesh.routing.shelf import Shelf
 OWN = "the node's own store"
 
 
-class Disks(Part):
+class Disks(Component):
     """The stores of a node as disks. `own` is the node's store; the settings name the others."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._queues = desk.settings.stores
         volatile = desk.settings.volatile
         stores = {"": None, **{store: None for _, store in self._queues}}

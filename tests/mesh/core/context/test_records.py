@@ -1,6 +1,6 @@
 """What does a node keep on disk of what another one wants from it?"""
 
-from mesh.core.desk.records import read_record, write_record
+from mesh.core.context.records import read_record, write_record
 from mesh.operations import Delete, Put
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.clients.client import SimClient, client_of

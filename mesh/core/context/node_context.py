@@ -6,17 +6,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mesh.core.desk.accounts import Accounts
-from mesh.core.desk.believed import TRUST, Believed
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.effects import Effect, HangUp, Note, Send
-from mesh.core.desk.events import Events
-from mesh.core.desk.face import Face
-from mesh.core.desk.facts import ConnEnded, Fact, Happened, ProtocolBroken
-from mesh.core.desk.repeats import Repeats
-from mesh.core.desk.settings import Settings
-from mesh.core.desk.tally import Tally
-from mesh.core.desk.turnedaway import RefusedClients
+from mesh.core.context.accounts import Accounts
+from mesh.core.context.conn import Conn
+from mesh.core.context.dispatch_tables import DispatchTables
+from mesh.core.context.effects import Effect, HangUp, LogLine, Send
+from mesh.core.context.events import Events
+from mesh.core.context.facts import ConnEnded, EventOccurred, Fact, ProtocolBroken
+from mesh.core.context.leap_free_clock import TRUST, LeapFreeClock
+from mesh.core.context.repeats import Repeats
+from mesh.core.context.settings import Settings
+from mesh.core.context.tally import Tally
+from mesh.core.context.turnedaway import RefusedClients
 from mesh.errors import LocalError, MeshError
 from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
@@ -29,7 +29,7 @@ from mesh.wire.frames import write
 from mesh.wire.pieces import FEW, SHORT
 
 if TYPE_CHECKING:
-    from mesh.core.desk.outlet import Keyed, Outlet
+    from mesh.core.context.outlet import Keyed, Outlet
     from mesh.routing.feed import Lost
     from mesh.routing.portion import Portion
 
@@ -57,7 +57,7 @@ COUNTERS = (
 )  # fmt: skip
 
 
-class Desk:
+class NodeContext:
     """The context that all components of a core share.
 
     `ids(n)` returns n random bytes, `jitter()` a number from [0, 1); they are the only sources of chance.
@@ -72,7 +72,7 @@ class Desk:
         self.now = 0.0
         self.wall = 0  # ns since 1970 at `now`,
         self.believed = 0  # by the clock for expiry
-        self._believed = Believed()
+        self._believed = LeapFreeClock()
         self.effects: list[Effect] = []
         self.outlets: dict[Outlet, None] = {}  # with something to send
         self.ending: dict[Callable[[], None], None] = {}  # to be called at the event's end
@@ -86,7 +86,7 @@ class Desk:
         self.facts: deque[Fact] = deque()  # recorded, but not handled yet
         self.last_facts: set[type[Fact]] = set()  # kinds in `facts` by say_last
         self.watched = False  # whether traces are recorded; set by their users
-        self.face = Face()
+        self.face = DispatchTables()
         self.serves = False  # our store is the newest, see Recall
         self.denied: frozenset[str] = frozenset()  # names of nodes that must not be linked
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys, unproven
@@ -180,12 +180,12 @@ class Desk:
         self.end(conn)
 
     def note(self, level: str, text: str, logger: str = NODE) -> None:
-        self.emit(Note(level, text, logger))
+        self.emit(LogLine(level, text, logger))
 
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
         """Record an event for people, and log it."""
         text = harmless(text)
-        self.say(Happened(kind, text, who, self.wall))
+        self.say(EventOccurred(kind, text, who, self.wall))
         self.note(level, f"{kind}: {text}", EVENTS)
 
     def count(self, what: str, n: int = 1) -> None:
