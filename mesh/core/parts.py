@@ -88,11 +88,11 @@ from mesh.core.ways.strata import LiveStrata
 from mesh.core.ways.trees import Trees
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
-from mesh.routing.last import Last
 from mesh.routing.log import Log
 from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
+from mesh.routing.retained_value import RetainedValue
 from mesh.sites.accepting import any_brings
 from mesh.sites.letters import way_to
 from mesh.snapshots.waiting import Waiting
@@ -123,7 +123,7 @@ class Parts:
             sites = desk.settings.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
-        def on_met(came: Last, stood: Last, stays: bool) -> None:
+        def on_met(came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
             self.conflicting.met(came, stood, stays)
 
         def on_came(envelope: Envelope) -> None:

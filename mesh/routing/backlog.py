@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf
 
-from mesh.routing.away import Away
+from mesh.routing.disk_backlog import DiskBacklog
+from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion, Portions
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 MOST = 1024  # envelopes that are read at once
 
 
-class Backlog(Portions):
+class Backlog(EnvelopeSlices):
     """Waiting portions within the limits of a policy.
 
     The portions in the row may leave. The `away` part comes behind them. Without `paging` all portions are in
@@ -26,7 +26,7 @@ class Backlog(Portions):
 
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
         super().__init__()
-        self.away: Away | None = None
+        self.away: DiskBacklog | None = None
         # Bytes and messages of waiting initial values, which do not count against the limits.
         self._first = [0, 0]
         self.void_at: Callable[[Envelope], int] = lambda envelope: 0  # expiry of all messages
@@ -40,7 +40,7 @@ class Backlog(Portions):
     def __bool__(self) -> bool:
         return self.bytes > 0  # each message counts some bytes
 
-    def __iter__(self) -> Iterator[Portion]:
+    def __iter__(self) -> Iterator[EnvelopeSlice]:
         """Iterate over the portions in memory."""
         return iter(self._row) if self.away is None else chain(self._row, self.away.behind)
 
@@ -58,7 +58,7 @@ class Backlog(Portions):
         """Set new limits."""
         self._credit = credit
 
-    def append(self, portion: Portion, is_awaited: bool = False) -> None:
+    def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
         """Append the portion.
 
         `is_awaited`: its publisher waits for it, and publishes little meanwhile.
@@ -75,7 +75,7 @@ class Backlog(Portions):
             # Entries behind others on disk go to the disk, too.
             if not is_here or (not is_awaited and (away is not None or paging.is_full_for(parcel))):
                 if away is None:
-                    away = self.away = Away(paging)
+                    away = self.away = DiskBacklog(paging)
                 e = parcel.envelope
                 away.page(portion, size, messages, self.void_at(e) if is_here else e.expires)
                 return
@@ -86,17 +86,17 @@ class Backlog(Portions):
         else:
             away.keep(portion)
 
-    def pop(self) -> Portion:
+    def pop(self) -> EnvelopeSlice:
         """Remove and return the first portion, which must be ready."""
         return self._less(self._row.popleft())
 
-    def remove(self, portion: Portion) -> Portion:
+    def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
         """Remove a portion from its place in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
 
-    def take_void(self, is_void: Callable[[Portion], bool]) -> list[Portion]:
+    def take_void(self, is_void: Callable[[EnvelopeSlice], bool]) -> list[EnvelopeSlice]:
         """Remove and return all expired portions in memory."""
         void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
         if void:
@@ -106,7 +106,7 @@ class Backlog(Portions):
                 self.away.lose(gone)
         return [self._less(portion) for portion in void]
 
-    def take_all(self) -> list[Portion]:
+    def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all portions.
 
         Parcels that were on disk only lack their envelopes.
@@ -134,7 +134,7 @@ class Backlog(Portions):
             return
         coming = away.next(credit.bytes, min(credit.items, MOST))
 
-        def came(here: list[Portion]) -> None:
+        def came(here: list[EnvelopeSlice]) -> None:
             if self.away is away and away.coming is coming:  # false if all was taken meanwhile
                 self._count(coming)
                 self._ready(away.came())
@@ -152,7 +152,7 @@ class Backlog(Portions):
             return
         void = away.next_void(wall, MOST, size)
 
-        def came(here: list[Portion]) -> None:
+        def came(here: list[EnvelopeSlice]) -> None:
             if self.away is away and away.void is void:
                 self._count(void)
                 self._ready(away.void_came())
@@ -161,13 +161,13 @@ class Backlog(Portions):
         if void:
             paging.have(void, came)
 
-    def _count(self, portions: Iterable[Portion]) -> None:
+    def _count(self, portions: Iterable[EnvelopeSlice]) -> None:
         """Count the portions as waiting in memory."""
         for portion in portions:
             if (paging := self._paging_of(portion.parcel)) is not None:
                 paging.count(portion.parcel, +1)
 
-    def _ready(self, portions: list[Portion]) -> None:
+    def _ready(self, portions: list[EnvelopeSlice]) -> None:
         """Merge the portions into those that may leave, by number."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
@@ -188,7 +188,7 @@ class Backlog(Portions):
         """Whether another persistent portion or initial value may wait."""
         return self.bytes < self._credit.backlog
 
-    def has_room(self, portion: Portion, is_slow: bool) -> bool:
+    def has_room(self, portion: EnvelopeSlice, is_slow: bool) -> bool:
         """Return whether a transient portion may wait.
 
         `is_slow`: under the limits of persistent ones.
@@ -199,7 +199,7 @@ class Backlog(Portions):
             return False
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
-    def giving_way_to(self, portion: Portion) -> Portion | None:
+    def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
         """Return the oldest portion that can be dropped to make room for this one."""
         if not self._oldest_go or portion.is_persistent:
             return None
@@ -207,20 +207,20 @@ class Backlog(Portions):
 
     # --- internals --------------------------------------------------------------------------------------
 
-    def _paging_of(self, parcel: Parcel) -> Paging | None:
+    def _paging_of(self, parcel: StoredEnvelope) -> Paging | None:
         """Return the paging if the parcel is on this node's disk, so that it need not be in memory."""
         return self._paging if parcel.own and parcel.position else None
 
-    def _uncount(self, parcel: Parcel) -> None:
+    def _uncount(self, parcel: StoredEnvelope) -> None:
         paging = self._paging_of(parcel)
         if paging is not None:
             paging.count(parcel, -1)
 
-    def _count_first(self, portion: Portion, sign: int) -> None:
+    def _count_first(self, portion: EnvelopeSlice, sign: int) -> None:
         self._first[0] += sign * portion.size
         self._first[1] += sign * portion.messages
 
-    def _less(self, portion: Portion) -> Portion:
+    def _less(self, portion: EnvelopeSlice) -> EnvelopeSlice:
         portion.waiting = False
         if portion.is_first:
             self._count_first(portion, -1)

@@ -15,12 +15,12 @@ from math import inf
 
 from mesh.errors import RemoteError
 from mesh.routing.backlog import Backlog
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.flight import Flight
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
 from mesh.routing.querytrie import wants
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Query
 from mesh.wire.envelope import PROVISIONAL, Envelope
 
@@ -50,8 +50,8 @@ class Feed:
         self,
         key: bytes,
         credit: Credit,
-        send: Callable[[Feed, Portion], None],
-        released: Callable[[Parcel], None],
+        send: Callable[[Feed, EnvelopeSlice], None],
+        released: Callable[[StoredEnvelope], None],
         overflow: Overflow = Overflow.BLOCK,
         wall: Callable[[], int] = lambda: 0,
         overran: Callable[[Feed], None] = lambda feed: None,
@@ -92,7 +92,7 @@ class Feed:
         """Add a query that counts from these positions: in this node's log, and in those of other masters."""
         self.queries[query] = position
 
-    def comes(self, parcel: Parcel, sign: int) -> None:
+    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
         """Count a parcel that was accepted and is being stored.
 
         `sign` -1: it is stored, or was refused.
@@ -106,7 +106,7 @@ class Feed:
 
     # --- input and output -------------------------------------------------------------------------------
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         """Send the portion, or let it wait, or drop it."""
         portion.number = self._offered = self._offered + 1
         if self.closed:
@@ -123,7 +123,7 @@ class Feed:
         else:
             self._overrun(portion)
 
-    def offer_now(self, portion: Portion, now: float) -> bool:
+    def offer_now(self, portion: EnvelopeSlice, now: float) -> bool:
         """Send a repeated portion now or not at all.
 
         Return whether it was sent.
@@ -251,7 +251,7 @@ class Feed:
         """Bytes that were sent and not taken."""
         return self._flight.bytes
 
-    def parcels(self) -> Iterator[Parcel]:
+    def parcels(self) -> Iterator[StoredEnvelope]:
         """Parcels under way or waiting in memory, but for those that `Memory` counts."""
         yield from (portion.parcel for portion in self._flight)
         for portion in self._backlog:
@@ -274,18 +274,18 @@ class Feed:
 
     # --- overridden by other kinds of feeds -------------------------------------------------------------
 
-    def _took(self, portion: Portion) -> None:
+    def _took(self, portion: EnvelopeSlice) -> None:
         """Settle a portion that the subscriber has processed."""
         parcel = portion.parcel
         if parcel.own:
             self.position = max(self.position, parcel.position)
         self._release(parcel)
 
-    def _stays(self, portion: Portion) -> bool:
+    def _stays(self, portion: EnvelopeSlice) -> bool:
         """Return whether the portion waits on after the subscriber is gone."""
         return portion.is_persistent
 
-    def _finds_room(self, portion: Portion, now: float) -> bool:
+    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
         """Return whether the portion may wait, after dropping older ones if the policy says so."""
         if portion.is_persistent or portion.is_first:
             return self._backlog.has_place
@@ -298,17 +298,17 @@ class Feed:
             self._overrun(self._backlog.remove(oldest), portion)
         return True
 
-    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
+    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         """Count expired messages of a portion that has just left, or that was expired altogether."""
         self.expired += len(void)
         self._lost(portion.parcel.envelope, "EXPIRED", len(void))
 
-    def _take_everything(self) -> list[Portion]:
+    def _take_everything(self) -> list[EnvelopeSlice]:
         return [*self._flight.take_all(), *self._backlog.take_all()]
 
     # --- internals --------------------------------------------------------------------------------------
 
-    def _again(self, taken: Sequence[Portion], gap: int = 0) -> None:
+    def _again(self, taken: Sequence[EnvelopeSlice], gap: int = 0) -> None:
         """Let all portions wait again, also those in `taken`, behind a gap of `gap` lost messages."""
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
         lost = [portion for portion in flight if not self._stays(portion)]
@@ -329,17 +329,17 @@ class Feed:
         progress, said = self._progress, self._said
         return said if said > progress and now - progress < PATIENCE else progress
 
-    def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
+    def _overrun(self, portion: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
         """Drop a portion without room, and attach the gap to the portion that follows."""
         gap = self._drop(portion, "OVERRUN")
         is_old = portion.number < self._offered  # no later portion waits otherwise
         if not (is_old and self._backlog.leave_gap(gap, portion.number)):
-            heir: Feed | Portion = self if newest is None else newest
+            heir: Feed | EnvelopeSlice = self if newest is None else newest
             heir.gap += gap
         self._is_overrun = True
         self._overran(self)
 
-    def _depart(self, portion: Portion) -> None:
+    def _depart(self, portion: EnvelopeSlice) -> None:
         void = portion.trim(self._wall())
         if portion.messages:
             self._flight.append(portion)
@@ -356,7 +356,7 @@ class Feed:
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
-    def _drop(self, portion: Portion, why: str) -> int:
+    def _drop(self, portion: EnvelopeSlice, why: str) -> int:
         """Drop the portion.
 
         Return its messages plus the gap before it.
@@ -366,7 +366,7 @@ class Feed:
         self._release(portion.parcel)
         return portion.messages + portion.take_gap()
 
-    def _release(self, parcel: Parcel) -> None:
+    def _release(self, parcel: StoredEnvelope) -> None:
         if parcel.position:
             parcel.owed -= 1
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)

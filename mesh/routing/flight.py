@@ -1,10 +1,10 @@
 """Portions in flight to a subscriber."""
 
+from mesh.routing.envelope_slice import EnvelopeSlices
 from mesh.routing.overflow import Credit
-from mesh.routing.portion import Portions
 
 
-class Flight(Portions):
+class Flight(EnvelopeSlices):
     """Portions sent to a subscriber and not acknowledged, within its credit."""
 
     def __init__(self, credit: Credit) -> None:

@@ -7,10 +7,10 @@ the credit of a subscriber that makes progress. A stopped subscriber does not de
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Taker
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.sink import Sink
 
-DuePortions = Sequence[tuple[Taker, Portion]]
+DuePortions = Sequence[tuple[Sink, EnvelopeSlice]]
 
 
 class Pacing:

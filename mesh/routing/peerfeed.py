@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
 from mesh.routing.querytrie import wants
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.unsettled import Unsettled
 from mesh.wire.commands import Query
 
@@ -24,8 +24,8 @@ class PeerFeed(Feed):
         self,
         key: bytes,
         credit: Credit,
-        send: Callable[[Feed, Portion], None],
-        released: Callable[[Parcel], None],
+        send: Callable[[Feed, EnvelopeSlice], None],
+        released: Callable[[StoredEnvelope], None],
         wall: Callable[[], int] = lambda: 0,
         owner: str = "",
         paging: Paging | None = None,
@@ -52,7 +52,7 @@ class PeerFeed(Feed):
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
 
-    def is_due(self, parcel: Parcel) -> bool:
+    def is_due(self, parcel: StoredEnvelope) -> bool:
         """Return whether the peer asked before this position of its master's log.
 
         Repeats may be older.
@@ -97,12 +97,12 @@ class PeerFeed(Feed):
     def is_owed(self) -> bool:
         return super().is_owed or bool(self._unsettled)
 
-    def _took(self, portion: Portion) -> None:
+    def _took(self, portion: EnvelopeSlice) -> None:
         if not portion.is_persistent:
             super()._took(portion)
             return
         for oldest in self._unsettled.keep(portion):
             super()._took(oldest)
 
-    def _take_everything(self) -> list[Portion]:
+    def _take_everything(self) -> list[EnvelopeSlice]:
         return [*super()._take_everything(), *self._unsettled.take_all()]

@@ -9,14 +9,14 @@ from itertools import chain, islice
 
 from mesh.patterns import SYSTEM, matches
 from mesh.reserved import CONFLICTS, DEAD
-from mesh.routing.last import Last, last_values
 from mesh.routing.recent import Recent
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
-TopicValues = OrderedDict[tuple[str, str], Last]  # by (key, domain)
-OnMet = Callable[[Last, Last, bool], None]
+TopicValues = OrderedDict[tuple[str, str], RetainedValue]  # by (key, domain)
+OnMet = Callable[[RetainedValue, RetainedValue, bool], None]
 # Divisor of the limit for values that lost a conflict.
 OF_CONFLICTS = 16
 
@@ -31,7 +31,7 @@ class Retained:
     def __init__(
         self,
         max_bytes: int,
-        on_evicted: Callable[[list[Last]], None] = lambda gone: None,
+        on_evicted: Callable[[list[RetainedValue]], None] = lambda gone: None,
         here: str = "",
         on_met: OnMet | None = None,
     ) -> None:
@@ -84,23 +84,23 @@ class Retained:
         if self._recent:
             self._place(self._recent.take())
 
-    def put_all(self, values: Iterable[Last]) -> None:
+    def put_all(self, values: Iterable[RetainedValue]) -> None:
         """Retain each value unless a newer one is known."""
         self._settle()
         self._place(values)
 
-    def _place(self, values: Iterable[Last]) -> None:
+    def _place(self, values: Iterable[RetainedValue]) -> None:
         if gone := self._put_all(values):
             self.on_evicted(gone)
 
-    def restore(self, values: Iterable[Last]) -> None:
+    def restore(self, values: Iterable[RetainedValue]) -> None:
         """Restore values from the store at start.
 
         Those without room are not reported.
         """
         self._put_all(values)
 
-    def _put(self, last: Last) -> list[Last]:
+    def _put(self, last: RetainedValue) -> list[RetainedValue]:
         """Insert a value.
 
         Return the evicted ones.
@@ -127,16 +127,16 @@ class Retained:
         if topics is self._lost:
             self._lost_bytes += size
 
-    def _meet(self, came: Last, stood: Last, stays: bool) -> None:
+    def _meet(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
         if self._on_met is not None and came.envelope.stream != stood.envelope.stream:
             self._on_met(came, stood, stays)
 
-    def _put_all(self, values: Iterable[Last]) -> list[Last]:
+    def _put_all(self, values: Iterable[RetainedValue]) -> list[RetainedValue]:
         """Insert many values.
 
         Return the evicted ones.
         """
-        evicted: list[Last] = []
+        evicted: list[RetainedValue] = []
         topics = self._topics
         for last in values:
             topic = last.key, last.envelope.domain
@@ -157,7 +157,7 @@ class Retained:
                 evicted += self._evicted(topic)
         return evicted
 
-    def _evicted(self, newest: tuple[str, str]) -> list[Last]:
+    def _evicted(self, newest: tuple[str, str]) -> list[RetainedValue]:
         """Evict values until the limits hold, but never the newest.
 
         Return them.
@@ -171,7 +171,7 @@ class Retained:
         self._evictions += len(evicted)
         return evicted
 
-    def get(self, key: str, domain: str) -> Last | None:
+    def get(self, key: str, domain: str) -> RetainedValue | None:
         """Return the retained value of a topic, or None."""
         self._settle()
         return self._of(key).get((key, domain))
@@ -183,7 +183,7 @@ class Retained:
             return self._dead
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
-    def value_of(self, stream: bytes, domain: str, number: int, most: int) -> Last | None:
+    def value_of(self, stream: bytes, domain: str, number: int, most: int) -> RetainedValue | None:
         """Return the retained value that is this message, if it is among the `most` latest ones."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
@@ -239,7 +239,7 @@ class Retained:
         self._domains.clear()
         self.bytes = self._lost_bytes = 0
 
-    def _forget(self, topic: tuple[str, str]) -> Last:
+    def _forget(self, topic: tuple[str, str]) -> RetainedValue:
         key, domain = topic
         topics = self._of(key)
         last = topics.pop(topic)
@@ -250,13 +250,13 @@ class Retained:
             self.gone += 1
         return last
 
-    def values(self, wall: int) -> list[Last]:
+    def values(self, wall: int) -> list[RetainedValue]:
         """Return all values that have not expired at `wall` (ns since 1970)."""
         self._settle()
         values = chain(self._topics.values(), self._dead.values(), self._lost.values())
         return [last for last in values if not last.is_void(wall)]
 
-    def find(self, query: Query, wall: int) -> Iterator[Last]:
+    def find(self, query: Query, wall: int) -> Iterator[RetainedValue]:
         """Yield the values that match a query and have not expired at `wall` (ns since 1970).
 
         For an XPath use XPathScan, because it may take long.
@@ -266,7 +266,7 @@ class Retained:
             if not last.is_void(wall):
                 yield last
 
-    def _candidates(self, query: Query) -> list[Last]:
+    def _candidates(self, query: Query) -> list[RetainedValue]:
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [
             self._of(key)[key, domain]

@@ -12,13 +12,13 @@ from mesh.mapping.keyxml import asked
 from mesh.patterns import check_pattern
 from mesh.routing.querytrie import QueryTrie
 from mesh.routing.shares import Indices
-from mesh.routing.taker import Taker
+from mesh.routing.sink import Sink
 from mesh.values import check_key
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
-T = TypeVar("T", bound=Taker)
+T = TypeVar("T", bound=Sink)
 KeySpace = str | tuple[str, str]
 CACHE = 100_000  # cached keys
 

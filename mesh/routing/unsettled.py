@@ -6,8 +6,8 @@ to the peer: if it fails, they are a gap.
 
 from __future__ import annotations
 
+from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
 from mesh.routing.paging import Paging
-from mesh.routing.portion import Portion, Portions
 
 
 class Unsettled:
@@ -18,7 +18,7 @@ class Unsettled:
         self._paging = paging
         self._resting: set[int] = set()  # numbers of portions that are on disk only
         self._bytes = 0
-        self._rows: dict[bytes, Portions] = {}
+        self._rows: dict[bytes, EnvelopeSlices] = {}
         self._trusted: dict[bytes, tuple[int, int]] = {}  # master: (messages, last position)
 
     def __bool__(self) -> bool:
@@ -29,12 +29,12 @@ class Unsettled:
         """The number of messages that are left to the peer."""
         return sum(messages for messages, _ in self._trusted.values())
 
-    def keep(self, portion: Portion) -> list[Portion]:
+    def keep(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
         """Add a portion.
 
         Return those that are left to the peer from now on.
         """
-        self._rows.setdefault(portion.parcel.master, Portions()).append(portion)
+        self._rows.setdefault(portion.parcel.master, EnvelopeSlices()).append(portion)
         self._bytes += portion.size
         self._rest(portion)
         given = []
@@ -45,7 +45,7 @@ class Unsettled:
             given.append(oldest)
         return given
 
-    def settle(self, master: bytes, position: int) -> list[Portion]:
+    def settle(self, master: bytes, position: int) -> list[EnvelopeSlice]:
         """Settle a master's log up to `position`.
 
         Return the settled portions.
@@ -57,7 +57,7 @@ class Unsettled:
             self._trusted.pop(master, None)
         return settled
 
-    def take_all(self) -> list[Portion]:
+    def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all unsettled portions."""
         portions = [portion for row in self._rows.values() for portion in row]
         self._rows.clear()
@@ -67,7 +67,7 @@ class Unsettled:
             self._wake(portion)
         return portions
 
-    def _pop(self, master: bytes) -> Portion:
+    def _pop(self, master: bytes) -> EnvelopeSlice:
         portion = self._rows[master].pop()
         if not self._rows[master]:
             del self._rows[master]
@@ -75,7 +75,7 @@ class Unsettled:
         self._wake(portion)
         return portion
 
-    def _rest(self, portion: Portion) -> None:
+    def _rest(self, portion: EnvelopeSlice) -> None:
         """Page the portion out if memory is full: it is seldom resent."""
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
@@ -86,7 +86,7 @@ class Unsettled:
             paging.rest(parcel)
             self._resting.add(portion.number)
 
-    def _wake(self, portion: Portion) -> None:
+    def _wake(self, portion: EnvelopeSlice) -> None:
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
             return

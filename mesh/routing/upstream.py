@@ -5,7 +5,7 @@ This node relays, and settles only what its clients have processed.
 
 from collections import OrderedDict
 
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class Upstream:
@@ -13,9 +13,9 @@ class Upstream:
 
     def __init__(self) -> None:
         self.received = 0
-        self._open: OrderedDict[int, Parcel] = OrderedDict()
+        self._open: OrderedDict[int, StoredEnvelope] = OrderedDict()
 
-    def receive(self, parcel: Parcel) -> bool:
+    def receive(self, parcel: StoredEnvelope) -> bool:
         """Return whether the parcel is new.
 
         After a reconnect the master resends unsettled parcels.
@@ -26,11 +26,11 @@ class Upstream:
         self._open[parcel.position] = parcel
         return True
 
-    def open_at(self, position: int) -> Parcel | None:
+    def open_at(self, position: int) -> StoredEnvelope | None:
         """Return the parcel from that position, if it is still needed here."""
         return self._open.get(position)
 
-    def release(self, parcel: Parcel) -> bool:
+    def release(self, parcel: StoredEnvelope) -> bool:
         """Note that a parcel is no longer needed here.
 
         Return whether the settled position moved.

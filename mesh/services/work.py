@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.services.consumer import AddressConsumer
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
@@ -71,7 +71,7 @@ class Server(AddressConsumer[GivenMessage]):
         credit: int,
         local_only: bool,
         name: str,
-        push: Callable[[Server, Portion], None],
+        push: Callable[[Server, EnvelopeSlice], None],
     ) -> None:
         super().__init__(key, epoch, credit, local_only)
         self.name = name  # of its session

@@ -1,6 +1,6 @@
 """Lows that a sender may promise to a receiver when another node assigns the numbers.
 
-See `mesh.streams.legs`: a low that is too high loses messages, one that is too low costs a little memory
+See `mesh.streams.multi_path_stream`: a low that is too high loses messages, one that is too low costs a little memory
 there.
 """
 

@@ -24,8 +24,8 @@ from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.operations import Delete, Put
 from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed
+from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
-from mesh.routing.onward import Onward
 from mesh.routing.pacing import Pacing
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.upstream import Upstream
@@ -160,14 +160,14 @@ def anybody_may_come() -> list[Patch]:
 
 
 def forwarded_not_kept() -> list[Patch]:
-    depart = Onward.depart
+    depart = ForwardTable.depart
 
     def leaves(self: Any, *arguments: Any) -> Any:
         for entry in depart(self, *arguments):
             yield entry
             self.remove(entry)
 
-    return [(Onward, "depart", leaves)]
+    return [(ForwardTable, "depart", leaves)]
 
 
 def wrong_order_after_restart() -> list[Patch]:

@@ -14,10 +14,10 @@ from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.through import Through
 from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.sites.hops import is_foreign
 from mesh.sites.views import SiteViews
-from mesh.streams.turns import Turns
+from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome
 
 Patch = tuple[Any, str, Any]
@@ -79,12 +79,12 @@ def stamped_anew() -> list[Patch]:
 
 def last_to_come_stays() -> list[Patch]:
     """Keep the value of two sites that arrives last."""
-    newer = Last.is_newer_than
+    newer = RetainedValue.is_newer_than
 
     def is_newer_than(self: Any, other: Any, here: str = "") -> bool:
         return self.site(here) == other.site(here) and bool(newer(self, other, here))
 
-    return [(Last, "is_newer_than", is_newer_than)]
+    return [(RetainedValue, "is_newer_than", is_newer_than)]
 
 
 def lost_unheard() -> list[Patch]:
@@ -99,14 +99,14 @@ def lost_in_the_middle() -> list[Patch]:
 
 def waits_for_ever() -> list[Patch]:
     """Wait for a deferred message of another site as long as later ones arrive."""
-    as_it_is = Turns.put_off
+    as_it_is = DeferredNumbers.put_off
 
     def put_off(self: Any, who: bytes, first: int, now: float) -> None:
         as_it_is(self, who, first, now)
         numbers, _ = self._refused[who]
         self._refused[who] = numbers, now
 
-    return [(Turns, "put_off", put_off)]
+    return [(DeferredNumbers, "put_off", put_off)]
 
 
 def transferred_anew() -> list[Patch]:

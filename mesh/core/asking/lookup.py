@@ -20,9 +20,9 @@ from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
-from mesh.routing.last import Last
 from mesh.routing.merging import Merging
 from mesh.routing.querytrie import wants
+from mesh.routing.retained_value import RetainedValue
 from mesh.wire.calls import LONGEST, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -145,7 +145,7 @@ class Lookup(Component):
                 reads(query)
         me = self._desk.me
 
-        def looked(values: Iterable[Last]) -> None:
+        def looked(values: Iterable[RetainedValue]) -> None:
             found = LookupResult()
             for last in values:
                 if is_local or not last.is_local:
@@ -157,7 +157,7 @@ class Lookup(Component):
         else:
             looked(self._router.log.retained.find(query, self._desk.believed))
 
-    def _age(self, last: Last) -> float | None:
+    def _age(self, last: RetainedValue) -> float | None:
         """Return for how long the replaced master has been unreachable, as it may have had a newer value."""
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._desk.me.name:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.routing.scan import XPathScan
 from mesh.wire.commands import Query
 
 AT_ONCE = 8  # scans in turn; each holds a list of all values
 
-OnFound = Callable[[list[Last]], None]
+OnFound = Callable[[list[RetainedValue]], None]
 
 
 class Scans:
@@ -20,7 +20,7 @@ class Scans:
     `values` returns the current values; `wake` requests a call of `tick` soon.
     """
 
-    def __init__(self, values: Callable[[], Iterable[Last]], wake: Callable[[], None]) -> None:
+    def __init__(self, values: Callable[[], Iterable[RetainedValue]], wake: Callable[[], None]) -> None:
         self._values = values
         self._wake = wake
         self._begun: deque[tuple[XPathScan, OnFound]] = deque()

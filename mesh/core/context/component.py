@@ -15,7 +15,7 @@ from mesh.mapping.agreed import RuleSet
 from mesh.operations import Image, StoreReach
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
-from mesh.routing.taker import Addressees
+from mesh.routing.sink import AddressResolver
 from mesh.wire.commands import Command, Consume, Query, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process, Reason
@@ -123,7 +123,7 @@ class Component:
         """Return the verbs that peers may call."""
         return ()
 
-    def takes(self) -> Mapping[str, Addressees]:
+    def takes(self) -> Mapping[str, AddressResolver]:
         """Return the kinds of addresses whose direct messages this component delivers."""
         return {}
 

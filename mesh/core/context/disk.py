@@ -9,7 +9,7 @@ from mesh.core.context.effects import Commit, Fetch
 from mesh.core.context.node_context import NodeContext
 from mesh.errors import MeshError
 from mesh.operations import Op, Stored
-from mesh.routing.shelf import Shelf
+from mesh.routing.store_handle import StoreHandle
 from mesh.wire.envelope import Envelope, decode
 
 Committed = Callable[[MeshError | None], None]
@@ -22,7 +22,7 @@ class Disk:
     Operations without a callback wait for the next commit.
     """
 
-    def __init__(self, desk: NodeContext, shelf: Shelf) -> None:
+    def __init__(self, desk: NodeContext, shelf: StoreHandle) -> None:
         self.later = shelf.later
         self._desk = desk
         self.shelf = shelf

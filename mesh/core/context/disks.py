@@ -12,7 +12,7 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.errors import StoreError
 from mesh.names import PUTS, store_of
-from mesh.routing.shelf import Shelf
+from mesh.routing.store_handle import StoreHandle
 
 OWN = "the node's own store"
 
@@ -24,7 +24,7 @@ class Disks(Component):
         self._queues = desk.settings.stores
         volatile = desk.settings.volatile
         stores = {"": None, **{store: None for _, store in self._queues}}
-        self._all = {store: Disk(desk, Shelf(store, store in volatile)) for store in stores}
+        self._all = {store: Disk(desk, StoreHandle(store, store in volatile)) for store in stores}
         self.own = self._all[""]
 
     def __iter__(self) -> Iterator[Disk]:
@@ -37,7 +37,7 @@ class Disks(Component):
         """Return the disk of the queue of this name."""
         return self._all[store_of(name, self._queues)]
 
-    def shelf_of(self, domain: str) -> Shelf:
+    def shelf_of(self, domain: str) -> StoreHandle:
         """Return the store handle for messages that are published in this domain."""
         if not self._queues or not domain.startswith(PUTS):
             return self.own.shelf

@@ -22,7 +22,7 @@ from mesh.core.context.incoming_call import Verb
 from mesh.errors import RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
-from mesh.routing.taker import Addressees
+from mesh.routing.sink import AddressResolver
 from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
 from mesh.wire.replies import Reason
@@ -82,7 +82,7 @@ class DispatchTables:
         self.from_gateways = Table("a gateway of another site")
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
-        self.takes: dict[str, Addressees] = {}
+        self.takes: dict[str, AddressResolver] = {}
         self.sends: dict[str, HandleEnvelope] = {}
         self.gives: dict[str, DeliverySource] = {}
         self.restores = RestoreTable()

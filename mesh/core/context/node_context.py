@@ -30,8 +30,8 @@ from mesh.wire.pieces import FEW, SHORT
 
 if TYPE_CHECKING:
     from mesh.core.context.outlet import Keyed, Outlet
+    from mesh.routing.envelope_slice import EnvelopeSlice
     from mesh.routing.feed import Lost
-    from mesh.routing.portion import Portion
 
 PROCESS = 16  # bytes
 
@@ -141,7 +141,7 @@ class NodeContext:
         except LocalError as error:
             self.send(conn, Reply(request, code=error.code, text=str(error)))
 
-    def push(self, outlet: Outlet, feed: Keyed, portion: Portion) -> None:
+    def push(self, outlet: Outlet, feed: Keyed, portion: EnvelopeSlice) -> None:
         """Put a slice into an outlet. It leaves with the effects of this event."""
         outlet.push(feed, portion)
         self.outlets[outlet] = None

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from mesh.core.context.conn import Conn
 from mesh.core.context.passing import MOST, PassedNodes, pass_on, written
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.heldbodies import without_contents
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.streams.link import LinkSender
 from mesh.wire.commands import ItemHead, Items, encode
 from mesh.wire.envelope import Envelope
@@ -62,7 +62,7 @@ class Outlet:
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
-        self._queue: deque[tuple[Keyed, Portion]] = deque()
+        self._queue: deque[tuple[Keyed, EnvelopeSlice]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
         self._told: deque[GapsTold] = deque()  # gaps in flight
         self._ending: dict[Feed, None] = {}  # feeds that end in a gap
@@ -77,7 +77,7 @@ class Outlet:
         """Bytes that were sent and are not acknowledged."""
         return self._sender.bytes
 
-    def push(self, feed: Keyed, portion: Portion) -> None:
+    def push(self, feed: Keyed, portion: EnvelopeSlice) -> None:
         self._queue.append((feed, portion))
 
     def tell_gap(self, feed: Feed) -> None:
@@ -155,7 +155,7 @@ class Outlet:
             size += sum(map(len, item)) + sum(len(column) for _, column in head.targets)
         return heads, frames, size
 
-    def _next_group(self) -> list[tuple[Keyed, Portion]]:
+    def _next_group(self) -> list[tuple[Keyed, EnvelopeSlice]]:
         """Take slices of one stored envelope for several subscriptions, to be sent as one item.
 
         A slice with delivery counts goes alone, as the counts are those of one subscription.
@@ -170,7 +170,7 @@ class Outlet:
             group.append(self._queue.popleft())
         return group
 
-    def _item(self, group: list[tuple[Keyed, Portion]]) -> tuple[ItemHead, list[bytes]]:
+    def _item(self, group: list[tuple[Keyed, EnvelopeSlice]]) -> tuple[ItemHead, list[bytes]]:
         first = group[0][1]
         parcel = first.parcel
         piece, places = _cut(parcel.envelope, group)
@@ -194,7 +194,7 @@ class Outlet:
         ttl, tries = parcel.ttl, first.tries
         return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, ttl, tries), frames
 
-    def _goes_on(self, parcel: Parcel) -> bool:
+    def _goes_on(self, parcel: StoredEnvelope) -> bool:
         """Return whether the position of an item may be sent.
 
         A position out of order would mean to a client that a message was dropped, and to a peer that it has
@@ -214,7 +214,9 @@ class Outlet:
         return (*((self._number(feed), min(gap, MOST)) for feed, _, gap in gaps), *written(passed_on))
 
 
-def _cut(envelope: Envelope, group: list[tuple[Keyed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:
+def _cut(
+    envelope: Envelope, group: list[tuple[Keyed, EnvelopeSlice]]
+) -> tuple[Envelope, dict[int, int] | None]:
     """Return the part of the envelope that the group needs, and the place of each message in it."""
     wanted: set[int] = set()
     for _, portion in group:
@@ -227,7 +229,7 @@ def _cut(envelope: Envelope, group: list[tuple[Keyed, Portion]]) -> tuple[Envelo
     return envelope.cut(indices), {index: place for place, index in enumerate(indices)}
 
 
-def _column(portion: Portion, places: dict[int, int] | None) -> bytes:
+def _column(portion: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
     """Return the indices as u16 for the client; empty means the whole part."""
     if portion.indices is None:
         return b""

@@ -17,8 +17,8 @@ from mesh.core.delivery.facts import BoundAgain
 from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
 from mesh.queues.lots.lot import PRIORITY
+from mesh.routing.sink import Sink, Targets
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.routing.taker import Taker, Targets
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, RESENT, SECOND, Envelope
 
@@ -27,7 +27,7 @@ NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
 Answered = Callable[[Answer], None]
 
 
-class BoundQueue(Taker, Protocol):
+class BoundQueue(Sink, Protocol):
     """The local part of a queue that belongs to a durable subscription."""
 
     name: str

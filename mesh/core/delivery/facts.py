@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesh.core.context.facts import Trace
-from mesh.routing.taker import Targets
+from mesh.routing.sink import Targets
 from mesh.wire.envelope import Envelope
 
 

@@ -12,11 +12,11 @@ from mesh.names import check_group
 from mesh.reasons.reason import ago, reason
 from mesh.reserved import DEAD_LETTERS
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last
 from mesh.routing.log import Log
 from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.retained_value import RetainedValue
+from mesh.routing.sink import Sink
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.routing.taker import Taker
 from mesh.values import message_id
 from mesh.wire.properties import decode_properties
 from mesh.wire.replies import Reason
@@ -30,7 +30,7 @@ class Master(Protocol):
     log: Log
     clients: SubscriptionIndex[Feed]
     peers: SubscriptionIndex[PeerFeed]
-    groups: SubscriptionIndex[Taker]
+    groups: SubscriptionIndex[Sink]
     bindings: Bindings
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
@@ -45,7 +45,7 @@ def of_topic(router: Master, key: str, domain: str, desk: NodeContext) -> Iterat
     yield from _wanted(router, key, domain)
 
 
-def _of_value(last: Last, desk: NodeContext) -> Reason:
+def _of_value(last: RetainedValue, desk: NodeContext) -> Reason:
     e = last.envelope
     name = message_id(e.stream, e.domain, last.number)
     if last.is_local:
@@ -103,7 +103,7 @@ def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Re
         yield reason("UNWANTED", key=key)
 
 
-def _code(letter: Last) -> str:
+def _code(letter: RetainedValue) -> str:
     """Return only the code from the headers, as others are for authorized readers."""
     try:
         return str(decode_properties(letter.data[: letter.props]).headers.get("dead-code", "?"))

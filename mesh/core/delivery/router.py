@@ -23,19 +23,19 @@ from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.reserved import reserved
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last, last_values
-from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.log import Accepted, Log, StreamLog
 from mesh.routing.merging import Merging
-from mesh.routing.owing import Owing
 from mesh.routing.pacing import Pacing
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.restored_debts import RestoredDebts
+from mesh.routing.retained_value import RetainedValue, last_values
+from mesh.routing.sink import AddressResolver, Sink, Targets
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.sites.hops import leg_of
-from mesh.streams.legs import Legs, LegsFull
+from mesh.streams.multi_path_stream import LegsFull, MultiPathStream
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
@@ -55,7 +55,7 @@ class SiteTakers(Protocol):
     def plan(self, envelope: Envelope) -> Targets:
         """Return (sink, indices) of each site that receives some of it; `None` means all messages."""
 
-    def match(self, key: str, domain: str) -> Sequence[Taker]:
+    def match(self, key: str, domain: str) -> Sequence[Sink]:
         """Return the sinks of sites that receive messages of that topic."""
 
     def names(self, key: str, domain: str) -> Sequence[str]:
@@ -74,7 +74,7 @@ class Router(Component):
         keeps_cache: bool,
         merging: Merging,
         abroad: Callable[[], SiteTakers],
-        outdone: Callable[[Last, Last], None],
+        outdone: Callable[[RetainedValue, RetainedValue], None],
     ) -> None:
         """`boot_of(master)` returns the boot of a node, 0 if unknown.
 
@@ -84,7 +84,7 @@ class Router(Component):
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
         self.relays = SubscriptionIndex[PeerFeed]()  # peers' queries relayed to other masters
-        self.groups = SubscriptionIndex[Taker]()  # one member of a group gets each message
+        self.groups = SubscriptionIndex[Sink]()  # one member of a group gets each message
         self.has_groups = False  # whether there are groups
         self._abroad = abroad
         self._outdone = outdone
@@ -101,7 +101,7 @@ class Router(Component):
         self._desk = desk
         self._checked: set[str] = set()
         self.joining = Joining()
-        self._owing = Owing(self._wanting, lambda to: self._addressees(to).taker(to))
+        self._owing = RestoredDebts(self._wanting, lambda to: self._addressees(to).taker(to))
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
@@ -178,7 +178,13 @@ class Router(Component):
             self._take(lane, envelope, source, answered, stamp, holder)
 
     def _take(
-        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int, holder: object
+        self,
+        lane: StreamLog,
+        envelope: Envelope,
+        source: Hashable,
+        answered: Answered,
+        stamp: int,
+        holder: object,
     ) -> None:
         try:
             self._check(envelope)
@@ -206,14 +212,14 @@ class Router(Component):
         values = last_values(envelope)
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):
-            if isinstance(stands, Last):
+            if isinstance(stands, RetainedValue):
                 self._outdone(value, stands)
         return all(stand)
 
-    def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
+    def _from_site(self, lane: StreamLog, envelope: Envelope) -> list[tuple[int, int]]:
         """Return the new ranges of an envelope that several masters of another site may have relayed."""
-        if not isinstance(lane.origin, Legs):
-            lane.origin = Legs.unpack(lane.origin.pack())
+        if not isinstance(lane.origin, MultiPathStream):
+            lane.origin = MultiPathStream.unpack(lane.origin.pack())
         leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
@@ -221,7 +227,7 @@ class Router(Component):
             raise TailBackFull(f"{self._desk.me.name} takes that later: {error}.") from error
 
     def _marked(
-        self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
+        self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> Answered:
         """Return the handler of answers after handling FIRST and SECOND marks.
 
@@ -240,7 +246,13 @@ class Router(Component):
         return answered
 
     def _accept(
-        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int, holder: object
+        self,
+        lane: StreamLog,
+        envelope: Envelope,
+        source: Hashable,
+        answered: Answered,
+        stamp: int,
+        holder: object,
     ) -> None:
         desk = self._desk
         stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
@@ -299,7 +311,7 @@ class Router(Component):
         kept = [(taker, news if each is None else tuple(set(each) & set(news))) for taker, each in targets]
         return [(taker, tuple(sorted(each))) for taker, each in kept if each]
 
-    def _addressees(self, to: str) -> Addressees:
+    def _addressees(self, to: str) -> AddressResolver:
         """Return the component that delivers to this destination. NoQueue if there are no queues."""
         if kind_of(to) != QUEUE:
             return self._desk.face.takes[CLIENT]
@@ -308,7 +320,12 @@ class Router(Component):
         return found
 
     def _landed(
-        self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
+        self,
+        lane: StreamLog,
+        accepted: Accepted,
+        source: Hashable,
+        answered: Answered,
+        error: MeshError | None,
     ) -> None:
         """Handle the end of a commit."""
         if error is None:
@@ -317,7 +334,7 @@ class Router(Component):
             return
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
-        if isinstance(lane.origin, Legs):  # the keeping node resends it
+        if isinstance(lane.origin, MultiPathStream):  # the keeping node resends it
             self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             _come(accepted, -1)
@@ -330,7 +347,7 @@ class Router(Component):
         else:  # the store has failed
             self._passes(lane, accepted, accepted.when_first)
 
-    def _put_off(self, origin: Legs, accepted: Accepted) -> None:
+    def _put_off(self, origin: MultiPathStream, accepted: Accepted) -> None:
         """Let the messages be sent again by their site, and be delivered then."""
         e = accepted.envelope
         if e.to:  # a refused direct message is not resent
@@ -341,13 +358,13 @@ class Router(Component):
                 if not taker.owner:
                     self._merging.lost(parcel.envelope, indices)
 
-    def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
+    def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Handle the result of one envelope, and those behind it, in the publisher's order."""
         accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
 
-    def relay(self, parcel: Parcel) -> None:
+    def relay(self, parcel: StoredEnvelope) -> None:
         """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
         envelope = parcel.envelope
         targets: Targets = list(self.clients.plan(envelope))
@@ -369,7 +386,7 @@ class Router(Component):
         self._desk.count("relayed", envelope.count)
         self._offer([(parcel, targets)], parcel.source, lambda: None)
 
-    def _is_void(self, parcel: Parcel) -> bool:
+    def _is_void(self, parcel: StoredEnvelope) -> bool:
         """Return whether an item comes from an earlier process of its master that did not store it.
 
         Only the master knows the latest value then.
@@ -380,7 +397,9 @@ class Router(Component):
         """Deliver a system message of this node to local clients, without counting it."""
         stamped = self.keep(envelope)
         targets: Targets = list(self.clients.plan(stamped))
-        self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
+        self._offer(
+            [(StoredEnvelope(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None
+        )
 
     def keep(self, envelope: Envelope) -> Envelope:
         """Retain a system message for later readers."""
@@ -390,13 +409,13 @@ class Router(Component):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """Restore a stored envelope with the sinks that are still owed it."""
-        parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
+        parcel = StoredEnvelope(envelope, position, self._desk.me.uuid, own=True)
         owed = self._owing.of(parcel)
         self.shelf.restore(parcel, owed)
         for taker, indices in owed:
-            taker.offer(Portion(parcel, indices), self._desk.now)
+            taker.offer(EnvelopeSlice(parcel, indices), self._desk.now)
 
-    def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Taker]:
+    def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Sink]:
         """Yield the sinks that may be owed messages from before the start. Groups never are."""
         yield from self.clients.match(key, domain, xml)
         if not is_local:
@@ -440,7 +459,7 @@ class Router(Component):
         return refusal(envelope, error)
 
     def _repeated(
-        self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
+        self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> None:
         """Answer repeated messages, unless their commit is pending."""
         open_numbers = Ranges()
@@ -472,14 +491,14 @@ class Router(Component):
         return lambda answer: self._disk.commit((), lambda error: answered(answer))
 
     def _offer(
-        self, deliveries: list[tuple[Parcel, Targets]], source: Hashable, done: Callable[[], None]
+        self, deliveries: list[tuple[StoredEnvelope, Targets]], source: Hashable, done: Callable[[], None]
     ) -> None:
-        waiting: list[tuple[Taker, Portion]] = []
+        waiting: list[tuple[Sink, EnvelopeSlice]] = []
         for parcel, targets in deliveries:
             if self.joining:
                 self.joining.note(parcel.envelope, targets)
             for taker, indices in targets:
-                portion = Portion(parcel, indices)
+                portion = EnvelopeSlice(parcel, indices)
                 taker.offer(portion, self._desk.now)
                 if portion.waiting and taker.paces:
                     waiting.append((taker, portion))

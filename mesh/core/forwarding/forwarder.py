@@ -39,9 +39,9 @@ from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
 from mesh.reserved import reserved
-from mesh.routing.entry import HERE, SOMEBODY, Entry
-from mesh.routing.onward import Onward
-from mesh.routing.rulings import Rulings
+from mesh.routing.decision_table import DecisionTable
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.sites.hops import inside, is_foreign
 from mesh.sites.letters import UNKNOWN as KNOWS_NO_SITE
 from mesh.sites.letters import UNREACHABLE, split
@@ -85,13 +85,13 @@ class Forwarder(Component):
         provisional: Provisional,
     ) -> None:
         s, log = desk.settings, router.log
-        self.onward = Onward(s.window_bytes, s.window_count)
+        self.onward = ForwardTable(s.window_bytes, s.window_count)
         self._refused = LastWords(desk.me.name, log.given_up)
         self._abroad = abroad
         self._deciding = Deciding(
             desk, mapping, nodes, lambda site, waits: self._abroad().decide(site, waits)
         )
-        self.rulings = Rulings(
+        self.rulings = DecisionTable(
             self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look_in_turn
         )
         self.tailback = TailBack(
@@ -179,7 +179,7 @@ class Forwarder(Component):
         if refusal is not None:
             yield reason("REFUSED", why=refusal.state)
 
-    def _waits(self, entry: Entry, hop: str) -> Reason:
+    def _waits(self, entry: PendingForward, hop: str) -> Reason:
         if self.onward.is_under_way(entry, hop):
             return reason("UNDER_WAY", next=hop)
         if is_site(hop):
@@ -368,7 +368,7 @@ class Forwarder(Component):
 
         return answered
 
-    def _here_too(self, entry: Entry) -> None:
+    def _here_too(self, entry: PendingForward) -> None:
         """Accept the envelope as one of its masters."""
         e, entry.was_sent = self._marking.here(entry), True
 
@@ -389,7 +389,7 @@ class Forwarder(Component):
             return envelope.sent
         return envelope.sent if is_foreign(envelope.sender) else 0
 
-    def _go(self, entry: Entry, decision: Decision) -> None:
+    def _go(self, entry: PendingForward, decision: Decision) -> None:
         is_master = decision.kind is Kind.HERE
         is_new_here = is_master and HERE not in entry.lacking
         if decision.copies or entry.first:
@@ -409,13 +409,13 @@ class Forwarder(Component):
         if peer is not None and peer.data is None and self._nodes.is_alive(hop):
             self._neighbours.review_login(peer)
 
-    def _warn_in_vain(self, entry: Entry) -> None:
+    def _warn_in_vain(self, entry: PendingForward) -> None:
         """Warn a publisher at once if no next hop can answer soon."""
         is_expected = entry.lacking.get(HERE) or entry.why.startswith("asking") or not self._settled
         if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)
 
-    def _may_answer(self, entry: Entry, hop: str) -> bool:
+    def _may_answer(self, entry: PendingForward, hop: str) -> bool:
         peer = self._nodes.named(hop)
         if peer is None or not self._nodes.is_alive(hop):
             return is_site(hop) and self._abroad().has_way(hop)
@@ -440,12 +440,12 @@ class Forwarder(Component):
                 self._outcome(entry, peer.node.name, part)
         self.shipping.due(peer.node.name)  # its window may be open again
 
-    def said(self, entry: Entry, hop: str, answer: Answer) -> None:
+    def said(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         """Handle the answer for a direct message to another site."""
         self._outcome(entry, hop, answer)
         self.shipping.due(hop)
 
-    def _outcome(self, entry: Entry, hop: str, answer: Answer) -> None:
+    def _outcome(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         if answer.state == WARNING:
             if hop in entry.lacking:
                 self.tailback.warn(entry, answer.text)
@@ -459,7 +459,7 @@ class Forwarder(Component):
             # Accepted by an earlier hop, so refusals of the present one do not count.
             self.tailback.finish(entry, entry.hops[0], answer)
 
-    def _may_turn(self, entry: Entry, answer: Answer) -> bool:
+    def _may_turn(self, entry: PendingForward, answer: Answer) -> bool:
         """Return whether a refusal may only be due to different versions of the rules."""
         is_passing = answer.state == CHANGING or (answer.state == CIRCULAR and self._put_off.is_lately)
         return is_passing and not entry.was_divided
@@ -538,11 +538,11 @@ class Forwarder(Component):
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 
-    def _look_in_turn(self, entry: Entry, decision: Decision) -> None:
+    def _look_in_turn(self, entry: PendingForward, decision: Decision) -> None:
         """Apply a decision on an entry whose predecessors have all been reviewed."""
         self._look(entry, decision, is_in_turn=True)
 
-    def _look(self, entry: Entry, decision: Decision, is_in_turn: bool = False) -> None:
+    def _look(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
         """Apply a decision on an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
@@ -558,7 +558,7 @@ class Forwarder(Component):
         else:
             self._go(entry, decision)
 
-    def _goes_back(self, entry: Entry, decision: Decision) -> bool:
+    def _goes_back(self, entry: PendingForward, decision: Decision) -> bool:
         """Return whether to hand the message back to the node that forwarded it."""
         is_to_stay = entry.is_kept or entry.was_sent or entry.is_given
         return not is_to_stay and self._turns_back(decision, entry.source)
@@ -572,7 +572,7 @@ class Forwarder(Component):
         peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
         return peer is not None and DIRTY in peer.speaks
 
-    def _take_over(self, entry: Entry, decision: Decision) -> None:
+    def _take_over(self, entry: PendingForward, decision: Decision) -> None:
         """Accept an entry, as this node is its master after all."""
         self._marking.decided(entry, decision)
         envelope = self._marking.here(entry)
@@ -619,7 +619,7 @@ class Forwarder(Component):
             self._desk.wake(self._desk.now)
 
 
-def _address(entry: Entry, to_master: bool) -> None:
+def _address(entry: PendingForward, to_master: bool) -> None:
     """Record in the route whether the next hop is a master (law 5 of the mapping)."""
     *before, mine = entry.envelope.route
     stratum = TO_MASTER if to_master else 0
@@ -627,7 +627,7 @@ def _address(entry: Entry, to_master: bool) -> None:
         entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
 
 
-def _may_be_there(entry: Entry, decision: Decision) -> bool:
+def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
     """Return whether this refusal is not final for a message that was sent.
 
     A message of another site may also wait for a node that is unreachable. A site that is no longer

@@ -12,8 +12,8 @@ from mesh.core.peers.peer import Peer
 from mesh.core.ways.nodes import Nodes
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
-from mesh.routing.entry import Entry
 from mesh.routing.first import first_of, mark
+from mesh.routing.pending_forward import PendingForward
 from mesh.wire.envelope import FIRST, MARKS, NO_RELAY, RESENT, SECOND, TAILED, Envelope
 from mesh.wire.limits import DIRTY, DURABLE, STAYS
 
@@ -37,7 +37,7 @@ class FirstMarking:
         peer = self._nodes.named(node)
         return DURABLE in peer.speaks if peer is not None and self._nodes.is_alive(node) else None
 
-    def decided(self, entry: Entry, decision: Decision) -> None:
+    def decided(self, entry: PendingForward, decision: Decision) -> None:
         """Choose the FIRST master for a new decision."""
         me = self._desk.me.name
         masters = decision.hops if decision.to_master else ()
@@ -52,7 +52,7 @@ class FirstMarking:
 
     # --- outbound ---------------------------------------------------------------------------------------
 
-    def here(self, entry: Entry) -> Envelope:
+    def here(self, entry: PendingForward) -> Envelope:
         """Return the envelope as this node accepts it."""
         if not entry.first:
             return self._perhaps_twice(entry, entry.envelope)
@@ -60,7 +60,7 @@ class FirstMarking:
         entry.first_was_sent |= is_first
         return entry.envelope.marked(FIRST if is_first else SECOND)
 
-    def to(self, peer: Peer, entry: Entry) -> Envelope:
+    def to(self, peer: Peer, entry: PendingForward) -> Envelope:
         """Return the envelope as it leaves for a peer."""
         envelope = entry.envelope
         if STAYS not in peer.speaks:
@@ -75,7 +75,7 @@ class FirstMarking:
         entry.first_was_sent |= is_first
         return envelope.marked(FIRST if is_first else SECOND)
 
-    def _perhaps_twice(self, entry: Entry, e: Envelope) -> Envelope:
+    def _perhaps_twice(self, entry: PendingForward, e: Envelope) -> Envelope:
         """Mark the envelope for durable subscriptions if another backup may have it already."""
         if not (entry.was_sent and self._mapping.has_backups and self._mapping.is_backed(e.keys[0], e)):
             return e
@@ -92,7 +92,7 @@ class FirstMarking:
         return envelope.marked(SECOND) if is_second else envelope
 
 
-def tailed(entry: Entry) -> Envelope:
+def tailed(entry: PendingForward) -> Envelope:
     """Return the envelope as it is stored while it waits.
 
     The `put` field holds the name of the FIRST master.

@@ -18,10 +18,10 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
 from mesh.mapping.decision import Decision
 from mesh.mapping.mapping import Mapping
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.heldbodies import HeldBodies
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.limits import DIRTY
@@ -100,21 +100,21 @@ class Provisional(Component):
 
     def _give(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
         """Offer the envelope to the subscribers that have received everything before it."""
-        parcel = Parcel(replace(e, flags=e.flags | PROVISIONAL), master=self._desk.me.uuid)
+        parcel = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._desk.me.uuid)
         for feed, indices in targets:
             is_next = is_dirty and lane.missed.setdefault(feed, lane.last) <= lane.back
-            if not (is_next and feed.offer_now(Portion(parcel, indices), self._desk.now)):
+            if not (is_next and feed.offer_now(EnvelopeSlice(parcel, indices), self._desk.now)):
                 lane.missed[feed] = e.last
 
     def refused(self, e: Envelope, answer: Answer) -> None:
         """Retract messages that the master refused."""
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
-        parcel = Parcel(
+        parcel = StoredEnvelope(
             replace(part, sizes=0, props=0, body=b"", flags=flags, expires=0), master=self._desk.me.uuid
         )
         for feed, indices in self._targets(part):
-            feed.offer(Portion(parcel, indices), self._desk.now)
+            feed.offer(EnvelopeSlice(parcel, indices), self._desk.now)
 
     def held(self, e: Envelope) -> Envelope:
         """Return the envelope as it leaves for a master that supports dirty reads."""

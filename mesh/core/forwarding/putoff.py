@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 
 from mesh.core.context.node_context import NodeContext
 from mesh.mapping.decision import Decision, Kind
-from mesh.routing.entry import Entry
-from mesh.routing.onward import Onward
-from mesh.routing.rulings import LOOKS, Rulings
+from mesh.routing.decision_table import LOOKS, DecisionTable
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward
 from mesh.wire.envelope import Envelope
 
 # Law 1: each returned entry is decided again by itself. Of entries that wait for an earlier one of a stream
@@ -27,14 +27,14 @@ EARLY = "what its publisher sent before is still under way"
 class PutOff:
     """The entries that came back from a routing loop, and later ones of the same streams."""
 
-    def __init__(self, desk: NodeContext, onward: Onward, rulings: Rulings) -> None:
+    def __init__(self, desk: NodeContext, onward: ForwardTable, rulings: DecisionTable) -> None:
         self._desk = desk
         self._onward = onward
         self._rulings = rulings
         self._until = 0.0  # rules count as changing until then
-        self._again: dict[Entry, float] = {}  # time of the next decision
+        self._again: dict[PendingForward, float] = {}  # time of the next decision
         # By stream, in order: entries that wait for an earlier one. Only the first is in `_again` as well.
-        self._lanes: dict[tuple[bytes, str], list[Entry]] = {}
+        self._lanes: dict[tuple[bytes, str], list[PendingForward]] = {}
         self._old: set[tuple[bytes, str]] = set()  # streams with entries sent by earlier rules
 
     def ruled(self) -> None:
@@ -54,7 +54,7 @@ class PutOff:
         """Record the streams of entries without a ruling: earlier rules sent them."""
         self._old = {entry.key for entry in self._onward.entries() if entry.ruling is None}
 
-    def waits_for(self, e: Envelope, decision: Decision, is_in_turn: bool = False) -> Entry | None:
+    def waits_for(self, e: Envelope, decision: Decision, is_in_turn: bool = False) -> PendingForward | None:
         """Return the entry of the same stream that an envelope must wait for, or `None`.
 
         The entry is deferred, is in flight to another hop by earlier rules, or must be settled here first as
@@ -72,22 +72,22 @@ class PutOff:
             return None
         return next(filter(self._rulings.is_unsettled, self._onward.before(e)), None)
 
-    def _is_put_off(self, entry: Entry) -> bool:
+    def _is_put_off(self, entry: PendingForward) -> bool:
         return entry in self._again or _place(self._lanes.get(entry.key, []), entry)[1]
 
-    def _is_elsewhere(self, entry: Entry, hops: Collection[str]) -> bool:
+    def _is_elsewhere(self, entry: PendingForward, hops: Collection[str]) -> bool:
         """Return whether an entry is in flight to another hop by earlier rules."""
         if not self.is_lately or entry.ruling is not None or entry.envelope.to or entry.key not in self._old:
             return False
         return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
-    def comes_back(self, entry: Entry, why: str) -> None:
+    def comes_back(self, entry: PendingForward, why: str) -> None:
         """Defer an entry that a hop returned."""
         entry.was_sent = False
         self._put(entry, why)
         self._plan(entry)
 
-    def put_behind(self, entry: Entry, other: Entry) -> None:
+    def put_behind(self, entry: PendingForward, other: PendingForward) -> None:
         """Let `entry` wait for `other`."""
         self._put(entry, EARLY)
         lane = self._lanes.setdefault(entry.key, [])
@@ -99,18 +99,18 @@ class PutOff:
         else:
             self._plan(entry, self._again.get(other, 0.0))
 
-    def _put(self, entry: Entry, why: str) -> None:
+    def _put(self, entry: PendingForward, why: str) -> None:
         """Take an entry off its route."""
         self._rulings.without(entry)
         self._onward.assign(entry, ("",), f"{RULES}{why.removeprefix(RULES)}")
 
-    def _plan(self, entry: Entry, at: float = 0.0) -> None:
+    def _plan(self, entry: PendingForward, at: float = 0.0) -> None:
         """Schedule a new decision on an entry, at `at` or after a while."""
         now = self._desk.now
         self._again[entry] = at if at > now else now + AGAIN * max(1.0, len(self._again) / LOOKS)
         self._desk.wake(self._again[entry])
 
-    def due(self) -> Iterator[Entry]:
+    def due(self) -> Iterator[PendingForward]:
         """Yield the entries to decide now, as the budget allows."""
         now = self._desk.now
         ready = deque(entry for entry, at in self._again.items() if at <= now)
@@ -125,7 +125,7 @@ class PutOff:
         if self._again:
             self._desk.wake(min(self._again.values()))
 
-    def _leaves(self, entry: Entry) -> list[Entry]:
+    def _leaves(self, entry: PendingForward) -> list[PendingForward]:
         """End the wait of an entry, and return the next entry to decide, if any."""
         del self._again[entry]
         lane = self._lanes.get(entry.key, [])
@@ -140,7 +140,7 @@ class PutOff:
         return []
 
 
-def _place(lane: list[Entry], entry: Entry) -> tuple[int, bool]:
+def _place(lane: list[PendingForward], entry: PendingForward) -> tuple[int, bool]:
     """Return the index of an entry in its stream, and whether it is there."""
     place = bisect_left(lane, entry.envelope.first, key=lambda each: each.envelope.first)
     return place, place < len(lane) and lane[place] is entry

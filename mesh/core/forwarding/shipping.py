@@ -9,8 +9,8 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.abroad import is_site
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.routing.entry import Entry
-from mesh.routing.onward import Onward
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward
 from mesh.wire.commands import Forward, Outcome, Outcomes
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
@@ -26,10 +26,10 @@ class Shipping(Component):
     def __init__(
         self,
         desk: NodeContext,
-        onward: Onward,
+        onward: ForwardTable,
         neighbours: Neighbours,
-        may_leave: Callable[[Entry], bool],
-        marked: Callable[[Peer, Entry], Envelope],
+        may_leave: Callable[[PendingForward], bool],
+        marked: Callable[[Peer, PendingForward], Envelope],
         to_site: Callable[[str], None],
     ) -> None:
         """`marked` returns an entry's envelope as it leaves for a peer.

@@ -14,10 +14,10 @@ from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import CHANGING, CIRCULAR
 from mesh.core.forwarding.marking import tailed
 from mesh.errors import Expired, MeshError, TailBackFull
-from mesh.routing.entry import HERE, Entry
+from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
-from mesh.routing.onward import Onward
-from mesh.routing.parcel import Parcel
+from mesh.routing.pending_forward import HERE, PendingForward
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.sites.hops import is_foreign
 from mesh.sites.letters import WAY
@@ -44,12 +44,12 @@ class TailBack:
         desk: NodeContext,
         disk: Disk,
         log: Log,
-        onward: Onward,
+        onward: ForwardTable,
         dead: DeadLetters,
         is_alive: Callable[[str], bool],
         answer: Callable[[bytes, bytes, Answer], None],
         keep: Callable[[bytes, Answer], None],
-        is_unsettled: Callable[[Entry], bool],
+        is_unsettled: Callable[[PendingForward], bool],
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
         """`is_unsettled` returns whether an entry may still take another route.
@@ -67,15 +67,17 @@ class TailBack:
         self._retract = retract
         self._onward = onward
         self._answer = answer
-        self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
-        self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: entries that could not be stored
+        self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not answered yet
+        self._stuck: dict[
+            tuple[bytes, str], PendingForward
+        ] = {}  # by stream: entries that could not be stored
         # (expiry, serial). The entry itself would stay in memory until it expires.
         self._due: list[tuple[int, int]] = []
         self._many_due = FEW_DUE
 
     # --- waiting ----------------------------------------------------------------------------------------
 
-    def watch(self, entry: Entry) -> None:
+    def watch(self, entry: PendingForward) -> None:
         """Watch a new entry for its warning and its expiry."""
         if not entry.warned:
             self._stay_young(entry)
@@ -87,7 +89,7 @@ class TailBack:
         heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
         self._wake_for_due()
 
-    def warn(self, entry: Entry, why: str = "") -> None:
+    def warn(self, entry: PendingForward, why: str = "") -> None:
         """Warn the publisher that an entry waits; a persistent one when it is on disk.
 
         Earlier entries of the publisher on the same route come first: the stored ones must be the beginning
@@ -104,7 +106,7 @@ class TailBack:
             if each.warned or each.is_done:
                 young.pop(each, None)
 
-    def _warn(self, entry: Entry, why: str) -> None:
+    def _warn(self, entry: PendingForward, why: str) -> None:
         if entry.warned or entry.is_done:
             return
         if not entry.is_kept:  # in transit: the publishing node keeps it
@@ -125,19 +127,19 @@ class TailBack:
             entry.warned = True
             self._say(entry, why)
 
-    def young(self) -> Iterator[Entry]:
+    def young(self) -> Iterator[PendingForward]:
         """Yield the entries without a warning or an answer."""
         for lane in self._young.values():
             yield from lane
 
-    def repeat(self, entry: Entry, again: Envelope) -> None:
+    def repeat(self, entry: PendingForward, again: Envelope) -> None:
         """Repeat the answers of a resent entry to its source, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         self._tell(entry, told, (entry.source,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
             self._say(entry, "", (entry.source,))
 
-    def adopt(self, entry: Entry) -> None:
+    def adopt(self, entry: PendingForward) -> None:
         """Keep an entry that was only in transit, as its publisher has connected to this node.
 
         The entry is kept in front of later ones.
@@ -147,8 +149,8 @@ class TailBack:
         self._stay_young(entry)
         self._desk.wake(self._desk.now + self._desk.settings.patience)
 
-    def _store(self, entry: Entry, why: str) -> None:
-        parcel = Parcel(tailed(entry), own=True)
+    def _store(self, entry: PendingForward, why: str) -> None:
+        parcel = StoredEnvelope(tailed(entry), own=True)
         op = self._shelf.append(parcel)
 
         entry.is_storing = True
@@ -174,7 +176,7 @@ class TailBack:
 
         self._disk.commit((op,), stored)
 
-    def _stick(self, entry: Entry) -> None:
+    def _stick(self, entry: PendingForward) -> None:
         """Mark an entry that cannot be stored now.
 
         Later entries of its publisher must not be stored first, as they would reach the master first after a
@@ -183,7 +185,7 @@ class TailBack:
         self._stuck[entry.key] = entry
         self._stay_young(entry)
 
-    def _is_behind(self, entry: Entry) -> bool:
+    def _is_behind(self, entry: PendingForward) -> bool:
         stuck = self._stuck.get(entry.key)
         if stuck is None or stuck.serial >= entry.serial:
             return False
@@ -192,10 +194,10 @@ class TailBack:
             return False
         return True
 
-    def _stay_young(self, entry: Entry) -> None:
+    def _stay_young(self, entry: PendingForward) -> None:
         self._young.setdefault(entry.key, {})[entry] = None
 
-    def _say(self, entry: Entry, why: str, whom: Iterable[bytes] | None = None) -> None:
+    def _say(self, entry: PendingForward, why: str, whom: Iterable[bytes] | None = None) -> None:
         """Warn all askers that an entry waits, or only some of its sources."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
@@ -204,7 +206,7 @@ class TailBack:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
             self._tell(entry, (answer,), whom)
 
-    def _for_whom(self, entry: Entry) -> str:
+    def _for_whom(self, entry: PendingForward) -> str:
         if not entry.was_divided:
             return f"{entry.hops[0] or 'a master'} ({entry.why})"
         whys = {hop: "has not answered yet" if self._is_alive(hop) else "away" for hop in entry.hops}
@@ -228,13 +230,13 @@ class TailBack:
         size = onward.bytes - sum(line.bytes for line in away)
         return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
-    def _full_text(self, entry: Entry) -> str:
+    def _full_text(self, entry: PendingForward) -> str:
         waiting, me = self._onward.messages - entry.messages, self._desk.me.name
         return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
 
     # --- final answers ----------------------------------------------------------------------------------
 
-    def finish(self, entry: Entry, hop: str, answer: Answer) -> None:
+    def finish(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         """Handle the final answer of a node for some messages. The publisher gets the combined answer."""
         if entry.was_divided:
             entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
@@ -246,7 +248,7 @@ class TailBack:
             entry.told += words  # at most one for each number
         was_stored = not entry.open and entry.position > 0
         if was_stored:
-            self._shelf.released(Parcel(entry.envelope, entry.position))
+            self._shelf.released(StoredEnvelope(entry.envelope, entry.position))
             entry.position = 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
@@ -259,12 +261,12 @@ class TailBack:
         else:
             self._tell(entry, words, entry.askers)
 
-    def _tell(self, entry: Entry, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
+    def _tell(self, entry: PendingForward, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
         for source in whom:
             for answer in words:
                 self._answer(source, entry.envelope.stream, answer)
 
-    def _refused(self, entry: Entry, answer: Answer) -> None:
+    def _refused(self, entry: PendingForward, answer: Answer) -> None:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
@@ -274,7 +276,7 @@ class TailBack:
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
             self._dead.bury(entry.envelope, answer)
 
-    def refuse(self, entry: Entry, error: MeshError) -> None:
+    def refuse(self, entry: PendingForward, error: MeshError) -> None:
         """Refuse all open messages of an entry."""
         e = entry.envelope
         for hop in entry.hops:
@@ -318,7 +320,7 @@ class TailBack:
             return NEVER
         return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
 
-    def _expire(self, entry: Entry) -> None:
+    def _expire(self, entry: PendingForward) -> None:
         """Refuse the expired messages of an entry."""
         e, end = entry.envelope, self._end(entry.envelope)
         void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
@@ -333,7 +335,7 @@ class TailBack:
             again = min(at for number, at in void_at.items() if number in entry.open)
             heapq.heappush(self._due, (max(again, soon), entry.serial))
 
-    def _give_up(self, entry: Entry, hop: str, first: int, last: int) -> None:
+    def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
         error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")
         self._desk.count("expired", last - first + 1)
         self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))

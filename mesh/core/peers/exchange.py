@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.outlet import Outlet
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
 from mesh.wire.commands import Introduction, Query
@@ -55,13 +55,13 @@ def peer_key(uuid: bytes) -> bytes:
 
 
 def exchange(
-    desk: NodeContext, released: Callable[[Parcel], None], paging: Paging, node: Introduction
+    desk: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
 ) -> Exchange:
     """Return an exchange with that node; `released` receives envelopes that it no longer needs."""
     s = desk.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 
-    def send(feed: Feed, portion: Portion) -> None:
+    def send(feed: Feed, portion: EnvelopeSlice) -> None:
         desk.push(outlet, feed, portion)
 
     feed = PeerFeed(

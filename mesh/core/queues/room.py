@@ -35,8 +35,8 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
 from mesh.queues.takers.taker import QueueTaker
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
-from mesh.routing.portion import Portion
 
 
 class QueueRoom:
@@ -91,7 +91,7 @@ class QueueRoom:
 
     # --- what it does for queues: see Around --------------------------------------------------------------
 
-    def push(self, taker: QueueTaker, portion: Portion) -> None:
+    def push(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
         self.taking.push(taker, portion)
 
     def near(self, name: str) -> str:

@@ -14,8 +14,8 @@ from mesh.core.ways.facts import Ruled
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
 from mesh.patterns import SYSTEM
-from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH as BY_XPATH
 
@@ -79,7 +79,7 @@ class Inheriting(Component):
             values = "last value" if count == 1 else "last values"
             self._desk.event("rules", f"took over {count:,} {values} from who had them before")
 
-    def _is_ours(self, value: Last) -> bool:
+    def _is_ours(self, value: RetainedValue) -> bool:
         e, key = value.envelope, value.key
         if key.startswith(SYSTEM) or e.sent > self._desk.believed + AHEAD:
             return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import REPLIES, Session, feed_key
 from mesh.core.subscribers.sessions import Sessions
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 
@@ -25,7 +25,7 @@ class RequestFeeds:
             self._connect(session, feed)
 
     def _make(self, session: Session) -> Feed:
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             self._desk.push(session.outlet, feed, portion)
 
         key = feed_key(session.stream, REPLIES)
@@ -45,6 +45,6 @@ class RequestFeeds:
         self.expect(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped
-        parcel = Parcel(envelope, master=self._desk.me.uuid, own=True)
-        feed.offer(Portion(parcel), self._desk.now)
+        parcel = StoredEnvelope(envelope, master=self._desk.me.uuid, own=True)
+        feed.offer(EnvelopeSlice(parcel), self._desk.now)
         return feed.dropped == dropped

@@ -24,8 +24,8 @@ from mesh.core.services.departing import Departing
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
 from mesh.names import check_group
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
@@ -40,14 +40,14 @@ class Group:
     owner = ""
 
     def __init__(
-        self, name: str, give: Callable[[Group, Envelope], None], released: Callable[[Parcel], None]
+        self, name: str, give: Callable[[Group, Envelope], None], released: Callable[[StoredEnvelope], None]
     ) -> None:
         self.name = name
         self.key = b"g" + name.encode()
         self.floors: dict[bytes, int] = {}
         self._give, self._released = give, released
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         parcel = portion.parcel
         envelope = parcel.envelope
         self._give(self, envelope if portion.indices is None else envelope.cut(portion.indices))
@@ -59,7 +59,7 @@ class Group:
             if parcel.paged:
                 parcel.give_away()
 
-    def comes(self, parcel: Parcel, sign: int) -> None:
+    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
         """Do nothing: a group has no backlog."""
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:

@@ -18,8 +18,8 @@ from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
 from mesh.services.work import GivenMessage, ServedAddress, Server, Work, works_of
@@ -143,7 +143,7 @@ class ServedAddresses(Component):
         self._epoch += 1
         key = feed_key(session.stream, command.subscription)
 
-        def push(server: Server, portion: Portion) -> None:
+        def push(server: Server, portion: EnvelopeSlice) -> None:
             self._desk.push(session.outlet, server, portion)
 
         server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
@@ -294,8 +294,8 @@ class ServedAddresses(Component):
         for index in indices:
             server.give(GivenMessage(work, index, now))
         ttl = ttl_of(work.until, now)
-        parcel = Parcel(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
-        server.push(server, Portion(parcel, None if whole else tuple(indices)))
+        parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
+        server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
     def _refuse(self, work: Work, code: str, text: str) -> None:
         """Refuse the messages that were not delivered."""

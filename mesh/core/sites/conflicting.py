@@ -15,7 +15,7 @@ from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.relaying import Relaying
 from mesh.patterns import SYSTEM
-from mesh.routing.last import Last, last_values
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.conflicts import conflict_key
 from mesh.sites.hops import is_of
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
@@ -50,7 +50,7 @@ class Conflicting(Component):
         self._since = 0  # all newer values are known
         # For topics without a master: the values that left through this node, without contents, and when
         # values of other sites last arrived.
-        self._left: OrderedDict[tuple[str, str], Last] = OrderedDict()
+        self._left: OrderedDict[tuple[str, str], RetainedValue] = OrderedDict()
         self._arrived: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._lost: list[LostValue] = []
         self._room = AT_ONCE
@@ -66,7 +66,7 @@ class Conflicting(Component):
 
     # --- finding ----------------------------------------------------------------------------------------
 
-    def met(self, came: Last, stood: Last, stays: bool) -> None:
+    def met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
         """Record that two values of one topic met here. `stays` tells that `stood` won."""
         if came.key.startswith(SYSTEM) or came.site(self._here) == stood.site(self._here):
             return
@@ -105,12 +105,12 @@ class Conflicting(Component):
             if left := self._left.get(topic):
                 self._differ(value, left)
 
-    def _differ(self, value: Last, left: Last) -> None:
+    def _differ(self, value: RetainedValue, left: RetainedValue) -> None:
         """Report `value` if it lost against a newer value of this site that leaves or has left."""
         if value.site(self._here) != left.site(self._here) and left.is_newer_than(value, self._here):
             self._outdone(value, left)
 
-    def transferred(self, came: Last, stands: Last) -> None:
+    def transferred(self, came: RetainedValue, stands: RetainedValue) -> None:
         """Examine an older value in a transfer from another site.
 
         The value may have arrived before, and be known to the winner. For values older than this process,
@@ -120,22 +120,22 @@ class Conflicting(Component):
         if is_told:
             self._outdone(came, stands)
 
-    def _outdone(self, came: Last, stands: Last) -> None:
+    def _outdone(self, came: RetainedValue, stands: RetainedValue) -> None:
         """Report `came`, which is older than the current value, unless the winner knew it."""
         if came.envelope.sent > self._stood.get(self._topic(came), 0):
             self._add(LostValue(came, stands))
             self._knows(came)
 
-    def _knows(self, value: Last) -> None:
+    def _knows(self, value: RetainedValue) -> None:
         topic = self._topic(value)
         self._stood[topic] = max(value.envelope.sent, self._stood.pop(topic, 0))
         if len(self._stood) > KNOWN:
             self._since = max(self._since, self._stood.popitem(last=False)[1])
 
-    def _topic(self, value: Last) -> tuple[str, str, str]:
+    def _topic(self, value: RetainedValue) -> tuple[str, str, str]:
         return value.site(self._here), value.key, value.envelope.domain
 
-    def _was_lacking(self, own: Last, theirs: Last) -> bool:
+    def _was_lacking(self, own: RetainedValue, theirs: RetainedValue) -> bool:
         """Return whether our value may have been dropped on its way to the other site."""
         site, since = theirs.site(self._here), self._marking.since(theirs.site(self._here))
         if own.site(self._here) != self._here or since is None or own.envelope.sent < since:

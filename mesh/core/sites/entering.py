@@ -21,7 +21,7 @@ from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFul
 from mesh.printable import count
 from mesh.sites.letters import WAY_LOST, split
 from mesh.sites.pauses import FOR_NOW
-from mesh.streams.turns import Turns
+from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts
 
@@ -43,7 +43,7 @@ class Entering(Component):
         self._through = through
         self._forwarder = forwarder
         self._answering = answering
-        self._turns = Turns(STREAMS)
+        self._turns = DeferredNumbers(STREAMS)
         self._dropped: dict[str, int] = {}  # by site, since the start
         self._told: dict[str, float] = {}  # time of the next warning, by site
 

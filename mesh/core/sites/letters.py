@@ -22,7 +22,7 @@ from mesh.core.sites.passing import leaving
 from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
 from mesh.printable import count
-from mesh.routing.entry import Entry
+from mesh.routing.pending_forward import PendingForward
 from mesh.sites.gateways import gateway
 from mesh.sites.letters import UNREACHABLE, WAY, goes_again, way_to
 from mesh.sites.trials import Trials
@@ -198,7 +198,7 @@ class Letters(Component):
                 if hop in entry.lacking:  # unexpected answers change nothing
                     self._heard(entry, hop, replace(a, first=first, last=last))
 
-    def _heard(self, entry: Entry, hop: str, answer: Answer) -> None:
+    def _heard(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         sending = _sending(entry, hop)
         if not goes_again(answer.state, entry.may_be_there):
             self._forwarder.said(entry, hop, answer)
@@ -212,7 +212,7 @@ class Letters(Component):
 
     # --- what goes again --------------------------------------------------------------------------------
 
-    def _is_held(self, hop: str) -> Callable[[Entry], bool]:
+    def _is_held(self, hop: str) -> Callable[[PendingForward], bool]:
         """Return a predicate: does the entry wait for the retry of another one?"""
         if not self._trials:  # usual case
             return lambda entry: False
@@ -226,7 +226,7 @@ class Letters(Component):
             self._forwarder.onward.back(sending[0], (first,))
         self._forwarder.shipping.due(sending[0])
 
-    def _waiting(self, sending: Sending) -> list[Entry]:
+    def _waiting(self, sending: Sending) -> list[PendingForward]:
         """Return entries that have not left, or that are to be resent, in the order of their numbers."""
         (hop, stream, track), onward = sending, self._forwarder.onward
         lane = onward.lane((stream, track[0]))
@@ -234,5 +234,5 @@ class Letters(Component):
         return [entry for entry in mine if not onward.is_under_way(entry, hop)]
 
 
-def _sending(entry: Entry, hop: str) -> Sending:
+def _sending(entry: PendingForward, hop: str) -> Sending:
     return hop, entry.envelope.stream, entry.track

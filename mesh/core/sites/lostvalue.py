@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mesh.core.forwarding.deadletters import LetterContents
 from mesh.errors import MessageTooLarge, RemoteError
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.values import Headers, message_id
 from mesh.wire.envelope import PERSISTENT
 from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
@@ -15,8 +15,8 @@ from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, e
 class LostValue(NamedTuple):
     """A retained value that lost, and the value that stays in its place."""
 
-    value: Last
-    winner: Last
+    value: RetainedValue
+    winner: RetainedValue
 
 
 def letter_of(lost: LostValue, here: str) -> LetterContents:

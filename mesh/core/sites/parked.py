@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mesh.core.sites.custody import PartlySent
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.overflow import Credit
-from mesh.routing.portion import Portion
 from mesh.streams.ranges import Ranges
 
 PARKED = 4  # windows
@@ -17,7 +17,7 @@ class Parked:
 
     def __init__(self) -> None:
         self.bytes = 0
-        self._portions: dict[PartlySent, Portion] = {}
+        self._portions: dict[PartlySent, EnvelopeSlice] = {}
         self._places = Ranges()  # positions in our log
 
     def __len__(self) -> int:
@@ -37,21 +37,21 @@ class Parked:
         """Return whether one more may wait there."""
         return len(self) < PARKED * window.items and self.bytes < PARKED * window.bytes
 
-    def add(self, given: PartlySent, portion: Portion) -> None:
+    def add(self, given: PartlySent, portion: EnvelopeSlice) -> None:
         place = portion.parcel.position
         self._portions[given] = portion
         self.bytes += portion.size
         if place:
             self._places.add(place, place)
 
-    def pop(self, given: PartlySent) -> Portion:
+    def pop(self, given: PartlySent) -> EnvelopeSlice:
         """Remove a slice, and return it."""
         portion = self._portions.pop(given)
         self.bytes -= portion.size
         self._places.remove(portion.parcel.position, portion.parcel.position)
         return portion
 
-    def take_all(self) -> list[Portion]:
+    def take_all(self) -> list[EnvelopeSlice]:
         return [self.pop(given) for given in list(self)]
 
     def settled(self, passed: int) -> int:

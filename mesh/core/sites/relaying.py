@@ -31,13 +31,13 @@ from mesh.errors import SiteFull
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.printable import count
-from mesh.routing.last import Last
 from mesh.routing.log import position_key, stream_key
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
+from mesh.routing.retained_value import RetainedValue
+from mesh.routing.sink import Targets
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import by_taker
-from mesh.routing.taker import Targets
 from mesh.sites.gateways import gateway
 from mesh.sites.pauses import Pauses
 from mesh.sites.stores import broken
@@ -86,7 +86,7 @@ class Relaying(Component):
         presence: Presence,
         transit: Transit,
         dead: DeadLetters,
-        released: Callable[[Parcel], None],
+        released: Callable[[StoredEnvelope], None],
         paging: Paging,
         is_paused: Callable[[str], bool],
         marking: Marking,
@@ -159,7 +159,7 @@ class Relaying(Component):
         """Return whether everything that waited for the site has left."""
         return site in self._outbound and self._outbound[site].feed.is_through
 
-    def is_coming(self, site: str, value: Last) -> bool:
+    def is_coming(self, site: str, value: RetainedValue) -> bool:
         """Return whether that value is already owed to the site."""
         e = value.envelope
         return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)

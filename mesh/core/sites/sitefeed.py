@@ -10,11 +10,11 @@ from mesh.core.sites.custody import Custody, PartlySent
 from mesh.core.sites.parked import Parked
 from mesh.core.sites.passedover import PassedOver
 from mesh.core.sites.passing import may_leave
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.expiry import all_void
@@ -44,7 +44,7 @@ class SiteFeed(Feed):
         site: str,
         credit: Credit,
         leaves: Callable[[SiteFeed, PartlySent], None],
-        released: Callable[[Parcel], None],
+        released: Callable[[StoredEnvelope], None],
         transient: int,
         wall: Callable[[], int] = lambda: 0,
         paging: Paging | None = None,
@@ -72,13 +72,13 @@ class SiteFeed(Feed):
         self._window = credit.bytes
         self._backlog.void_at = all_void
         self._leaves = leaves
-        self._row: dict[PartlySent, Portion] = {}  # sent slices in order, except parked ones
+        self._row: dict[PartlySent, EnvelopeSlice] = {}  # sent slices in order, except parked ones
         self._parked = Parked()
         self._passed = 0  # last position before everything in transit
         self._ahead = 0  # last settled position among parked slices
         self._may_expire = False  # whether any waiting message can expire
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         parcel, dropped = portion.parcel, self.dropped
         is_owed = self._not_owed is None or parcel.position not in self._not_owed
         if not (is_owed and may_leave(parcel.envelope)):  # kept in the log for other sinks
@@ -149,7 +149,7 @@ class SiteFeed(Feed):
                 self._parked.add(given, self._recall(given))
         self.pump()
 
-    def _recall(self, given: PartlySent) -> Portion:
+    def _recall(self, given: PartlySent) -> EnvelopeSlice:
         """Remove a slice from the window, whatever is before it."""
         self._flight.sent -= 1  # else it would be settled next
         return self._flight.remove(self._row.pop(given))
@@ -228,33 +228,33 @@ class SiteFeed(Feed):
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
         return super().holds(stream, domain, number) or self._parked.holds(stream, domain, number)
 
-    def _leave(self, portion: Portion) -> None:
+    def _leave(self, portion: EnvelopeSlice) -> None:
         given = self.custody.send(portion)
         self._row[given] = portion
         self._leaves(self, given)
 
-    def _took(self, portion: Portion) -> None:
+    def _took(self, portion: EnvelopeSlice) -> None:
         parcel = portion.parcel
         if parcel.own:
             self._passed = max(self._passed, parcel.position)
             self._settle()
         self._release(parcel)
 
-    def _take_everything(self) -> list[Portion]:
+    def _take_everything(self) -> list[EnvelopeSlice]:
         self._row = {}
         return [*self._parked.take_all(), *super()._take_everything()]
 
-    def _finds_room(self, portion: Portion, now: float) -> bool:
+    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
         is_persistent = portion.is_persistent
         # Messages that were being written when the last room went have been accepted, or will be.
         is_kept = self._not_owed is not None or (self.rejects and is_persistent)
         return is_kept or self.has_room(is_persistent)
 
-    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
+    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         self.custody.drop(portion.parcel.envelope.cut(void))
         super()._leave_out(portion, void)
 
-    def _drop(self, portion: Portion, why: str) -> int:
+    def _drop(self, portion: EnvelopeSlice, why: str) -> int:
         if portion.parcel.is_here:  # else its contents are unknown
             self.custody.drop(portion.parcel.envelope.cut(portion.every))
         place = portion.parcel.position

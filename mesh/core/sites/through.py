@@ -34,7 +34,7 @@ from mesh.sites.gateways import gateway
 from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.pauses import FOR_NOW
 from mesh.sites.stores import broken
-from mesh.streams.turns import Turns
+from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome, Relay
 from mesh.wire.envelope import Envelope
 
@@ -87,7 +87,7 @@ class Through(Component):
         self._notes: dict[str, dict[bytes, bytes]] = {}  # notes of our gateways, by site
         self._sizes = Counter[str]()  # bytes in transit, by neighbor
         self._untold: dict[str, int] = {}  # dropped messages not yet reported, by site
-        self._turns = defaultdict[str, Turns](lambda: Turns(STREAMS))  # by neighbor
+        self._turns = defaultdict[str, DeferredNumbers](lambda: DeferredNumbers(STREAMS))  # by neighbor
 
     def hears(self) -> Sequence[Hearing]:
         return (

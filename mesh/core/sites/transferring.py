@@ -24,8 +24,8 @@ from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError
 from mesh.patterns import SYSTEM
 from mesh.routing.keylist import KeyList
-from mesh.routing.last import Last
 from mesh.routing.retained import Retained
+from mesh.routing.retained_value import RetainedValue
 from mesh.sites.hops import is_foreign
 from mesh.sites.pauses import FOR_NOW, Pauses
 from mesh.sites.transfers import SiteTransfer, Topic
@@ -170,7 +170,7 @@ class Transferring(Component):
                 transfer.answered(topic[1], number, number, True)
                 transfer.ahead += value is not None
 
-    def _values(self, site: str, keys: Sequence[str]) -> Iterator[Last]:
+    def _values(self, site: str, keys: Sequence[str]) -> Iterator[RetainedValue]:
         """Yield the retained values of these keys that are for that site."""
         for key in keys:
             for domain in self._retained.domains(key):
@@ -182,11 +182,11 @@ class Transferring(Component):
                 else:
                     yield value
 
-    def _is_ahead(self, value: Last) -> bool:
+    def _is_ahead(self, value: RetainedValue) -> bool:
         """Return whether its timestamp is too far ahead, so that it would block all others for years."""
         return not is_followed(value.envelope.sent, self._desk.wall)
 
-    def _value(self, site: str, topic: Topic) -> Last | None:
+    def _value(self, site: str, topic: Topic) -> RetainedValue | None:
         value = self._retained.get(*topic)
         if value is None or value.is_void(self._desk.believed):
             return None
@@ -194,7 +194,7 @@ class Transferring(Component):
         stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
         return None if stays or site not in self._relaying.names(*topic) else value
 
-    def _leaving(self, transfer: SiteTransfer, number: int, value: Last) -> Envelope:
+    def _leaving(self, transfer: SiteTransfer, number: int, value: RetainedValue) -> Envelope:
         e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)
         left = leaving(e, self._desk.settings.site, transfer.low)
         return replace(left, flags=left.flags | INITIAL)

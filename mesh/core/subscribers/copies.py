@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import AHEAD, NodeContext
 from mesh.mapping.mapping import Mapping
-from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.wire.envelope import ERASED, Envelope
 
 
@@ -45,5 +45,5 @@ class Copies:
         self._disk.commit_later()
         return count
 
-    def _take(self, values: Iterable[Last]) -> int:
+    def _take(self, values: Iterable[RetainedValue]) -> int:
         return self._log.inherit(last for last in values if not last.is_void(self._desk.believed))

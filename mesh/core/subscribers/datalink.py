@@ -31,7 +31,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
 from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
@@ -273,7 +273,7 @@ class DataLinks(Component):
             return
         self._desk.heard(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
-        parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
+        parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
         if self._mapping.has_dirty:
             self._provisional.came(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
@@ -294,7 +294,7 @@ class DataLinks(Component):
         else:
             self._relay(peer, parcel)
 
-    def _goes_round(self, parcel: Parcel) -> bool:
+    def _goes_round(self, parcel: StoredEnvelope) -> bool:
         """Return whether a peer relayed an item that this node relays to others.
 
         Nodes that relay to each other would wait for each other forever if a repeated item waited for its
@@ -302,7 +302,7 @@ class DataLinks(Component):
         """
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
-    def _is_held(self, parcel: Parcel) -> bool:
+    def _is_held(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer sent all of it before, and it is still needed here."""
         numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
         for peer in self._neighbours.peers.values():
@@ -330,7 +330,7 @@ class DataLinks(Component):
             for other in self._neighbours.peers.values():
                 self._note_received(other, master)
 
-    def _is_behind(self, parcel: Parcel) -> bool:
+    def _is_behind(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer has already relayed that log further.
 
         In that case this peer was the relay before, and was unreachable: its remaining items were not dropped
@@ -343,7 +343,7 @@ class DataLinks(Component):
             return False
         return by != parcel.source
 
-    def _merge(self, peer: Peer, parcel: Parcel) -> None:
+    def _merge(self, peer: Peer, parcel: StoredEnvelope) -> None:
         """Relay the part of an item that no other master has sent before."""
         merging = self._merging
         news = merging.take(parcel)
@@ -354,7 +354,7 @@ class DataLinks(Component):
             return
         if news:
             piece = parcel.envelope.cut(news)
-            parcel = Parcel(
+            parcel = StoredEnvelope(
                 piece,
                 parcel.position,
                 parcel.master,
@@ -366,7 +366,7 @@ class DataLinks(Component):
         if parcel.owed:
             merging.keep(parcel)
 
-    def _relay(self, peer: Peer, parcel: Parcel) -> None:
+    def _relay(self, peer: Peer, parcel: StoredEnvelope) -> None:
         self._router.relay(parcel)
         if parcel.position and not parcel.owed:
             self._settling.settle(peer, parcel)

@@ -29,11 +29,11 @@ from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox, by_inbox, place
 from mesh.routing.paging import Paging
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Addressees, Targets
+from mesh.routing.sink import AddressResolver, Targets
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -110,7 +110,7 @@ class Inboxes(Component):
     def feeds(self) -> Iterator[Feed]:
         return iter(self._feeds.values())
 
-    def takes(self) -> Mapping[str, Addressees]:
+    def takes(self) -> Mapping[str, AddressResolver]:
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
@@ -167,7 +167,7 @@ class Inboxes(Component):
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Inbox:
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             for session in self._open_of(SessionName.parse(name)):
                 self._desk.push(session.outlet, feed, portion)
 
@@ -184,7 +184,7 @@ class Inboxes(Component):
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
 
-    def _bury(self, name: str, portion: Portion, void: Sequence[int]) -> None:
+    def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         """Republish messages that waited too long, with their reason."""
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
@@ -244,11 +244,11 @@ class Inboxes(Component):
 
         self._disk.commit((), landed)
 
-    def _take_unread(self, name: str) -> list[Portion]:
+    def _take_unread(self, name: str) -> list[EnvelopeSlice]:
         feed = self._feeds.get(name)
         return feed.take_all() if feed is not None and name not in self._opened else []
 
-    def _dealt(self, client: str, portions: list[Portion]) -> None:
+    def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
         """Assign the slices, which are all in memory."""
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
@@ -258,7 +258,7 @@ class Inboxes(Component):
         else:
             del self._moving[client]
 
-    def _put_back(self, name: str, portions: list[Portion]) -> None:
+    def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
         """Add the slices in front of newer ones, unless the inbox is being read."""
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()

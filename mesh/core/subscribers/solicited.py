@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mesh.core.asking.demand import Demand
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
 
@@ -70,7 +70,7 @@ class Solicited:
             x.upstreams.setdefault(master, Upstream())
         upstream = x.upstreams.get(master)
         if upstream is not None and position:
-            parcel = Parcel(envelope, position, master, source=peer.node.uuid)
+            parcel = StoredEnvelope(envelope, position, master, source=peer.node.uuid)
             if upstream.receive(parcel):
                 upstream.release(parcel)
         elif position and (master in x.refused or len(x.refused) < MASTERS):

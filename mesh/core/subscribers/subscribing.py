@@ -27,11 +27,11 @@ from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
 from mesh.operations import Delete, Put
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
 from mesh.routing.paging import Paging
-from mesh.routing.portion import Portion
 from mesh.routing.querytrie import visits_together
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
@@ -199,14 +199,14 @@ class SubscriberFeeds(Component):
     def _make_feed(
         self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query
     ) -> Feed:
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             self._desk.push(session.outlet, feed, portion)
 
-        def send_shown(feed: Feed, portion: Portion) -> None:
+        def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
             envelope = as_seen_by(session, portion.parcel.envelope)
             if envelope is not portion.parcel.envelope:
                 parcel = msgspec.structs.replace(portion.parcel, envelope=envelope, frames=[])
-                portion = Portion(parcel, portion.indices, gap=portion.take_gap())
+                portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
             send(feed, portion)
 
         def overran(feed: Feed) -> None:

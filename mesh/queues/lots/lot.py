@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from mesh.queues.lots.counts import Runs, count, first_of, numbers_of
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import RESENT, Envelope
@@ -76,7 +76,7 @@ class Lot:
         "tries",
     )
 
-    def __init__(self, parcel: Parcel) -> None:
+    def __init__(self, parcel: StoredEnvelope) -> None:
         e = parcel.envelope
         self.parcel = parcel
         self.key: LotKey = (e.sent, e.stream, e.first)

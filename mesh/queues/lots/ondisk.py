@@ -11,7 +11,7 @@ from math import inf
 
 from mesh.queues.lots.lot import Lot
 from mesh.queues.lots.paged import PagedLots
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.expiry import all_void
 
 S = 10**9  # ns
@@ -80,7 +80,7 @@ class OnDisk:
             self.rows[lot.parcel.position] = row
 
     def add_parcel(
-        self, parcel: Parcel, priority: int, left: int, expiry: float | None, *, is_back: bool = False
+        self, parcel: StoredEnvelope, priority: int, left: int, expiry: float | None, *, is_back: bool = False
     ) -> None:
         """Add an envelope of which `left` messages are not done. The options are those of `add`."""
         e = parcel.envelope

@@ -26,7 +26,7 @@ from mesh.queues.takers.groups import MessageGroups
 from mesh.queues.takers.holding import Run
 from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 
 AHEAD = 1024  # envelopes per priority in memory before a disk read
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
@@ -181,7 +181,7 @@ class PartialQueue:
         """
         return bool(lot.parcel.position) and lot not in self.pledged and self._memory.has_no_room(lot.cost)
 
-    def page_plain(self, parcel: Parcel) -> bool:
+    def page_plain(self, parcel: StoredEnvelope) -> bool:
         """Add a new envelope on disk only, behind its predecessors, and return whether that was possible."""
         e = parcel.envelope
         priority, delay, _ = e.put or (PRIORITY, 0, "")

@@ -10,8 +10,8 @@ from typing import Protocol
 from mesh.queues.lots.counts import Runs
 from mesh.queues.lots.lot import Lot
 from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class Watching(Protocol):
@@ -26,7 +26,7 @@ class Watching(Protocol):
     def pages(self, lot: Lot) -> None:
         """Observe an envelope that is added and waits on disk only."""
 
-    def pages_plain(self, parcel: Parcel) -> None:
+    def pages_plain(self, parcel: StoredEnvelope) -> None:
         """Observe a new envelope that is added on disk only."""
 
     def puts_back(self, lot: Lot) -> None:
@@ -41,7 +41,7 @@ class Watching(Protocol):
     def purged(self, messages: int) -> None:
         """Observe the end of a purge of `messages` messages."""
 
-    def gives(self, taker: QueueTaker, portion: Portion) -> None:
+    def gives(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
         """Observe messages that are sent to a consumer."""
 
     def redistributes(self, pieces: Iterable[tuple[Lot, Runs]]) -> None:

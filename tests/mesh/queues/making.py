@@ -10,7 +10,7 @@ from mesh.queues.part.giving import give
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.selecting.selector import Selector
 from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Headers
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.properties import Properties, encode_properties
@@ -48,7 +48,7 @@ def envelope(
 
 def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> Lot:
     """That envelope at a place in the log."""
-    return Lot(Parcel(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
+    return Lot(StoredEnvelope(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
 
 
 def taker(

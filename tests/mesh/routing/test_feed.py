@@ -3,8 +3,8 @@
 import pytest
 
 from mesh.errors import RemoteError
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
 from tests.mesh.routing.feeds import ME, Ends, parcel
 
 
@@ -119,7 +119,7 @@ def test_after_a_restart_of_the_other_end_persistent_items_come_again_and_transi
 def test_a_part_of_an_envelope_stays_that_part_when_it_comes_again() -> None:
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
-    ends.feed.offer(Portion(parcel(1, count=3), (0, 2)), 0.0)
+    ends.feed.offer(EnvelopeSlice(parcel(1, count=3), (0, 2)), 0.0)
     ends.feed.taken(1, 0.0)
     ends.feed.restart()
     ends.feed.connect(0.0)
@@ -173,7 +173,13 @@ def test_a_closed_feed_owes_nothing_and_takes_nothing() -> None:
 
 def test_what_is_offered_for_now_alone_never_waits_and_leaves_no_gap() -> None:
     ends = Ends()
-    assert not ends.feed.offer_now(Portion(parcel()), 0.0), "it is away"
+    assert not ends.feed.offer_now(EnvelopeSlice(parcel()), 0.0), "it is away"
     ends.feed.connect(0.0)
-    assert [ends.feed.offer_now(Portion(parcel()), 0.0) for _ in range(5)] == [True, True, True, False, False]
+    assert [ends.feed.offer_now(EnvelopeSlice(parcel()), 0.0) for _ in range(5)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     assert (ends.feed.pending, ends.feed.dropped, ends.take_gap()) == (3, 0, 0)

@@ -1,18 +1,18 @@
 """What is a peer owed from the logs of several masters, and what does an inbox keep?"""
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.overflow import Credit
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 from tests.mesh.routing.feeds import HERON, ME, Ends, inbox, parcel
 
 
-def mine(*positions: int) -> list[Parcel]:
+def mine(*positions: int) -> list[StoredEnvelope]:
     return [parcel(n) for n in positions]
 
 
-def herons(*positions: int) -> list[Parcel]:
+def herons(*positions: int) -> list[StoredEnvelope]:
     return [parcel(n, master=HERON) for n in positions]
 
 
@@ -20,7 +20,7 @@ def released(ends: Ends) -> list[tuple[bytes, int]]:
     return [(p.master, p.position) for p in ends.released]
 
 
-def taken_by_a_peer(*parcels: Parcel) -> Ends:
+def taken_by_a_peer(*parcels: StoredEnvelope) -> Ends:
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     for total, p in enumerate(parcels, 1):
@@ -161,7 +161,7 @@ def test_only_what_waits_and_is_void_is_given_up() -> None:
     ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(*[parcel(n, expires=10) for n in (1, 2, 3)])
-    ends.feed.offer(Portion(parcel(4, count=2, expires=11)), 0.0)
+    ends.feed.offer(EnvelopeSlice(parcel(4, count=2, expires=11)), 0.0)
     ends.offer(parcel(5, expires=10), parcel(0, expires=9), parcel(6))
     void = ends.feed.take_void(is_void)
     assert [p.parcel.position for p in void] == [5, 0]

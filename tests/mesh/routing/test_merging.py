@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mesh.routing.merging import Merging
-from mesh.routing.parcel import Parcel
 from mesh.routing.seen import RANGES, STREAMS, Seen
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope
@@ -18,8 +18,10 @@ def merging() -> Merging:
     return Merging("frodo", lambda key, envelope: SHARED[key])
 
 
-def parcel(first: int, keys: str = "k", master: bytes = b"h", position: int = 0, flags: int = 0) -> Parcel:
-    return Parcel(envelope(keys, first=first, flags=flags), position, master, source=master)
+def parcel(
+    first: int, keys: str = "k", master: bytes = b"h", position: int = 0, flags: int = 0
+) -> StoredEnvelope:
+    return StoredEnvelope(envelope(keys, first=first, flags=flags), position, master, source=master)
 
 
 def test_whoever_is_first_is_handed_on_and_the_other_is_not() -> None:

@@ -1,10 +1,10 @@
 """Who waits for whom, and for how long?"""
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Credit
 from mesh.routing.pacing import Pacing
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import envelope
 
 
@@ -17,8 +17,8 @@ class Story:
         self.feed = Feed(b"f", Credit(10_000, 1, 10_000), lambda f, p: None, lambda p: None)
         self.feed.connect(0.0)
 
-    def publish(self, source: str, word: str, now: float = 0.0) -> Portion:
-        portion = Portion(Parcel(envelope()))
+    def publish(self, source: str, word: str, now: float = 0.0) -> EnvelopeSlice:
+        portion = EnvelopeSlice(StoredEnvelope(envelope()))
         self.feed.offer(portion, now)
         waiting = [(self.feed, portion)] if portion.waiting else []
         self.pacing.hold(source, waiting, lambda: self.said.append(word))

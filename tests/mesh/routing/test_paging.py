@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from mesh.core.services.groups import Group
 from mesh.errors import StoreError
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.overflow import Overflow
 from mesh.routing.paged import ROWS, Paged
 from mesh.routing.paging import Found, Paging
-from mesh.routing.parcel import Parcel, refilled
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
 from mesh.routing.shares import LARGE, Indices
-from mesh.routing.shelf import Shelf
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope, refilled
 from mesh.wire.envelope import Envelope, decode
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import CREDIT, ME, Ends, inbox
@@ -33,7 +33,7 @@ class Place:
         self, *names: str, limit: float = 0, kind: Callable[..., Any] = Feed, **options: Any
     ) -> None:
         self.memory = Memory(limit)
-        self.shelf = Shelf()
+        self.shelf = StoreHandle()
         self.disk: dict[int, Envelope] = {}
         self.reads: list[tuple[list[int], Callable[[Found], None]]] = []
         self.paging = Paging(self.memory, ME, lambda places, then: self.reads.append(([*places], then)))
@@ -44,21 +44,21 @@ class Place:
     def __getitem__(self, name: str) -> Ends:
         return self.all[name]
 
-    def released(self, parcel: Parcel) -> None:
+    def released(self, parcel: StoredEnvelope) -> None:
         if parcel.owed:
             self.shelf.thinned(parcel)
             return
         self.shelf.released(parcel)
         self.disk.pop(parcel.position)
 
-    def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> Parcel:
+    def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> StoredEnvelope:
         """Stored, and offered to those who are owed it."""
-        parcel = Parcel(e, master=ME, own=True)
+        parcel = StoredEnvelope(e, master=ME, own=True)
         takers = [(self.all[name].feed, indices) for name, indices in owed.items()]
         self.shelf.append(parcel, takers)
         self.disk[parcel.position] = e
         for feed, indices in takers:
-            feed.offer(Portion(parcel, indices), now)
+            feed.offer(EnvelopeSlice(parcel, indices), now)
         return parcel
 
     def cut(self) -> None:
@@ -196,7 +196,7 @@ def test_transient_ones_and_those_that_are_awaited_keep_their_places_in_memory()
     place = Place("joe")
     joe, ends = place["joe"].feed, place["joe"]
     place.accept(message(1), joe=None)
-    ends.offer(Parcel(message(2)))
+    ends.offer(StoredEnvelope(message(2)))
     place.accept(message(3), joe=None)
     joe.connect(0.0)  # goes on, so its publishers wait for it
     place.accept(message(4), joe=None)
@@ -220,10 +220,10 @@ def test_what_comes_behind_something_on_the_disk_goes_there_too_though_there_is_
 def test_a_group_that_has_it_at_once_does_not_keep_it_in_memory_for_one_who_is_away() -> None:
     place, given = Place("joe"), list[Envelope]()
     group = Group("workers", lambda group, e: given.append(e), place.released)
-    parcel = Parcel(message(1), master=ME, own=True)
+    parcel = StoredEnvelope(message(1), master=ME, own=True)
     place.shelf.append(parcel, [(place["joe"].feed, None), (group, None)])
     for taker in (place["joe"].feed, group):
-        taker.offer(Portion(parcel), 0.0)
+        taker.offer(EnvelopeSlice(parcel), 0.0)
     assert [e.contents() for e in given] == [[b"1.0\0"]]
     assert not parcel.is_here and parcel.owed == 1
 
@@ -231,10 +231,10 @@ def test_a_group_that_has_it_at_once_does_not_keep_it_in_memory_for_one_who_is_a
 def test_a_gap_is_told_with_what_follows_it_though_that_is_on_the_disk() -> None:
     place = Place("joe", overflow=Overflow.DROP_OLDEST)
     joe, ends = place["joe"].feed, place["joe"]
-    ends.offer(Parcel(message(1, size=300)))
+    ends.offer(StoredEnvelope(message(1, size=300)))
     for n in (2, 3):
         place.accept(message(n), joe=None)
-    ends.offer(Parcel(message(4, size=300)))
+    ends.offer(StoredEnvelope(message(4, size=300)))
     assert (joe.dropped, joe._backlog.gap, joe.gap) == (1, 1, 0)
     joe.connect(0.0)
     place.read()

@@ -10,8 +10,8 @@ from pytest import MonkeyPatch
 
 from mesh.reserved import CONFLICTS, DEAD
 from mesh.routing import recent
-from mesh.routing.last import OVERHEAD, Last, last_values
 from mesh.routing.retained import OF_CONFLICTS, Retained
+from mesh.routing.retained_value import OVERHEAD, RetainedValue, last_values
 from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, Envelope
 from tests.mesh.envelopes import envelope
@@ -21,7 +21,7 @@ ALL = Query("pattern", "#")
 
 def publish(retained: Retained, e: Envelope) -> list[str]:
     """The keys that were forgotten for it."""
-    gone: list[Last] = []
+    gone: list[RetainedValue] = []
     retained.on_evicted = gone.extend
     retained.keep(e)
     len(retained)  # who asks, gets what is kept its place
@@ -139,7 +139,9 @@ def test_of_two_sites_that_are_as_new_that_of_the_later_name_stays_in_whatever_o
     for order in (both, both[::-1]):
         met: list[tuple[bytes, bytes, bool]] = []
 
-        def on_met(came: Last, stood: Last, stays: bool, met: list[tuple[bytes, bytes, bool]] = met) -> None:
+        def on_met(
+            came: RetainedValue, stood: RetainedValue, stays: bool, met: list[tuple[bytes, bytes, bool]] = met
+        ) -> None:
             met.append((came.data, stood.data, stays))
 
         retained = Retained(10**6, here=here, on_met=on_met)
@@ -259,7 +261,7 @@ def told(story: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelo
 
 def test_what_nobody_asks_for_counts_in_the_bound() -> None:
     """And is bounded itself."""
-    retained, gone = Retained(3 * (OVERHEAD + 1001)), list[Last]()
+    retained, gone = Retained(3 * (OVERHEAD + 1001)), list[RetainedValue]()
     retained.on_evicted = gone.extend
     for n in range(10):
         retained.keep(envelope(str(n), [bytes(1000)], first=n + 1, sent=n))
@@ -269,7 +271,7 @@ def test_what_nobody_asks_for_counts_in_the_bound() -> None:
 def test_of_a_topic_that_comes_again_and_again_few_values_are_cut_out(monkeypatch: MonkeyPatch) -> None:
     cut: list[int] = []
 
-    def counting(e: Envelope, without: Set[str]) -> list[Last]:
+    def counting(e: Envelope, without: Set[str]) -> list[RetainedValue]:
         found = last_values(e, without)
         cut.append(len(found))
         return found

@@ -14,8 +14,8 @@ from mesh.queues.moves.distribution import messages
 from mesh.queues.moves.stock import matching_here
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 Tell = Callable[..., None]  # kind, and the fields of an event
@@ -39,7 +39,7 @@ class Known:
     # --- deliveries
     # ------------------------------------------------------------------------------------------
 
-    def gives(self, taker: QueueTaker, portion: Portion) -> None:
+    def gives(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
         e = portion.parcel.envelope
         indices = range(e.count) if portion.indices is None else portion.indices
         for i, number in enumerate(e.number_list(indices)):
@@ -131,7 +131,7 @@ class Known:
         if lot.moves:
             self._strays(e)
 
-    def pages_plain(self, parcel: Parcel) -> None:
+    def pages_plain(self, parcel: StoredEnvelope) -> None:
         e = parcel.envelope
         self._came += e.count
         self._paged[parcel.position] = e.stream.hex(), e.number_list(range(e.count))

@@ -19,8 +19,8 @@ from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last
-from mesh.routing.taker import Targets
+from mesh.routing.retained_value import RetainedValue
+from mesh.routing.sink import Targets
 from mesh.sites.hops import is_foreign, site_of
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
@@ -177,7 +177,7 @@ class Observer(Component):
                 self._add(self._of("tail" if envelope.flags & TAILED else "log", envelope))
                 self._buries(envelope)
             elif isinstance(op, Put) and op.table == "retained":
-                self._buries(Last.unpack(op.value).as_envelope())
+                self._buries(RetainedValue.unpack(op.value).as_envelope())
             elif isinstance(op, Put) and op.table == "stream":
                 self._knows(op.key, OriginStream.unpack(op.value))
 

@@ -19,9 +19,9 @@ from mesh.queues.lots.counts import Runs, joined
 from mesh.queues.lots.lot import Lot
 from mesh.queues.part.partial import HeldNumbers, PartialQueue
 from mesh.queues.takers.taker import QueueTaker
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -42,7 +42,7 @@ class QueueHere:
         memory: Memory,
         name: str,
         terms: QueueTerms,
-        push: Callable[[QueueTaker, Portion], None],
+        push: Callable[[QueueTaker, EnvelopeSlice], None],
         changed: Callable[[QueueHere], None],
     ) -> None:
         self.name = name
@@ -149,7 +149,7 @@ class QueueHere:
         self._held.take(stream)
         return bool(self._held)
 
-    def comes(self, parcel: Parcel, sign: int) -> None:
+    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
         self._coming += sign * parcel.envelope.count
         self._coming_bytes += sign * parcel.size
 
@@ -161,7 +161,7 @@ class QueueHere:
         """The number of messages that are being written to disk."""
         return self._coming
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         self.arrives.add(portion.parcel.envelope.count, now)
         lot = self.wait(portion.parcel, now)
         if lot is None:
@@ -169,10 +169,10 @@ class QueueHere:
         else:
             self.fresh.append(lot)
 
-    def restore(self, portion: Portion, now: float) -> None:
+    def restore(self, portion: EnvelopeSlice, now: float) -> None:
         self.wait(portion.parcel, now)
 
-    def wait(self, parcel: Parcel, now: float) -> Lot | None:
+    def wait(self, parcel: StoredEnvelope, now: float) -> Lot | None:
         """Add a stored or new envelope, and return it, or `None` if it waits on disk only."""
         row, part = self.rows.of(self.name, parcel.position), self.part
         is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
@@ -221,7 +221,7 @@ class QueueHere:
 
         Its messages are marked as possibly redelivered.
         """
-        lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
+        lot = Lot(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.may_have_been_given(lot.open())
         self.comes(lot.parcel, +1)
 

@@ -19,10 +19,10 @@ from mesh.queues.lots.lot import Lot
 from mesh.queues.part.giving import give
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
 
 STEP = 4096  # envelopes that a new mark covers in advance
-GivenPortion = deque[tuple[QueueTaker, Lot, Portion, tuple[int, int]]]
+GivenPortion = deque[tuple[QueueTaker, Lot, EnvelopeSlice, tuple[int, int]]]
 
 
 class MarkedGiving:
@@ -34,7 +34,7 @@ class MarkedGiving:
         rows: Rows,
         name: str,
         part: PartialQueue,
-        push: Callable[[QueueTaker, Portion], None],
+        push: Callable[[QueueTaker, EnvelopeSlice], None],
     ) -> None:
         self._desk = desk
         self._rows = rows
@@ -50,7 +50,7 @@ class MarkedGiving:
         for taker, lot, runs in give(self._part, self._desk.now, self._desk.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
-            portion = Portion(lot.parcel, lot.indices(runs), tries=tries)
+            portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
             is_marked = self.is_marked(lot)
             if not is_marked and (lot in self._part.picked or lot.given is not None):
                 lot.give(runs)
@@ -63,7 +63,7 @@ class MarkedGiving:
         if self._waiting and self._marking is None:
             self._mark()
 
-    def _leaves(self, taker: QueueTaker, portion: Portion) -> None:
+    def _leaves(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
         if self._part.watch is not None:
             self._part.watch.gives(taker, portion)
         self._push(taker, portion)

@@ -22,9 +22,9 @@ from mesh.queues.lots.lot import PRIORITY
 from mesh.queues.part.searching import put_back
 from mesh.queues.part.watching import Watching
 from mesh.queues.takers.taker import QueueTaker
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Addressees, Targets
+from mesh.routing.sink import AddressResolver, Targets
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import QUEUES
@@ -35,7 +35,7 @@ RECOVER = 5.0  # s after a start for consumers to return
 class QueueRoomFace(Protocol):
     """The services that `Queues` needs from the other components of this package."""
 
-    def push(self, taker: QueueTaker, portion: Portion) -> None:
+    def push(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
 
     def near(self, name: str) -> str:
@@ -107,7 +107,7 @@ class Queues(Component):
     def hears(self) -> Sequence[Hearing]:
         return (hear(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
 
-    def takes(self) -> Mapping[str, Addressees]:
+    def takes(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
 
     def figures(self) -> dict[str, int | float]:

@@ -17,7 +17,7 @@ from mesh.core.context.disks import Disks
 from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Op, Put
 from mesh.queues.lots.lot import Lot
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
@@ -86,9 +86,9 @@ class Rows:
         """Read the envelopes at these positions, and call `then` with them."""
         self._disk.fetch(positions, then)
 
-    def parcel(self, envelope: Envelope, position: int, master: bytes) -> Parcel:
+    def parcel(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
         """Return an envelope that was read from disk, with its position."""
-        return Parcel(envelope, position, master, own=True, is_late=self._shelf.is_other)
+        return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
     # --- lots -------------------------------------------------------------------------------------------
 

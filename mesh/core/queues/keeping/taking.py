@@ -25,7 +25,7 @@ from mesh.names import QUEUE, taken_of
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.selecting.selector import Selector
 from mesh.queues.takers.taker import QueueTaker, ranges_of
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
@@ -64,7 +64,7 @@ class Taking(Component):
     def has_work(self, session: Session) -> bool:
         return any(taker.busy for _, taker in self._of.get(session, {}).values())
 
-    def push(self, taker: QueueTaker, portion: Portion) -> None:
+    def push(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)
 

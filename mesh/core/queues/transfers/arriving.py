@@ -29,7 +29,7 @@ from mesh.errors import MeshError, StoreFull
 from mesh.names import PUTS, SUBS
 from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.transfer import PieceVerdict
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import check_key
 from mesh.wire.commands import MovingEntry, Transfer, Transferred
 from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
@@ -196,7 +196,7 @@ class Arriving(Component):
         """
         sent = max(1, min(e.sent, self._desk.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
-        lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
+        lot = Lot(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)
         if tries:
             numbers = envelope.number_list(range(envelope.count))

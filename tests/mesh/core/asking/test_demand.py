@@ -10,7 +10,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
 from mesh.core.subscribers import firstvalues
 from mesh.mapping.rules import Rule
-from mesh.routing import interest, rulings
+from mesh.routing import decision_table, interest
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Query
 from tests.simulated_client import client_of
@@ -79,7 +79,7 @@ def test_trial_18_6_all_that_waits_for_one_master_is_decided_once_when_a_strange
 def test_trial_18_6_what_has_to_go_another_way_goes_in_turns_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rulings, "LOOKS", LOOKS)
+    monkeypatch.setattr(decision_table, "LOOKS", LOOKS)
     net, nodes = mesh(
         {"ibis": BEHIND, "egret": WAYS, "stork": WAYS, "heron": WAYS}, "ibis", "egret", "stork", "heron"
     )
@@ -118,7 +118,7 @@ def test_trial_18_6_what_has_to_go_another_way_goes_in_turns_and_in_order(
 def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_goes_another_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rulings, "LOOKS", 1)
+    monkeypatch.setattr(decision_table, "LOOKS", 1)
     net, nodes = mesh({"ibis": (Rule("heron", domains=(NEWS,)),)}, "ibis", "heron")
     joe = client_of(nodes["ibis"])
     joe.publish("k", b"0", domain=NEWS)

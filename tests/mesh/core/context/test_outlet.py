@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from mesh.core.context.conn import Conn
 from mesh.core.context.outlet import Outlet
 from mesh.core.context.passing import read as read_gaps
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Items
 from mesh.wire.frames import read
 from mesh.wire.properties import Properties, encode_properties
@@ -44,7 +44,7 @@ class Bench:
             for path, messages in read_gaps(head.gaps):
                 self.told[path] = self.told.get(path, 0) + messages
 
-    def send(self, *portions: Portion) -> None:
+    def send(self, *portions: EnvelopeSlice) -> None:
         for portion in portions:
             self.outlet.push(self.feed, portion)
         self.outlet.flush(self._emit)
@@ -52,7 +52,7 @@ class Bench:
 
 def test_a_gap_that_was_under_way_when_the_other_end_began_anew_is_told_again() -> None:
     bench = Bench()
-    first, second = Portion(parcel(1), gap=3), Portion(parcel(2), gap=4)
+    first, second = EnvelopeSlice(parcel(1), gap=3), EnvelopeSlice(parcel(2), gap=4)
     bench.outlet.passed_on = {GONE: 5}
     bench.send(first)
     bench.send(second)
@@ -66,7 +66,7 @@ def test_a_gap_that_was_under_way_when_the_other_end_began_anew_is_told_again() 
 
 def test_what_the_other_end_has_heard_is_told_once() -> None:
     bench = Bench()
-    first, second = Portion(parcel(1), gap=3), Portion(parcel(2), gap=4)
+    first, second = EnvelopeSlice(parcel(1), gap=3), EnvelopeSlice(parcel(2), gap=4)
     bench.outlet.passed_on = {GONE: 5}
     bench.send(first)
     bench.send(second)
@@ -77,7 +77,7 @@ def test_what_the_other_end_has_heard_is_told_once() -> None:
 
 def test_a_connection_that_breaks_brings_it_as_it_was() -> None:
     bench = Bench()
-    portion = Portion(parcel(1), gap=3)
+    portion = EnvelopeSlice(parcel(1), gap=3)
     bench.send(portion)
     bench.outlet.detach()
     bench.told.clear()
@@ -91,7 +91,7 @@ def test_a_peer_is_told_the_place_of_what_comes_late_here_unless_it_was_told_of_
     for place, is_late in ((5, True), (9, False), (7, True), (8, True), (11, True)):
         late = parcel(place, master=HERON)
         late.is_late = is_late
-        bench.send(Portion(late))
+        bench.send(EnvelopeSlice(late))
     assert bench.places == [5, 9, 0, 0, 11]
 
 
@@ -105,7 +105,7 @@ class Keyed:
         self.key, self.number = bytes((number,)), number
 
 
-def sent_to_a_client(*pushed: tuple[Keyed, Portion]) -> list[tuple[list[int], bytes, list[bytes]]]:
+def sent_to_a_client(*pushed: tuple[Keyed, EnvelopeSlice]) -> list[tuple[list[int], bytes, list[bytes]]]:
     """(subscriptions, tries, contents) of each item that arrives."""
     outlet = Outlet(1 << 20, 100, lambda feed: feed.number, to_peer=False)  # type: ignore[attr-defined]
     heard: list[tuple[list[int], bytes, list[bytes]]] = []
@@ -129,7 +129,7 @@ ONE, TWO = Keyed(1), Keyed(2)
 def test_what_was_given_before_goes_to_one_subscription_alone() -> None:
     p = parcel(1, 3, 1)
     three = p.envelope.contents()
-    plain, tried = Portion(p), Portion(p, tries=b"\0\1\2")
+    plain, tried = EnvelopeSlice(p), EnvelopeSlice(p, tries=b"\0\1\2")
     together, alone = ([1, 2], b"", three), ([2], b"\0\1\2", three)
     assert sent_to_a_client((ONE, plain), (TWO, plain)) == [together]
     assert sent_to_a_client((ONE, plain), (TWO, tried)) == [([1], b"", three), alone]
@@ -139,7 +139,7 @@ def test_what_was_given_before_goes_to_one_subscription_alone() -> None:
 
 def test_tries_are_those_of_the_messages_that_a_portion_has() -> None:
     p = parcel(1, 4, 1)
-    some = Portion(p, (1, 3), tries=b"\0\7")
+    some = EnvelopeSlice(p, (1, 3), tries=b"\0\7")
     assert sent_to_a_client((ONE, some)) == [([1], b"\0\7", p.envelope.cut([1, 3]).contents())]
 
 
@@ -147,7 +147,7 @@ def test_what_is_void_takes_its_tries_with_it() -> None:
     own = [encode_properties(Properties(expires=at)) for at in (0, 5, 0, 5)]
     e = replace(envelope("a a a a", own), props=array("I", map(len, own)).tobytes(), expires=5)
     whole, some = (
-        Portion(Parcel(e, 1, HERON), at, tries=tries)
+        EnvelopeSlice(StoredEnvelope(e, 1, HERON), at, tries=tries)
         for at, tries in ((None, b"\1\2\3\4"), ((1, 2, 3), b"\2\3\4"))
     )
     assert list(whole.trim(10)) == [1, 3] and (whole.indices, whole.tries) == ((0, 2), b"\1\3")
@@ -189,7 +189,7 @@ def test_a_gap_that_nothing_follows_is_told_by_a_head_without_targets_once() -> 
 
 def test_it_is_told_behind_what_waits_and_not_again_when_that_has_told_it() -> None:
     feed, outlet = ending(3)
-    outlet.push(feed, Portion(parcel(), gap=feed.take_gap()))
+    outlet.push(feed, EnvelopeSlice(parcel(), gap=feed.take_gap()))
     assert gaps_told(outlet) == [([(7, 3)], 1)]
 
 

@@ -7,7 +7,7 @@ import pytest
 from mesh.core.forwarding.putoff import AGAIN
 from mesh.mapping.agreed import NONE, AgreedNode
 from mesh.mapping.rules import Rule
-from mesh.routing import rulings
+from mesh.routing import decision_table
 from tests.mesh.core.asking.test_demand import Counted
 from tests.mesh.core.rules.agreeing import D, meshed, put
 from tests.simulated_client import SimClient, client_of
@@ -58,7 +58,7 @@ def test_of_many_that_wait_for_one_only_the_first_is_decided_again_and_again(
 
 
 def test_what_is_put_off_no_more_goes_in_turns_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulings, "LOOKS", LOOKS)
+    monkeypatch.setattr(decision_table, "LOOKS", LOOKS)
     net, heron, avalon, (pub,) = one_under_way(monkeypatch)
     ear = client_of(heron, "ear").subscribed("ours", domain=D)
     for n in range(MANY):

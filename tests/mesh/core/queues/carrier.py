@@ -10,7 +10,7 @@ from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.queues.lots.counts import count
 from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.dealing import DealtPiece
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.simulation import SimNode
 
 TRIP = 0.005  # s
@@ -66,7 +66,7 @@ class Carrier:
             self._ended(queue, target, 0, count(runs))
         else:
             indices = lot.indices(runs)
-            moved = Lot(Parcel(lot.envelope if indices is None else lot.envelope.cut(indices)))
+            moved = Lot(StoredEnvelope(lot.envelope if indices is None else lot.envelope.cut(indices)))
             moved.moves = lot.moves + 1
             there.part.add(moved, self._net.now, other.wall)
             there.changed()

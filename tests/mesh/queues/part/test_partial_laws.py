@@ -17,7 +17,7 @@ from mesh.queues.part.partial import PartialQueue
 from mesh.queues.part.searching import Search, put_back, searched, to_search
 from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.queues.making import WALL, lot, taker
 from tests.seeds import stories
 
@@ -64,7 +64,7 @@ class Story:
         kinds = "".join(self.dice.choice("ab") for _ in range(n * step))
         expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
         whole = lot(self.next, n * step, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
-        new = Lot(Parcel(whole.envelope.cut(range(0, n * step, step)), self.at))
+        new = Lot(StoredEnvelope(whole.envelope.cut(range(0, n * step, step)), self.at))
         self.all.update({(self.at, number): 0 for number in numbers_of(new.open())})
         self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
         self.next += n * step

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.shares import Indices
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 
-class Taker(Protocol):
+class Sink(Protocol):
     """A sink: a subscription, an inbox, or a peer."""
 
     key: bytes  # name of its record in the store
@@ -18,13 +18,13 @@ class Taker(Protocol):
     floors: dict[bytes, int]  # other master: position of its log at first
     paces: bool  # publishers wait for it while it progresses
 
-    def comes(self, parcel: Parcel, sign: int) -> None:
+    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
         """Count a parcel that was accepted and is being stored.
 
         `sign` -1: it is stored, or was refused.
         """
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         """Accept a portion."""
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
@@ -34,14 +34,14 @@ class Taker(Protocol):
         """Return whether the sink makes progress, so that publishers should wait for it briefly."""
 
 
-Targets = list[tuple[Taker, Indices | None]]  # sink, its messages (None = all)
+Targets = list[tuple[Sink, Indices | None]]  # sink, its messages (None = all)
 
 
-class Addressees(Protocol):
+class AddressResolver(Protocol):
     """The component that resolves addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         """Return a copy for each addressee, and how many received it at once. Raises: LocalError."""
 
-    def taker(self, name: str) -> Taker:
+    def taker(self, name: str) -> Sink:
         """Return the sink of an address after a restart."""

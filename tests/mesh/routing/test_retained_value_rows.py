@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mesh.operations import Delete, Op, Put
-from mesh.routing.last import Last
-from mesh.routing.log import Accepted, Lane, Log
-from mesh.routing.shelf import Shelf
+from mesh.routing.log import Accepted, Log, StreamLog
+from mesh.routing.retained_value import RetainedValue
+from mesh.routing.store_handle import StoreHandle
 from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope
 
@@ -25,7 +25,7 @@ class Master:
     """Its log, and a disk that takes commits in their order, or has no room for one."""
 
     def __init__(self) -> None:
-        self.log = Log(1000, Shelf())
+        self.log = Log(1000, StoreHandle())
         self.disk: tuple[int, bytes, int] | None = None
         self.taken: list[tuple[int, bytes, int]] = []
         self.answered: list[tuple[int, bytes, int]] = []  # their publishers count on the disk
@@ -33,7 +33,7 @@ class Master:
         self._has_refused = False
         self._numbers = [0, 0, 0]
         self._clock = 10
-        self._commits: deque[tuple[Lane, Accepted, list[Op], list[Op]]] = deque()
+        self._commits: deque[tuple[StreamLog, Accepted, list[Op], list[Op]]] = deque()
 
     def take(self, publisher: int, late: int, what: str) -> None:
         self._clock += 10
@@ -89,7 +89,7 @@ class Master:
     def _write(self, ops: list[Op]) -> None:
         for op in ops:
             if isinstance(op, Put) and op.table == "retained":
-                self.disk = Last.unpack(op.value).stamp
+                self.disk = RetainedValue.unpack(op.value).stamp
             elif isinstance(op, Delete) and op.table == "retained":
                 self.disk = None
         self.answered += self._riding

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import INITIAL
 from mesh.wire.expiry import unexpired
 
 
-class Portion(Struct, eq=False):
+class EnvelopeSlice(Struct, eq=False):
     """A parcel, or some of its messages (`indices`), for one feed."""
 
-    parcel: Parcel
+    parcel: StoredEnvelope
     indices: tuple[int, ...] | None = None
     waiting: bool = False  # in the backlog
     number: int = 0  # order in which it was offered to the feed
@@ -88,11 +88,11 @@ class Portion(Struct, eq=False):
         return sorted(set(every).difference(fresh))
 
 
-class Portions:
+class EnvelopeSlices:
     """Portions in order, with their total `bytes` and `messages`."""
 
-    def __init__(self, portions: Iterable[Portion] = ()) -> None:
-        self._row: deque[Portion] = deque()
+    def __init__(self, portions: Iterable[EnvelopeSlice] = ()) -> None:
+        self._row: deque[EnvelopeSlice] = deque()
         self.bytes = self.messages = 0
         for portion in portions:
             self.append(portion)
@@ -100,35 +100,35 @@ class Portions:
     def __len__(self) -> int:
         return len(self._row)
 
-    def __iter__(self) -> Iterator[Portion]:
+    def __iter__(self) -> Iterator[EnvelopeSlice]:
         return iter(self._row)
 
     @property
-    def first(self) -> Portion:
+    def first(self) -> EnvelopeSlice:
         return self._row[0]
 
-    def append(self, portion: Portion) -> None:
+    def append(self, portion: EnvelopeSlice) -> None:
         self._row.append(portion)
         self.bytes += portion.size
         self.messages += portion.messages
 
-    def pop(self) -> Portion:
+    def pop(self) -> EnvelopeSlice:
         """Remove and return the first portion."""
         return self._less(self._row.popleft())
 
-    def remove(self, portion: Portion) -> Portion:
+    def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
         """Remove a portion from its place."""
         self._row.remove(portion)
         return self._less(portion)
 
-    def take_all(self) -> list[Portion]:
+    def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all portions."""
         portions = list(self._row)
         self._row.clear()
         self.bytes = self.messages = 0
         return portions
 
-    def _less(self, portion: Portion) -> Portion:
+    def _less(self, portion: EnvelopeSlice) -> EnvelopeSlice:
         self.bytes -= portion.size
         self.messages -= portion.messages
         return portion

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
-from mesh.streams.turns import Turns
 from mesh.wire.limits import LARGEST_NUMBER
 
 PUBLISHER = b""  # leg of a publisher connected here
@@ -46,7 +46,7 @@ class _Leg:
     used: float = 0.0
 
 
-class Legs(OriginStream):
+class MultiPathStream(OriginStream):
     """Numbers accepted from one (client session, domain) at a master whose site accepts from other sites.
 
     It is stored as any other stream. The lows of legs are not stored: each envelope has its own.
@@ -55,7 +55,7 @@ class Legs(OriginStream):
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         super().__init__(low, above)
         self._legs = {PUBLISHER: _Leg(low)} if low > 1 else {}
-        self._turns: Turns | None = None  # set once anything was deferred
+        self._turns: DeferredNumbers | None = None  # set once anything was deferred
         self._now = 0.0
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
@@ -88,7 +88,7 @@ class Legs(OriginStream):
 
     def put_off(self, leg: bytes, first: int, now: float) -> None:
         """Note that numbers of that leg from `first` on were deferred."""
-        self._turns = self._turns or Turns(LEGS)
+        self._turns = self._turns or DeferredNumbers(LEGS)
         self._turns.put_off(leg, first, now)
 
     def refuse(self, first: int, last: int) -> None:

@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.routing.backlog import Backlog
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.flight import Flight
 from mesh.routing.overflow import Credit, Overflow
-from mesh.routing.owing import KNOWN, Owing
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.restored_debts import KNOWN, RestoredDebts
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Query
 from mesh.wire.envelope import LOCAL_ONLY
@@ -22,16 +22,16 @@ def feed(kind: type[Feed] = Feed, key: bytes = b"f") -> Feed:
     return kind(key, CREDIT, lambda f, p: None, lambda p: None)
 
 
-def at(position: int, keys: str = "a", master: bytes = ME) -> Parcel:
-    return Parcel(envelope(keys), position, master, own=master == ME)
+def at(position: int, keys: str = "a", master: bytes = ME) -> StoredEnvelope:
+    return StoredEnvelope(envelope(keys), position, master, own=master == ME)
 
 
-def owing(*takers: Feed) -> Owing:
+def owing(*takers: Feed) -> RestoredDebts:
     index = SubscriptionIndex[Feed]()
     for taker in takers:
         for query in taker.queries:
             index.add(taker, query)
-    return Owing(lambda key, domain, xml, is_local: index.match(key, domain), lambda to: takers[0])
+    return RestoredDebts(lambda key, domain, xml, is_local: index.match(key, domain), lambda to: takers[0])
 
 
 @pytest.mark.parametrize("kind", [Feed, PeerFeed])
@@ -73,11 +73,13 @@ def test_what_is_asked_for_here_only_is_known_apart() -> None:
     here, peer = feed(), feed(PeerFeed)
     for one in (here, peer):
         one.asked(Query("exact", "a"), 1, {})
-    found = Owing(lambda key, domain, xml, is_local: [here] if is_local else [here, peer], lambda to: here)
+    found = RestoredDebts(
+        lambda key, domain, xml, is_local: [here] if is_local else [here, peer], lambda to: here
+    )
     local = replace(envelope("a"), flags=LOCAL_ONLY)
     both = [(here, None), (peer, None)]
     assert found.of(at(1)) == both
-    assert found.of(Parcel(local, 1, ME, own=True)) == both[:1]
+    assert found.of(StoredEnvelope(local, 1, ME, own=True)) == both[:1]
     assert found.of(at(1)) == both
 
 
@@ -104,7 +106,9 @@ def test_of_many_keys_no_more_are_remembered_than_a_bound() -> None:
 def test_an_inbox_is_owed_all_letters_behind_its_place_and_paces_nobody() -> None:
     one = inbox(b"i", CREDIT, lambda f, p: None, lambda p: None)
     one.position = 7
-    letters = [Parcel(replace(envelope("a"), to="/node/a/client/b"), place, ME, own=True) for place in (7, 8)]
+    letters = [
+        StoredEnvelope(replace(envelope("a"), to="/node/a/client/b"), place, ME, own=True) for place in (7, 8)
+    ]
     assert [owing(one).of(letter) for letter in letters] == [[], [(one, None)]]
     assert (one.paces, feed().paces, feed(PeerFeed).paces) == (False, True, True)
 
@@ -122,13 +126,13 @@ def test_a_flight_has_room_until_one_bound_is_reached() -> None:
     for credit, few in ((Credit(10**6, 2, 1), 2), (Credit(65, 9, 1), 2), (Credit(10**6, 9, 1, 3), 3)):
         flight, count = Flight(credit), 0
         while flight.has_room:
-            flight.append(Portion(parcel()))
+            flight.append(EnvelopeSlice(parcel()))
             count += 1
         assert count == few, credit
 
 
 def test_what_waits_knows_that_it_does() -> None:
-    backlog, portions = Backlog(CREDIT, Overflow.BLOCK), [Portion(parcel()) for _ in range(4)]
+    backlog, portions = Backlog(CREDIT, Overflow.BLOCK), [EnvelopeSlice(parcel()) for _ in range(4)]
     for portion in portions:
         backlog.append(portion)
     assert all(portion.waiting for portion in portions)
@@ -139,11 +143,11 @@ def test_what_waits_knows_that_it_does() -> None:
 
 
 def test_only_the_oldest_that_is_transient_gives_way_and_to_none_that_waits_whatever_happens() -> None:
-    stays, goes = Portion(parcel(1)), Portion(parcel())
+    stays, goes = EnvelopeSlice(parcel(1)), EnvelopeSlice(parcel())
     for policy in Overflow:
         backlog = Backlog(CREDIT, policy)
-        for portion in (stays, goes, Portion(parcel())):
+        for portion in (stays, goes, EnvelopeSlice(parcel())):
             backlog.append(portion)
-        found = backlog.giving_way_to(Portion(parcel()))
+        found = backlog.giving_way_to(EnvelopeSlice(parcel()))
         assert found is (goes if policy is Overflow.DROP_OLDEST else None)
-        assert backlog.giving_way_to(Portion(parcel(2))) is None
+        assert backlog.giving_way_to(EnvelopeSlice(parcel(2))) is None

@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mesh.routing.entry import Entry
-from mesh.routing.onward import Onward
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward
 from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import STREAM, envelope
 
@@ -20,7 +20,7 @@ WINDOW_BYTES, WINDOW_COUNT = 300, 3
 class Held:
     """What the model knows of an entry."""
 
-    def __init__(self, entry: Entry, arrival: int) -> None:
+    def __init__(self, entry: PendingForward, arrival: int) -> None:
         self.entry = entry
         self.arrival = arrival
         self.hop = ""
@@ -34,7 +34,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.onward = Onward(WINDOW_BYTES, WINDOW_COUNT)
+        self.onward = ForwardTable(WINDOW_BYTES, WINDOW_COUNT)
         self.held: list[Held] = []
         self.arrivals = 0
         self.top = 0

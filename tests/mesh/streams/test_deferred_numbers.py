@@ -1,12 +1,12 @@
 """Does what its publisher sent later wait for what was put off, and never for ever?"""
 
-from mesh.streams.turns import BEHIND, FORGOTTEN, Turns
+from mesh.streams.deferred_numbers import BEHIND, FORGOTTEN, DeferredNumbers
 
 JOE, ANN = b"joe", b"ann"
 
 
-def put_off(*, most: int = 8, number: int = 3) -> Turns:
-    turns = Turns(most)
+def put_off(*, most: int = 8, number: int = 3) -> DeferredNumbers:
+    turns = DeferredNumbers(most)
     turns.put_off(JOE, number, 0.0)
     return turns
 
@@ -37,7 +37,7 @@ def test_what_does_not_come_again_makes_nobody_wait_for_long() -> None:
 
 def test_when_the_first_was_answered_after_all_later_ones_wait_for_the_next() -> None:
     """A copy of number 3 was refused while its answer was on its way, so it does not come again."""
-    turns = Turns(8)
+    turns = DeferredNumbers(8)
     turns.put_off(JOE, 60, 0.0)
     turns.put_off(JOE, 3, 0.0)
     assert turns.is_early(JOE, 60, 60, 1, 1.0), "its low is that of the time when it was published"
@@ -49,7 +49,7 @@ def test_when_the_first_was_answered_after_all_later_ones_wait_for_the_next() ->
 
 
 def test_of_very_many_numbers_the_first_are_remembered() -> None:
-    turns = Turns(8)
+    turns = DeferredNumbers(8)
     for number in range(100, 0, -1):
         turns.put_off(JOE, number, 0.0)
     assert turns.is_early(JOE, BEHIND + 1, 200, BEHIND, 1.0)

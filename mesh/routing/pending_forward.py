@@ -21,12 +21,12 @@ Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
 
 
 @dataclass(slots=True, eq=False)
-class EntryRuling:
+class SharedDecision:
     """The latest decision on one routing question, with the entries that it concerns, by serial."""
 
     decision: Decision
     course: Course
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, PendingForward] = field(default_factory=dict)
     is_mixed: bool = False  # some entries followed an earlier decision
 
 
@@ -37,7 +37,7 @@ def course_of(decision: Decision) -> Course:
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class PendingForward:
     """An envelope without its final answer.
 
     `source` is the peer that sent it last, b"" for a client of this node. `also` are earlier sources that
@@ -60,7 +60,7 @@ class Entry:
     is_done: bool = False  # no source here waits for it
     was_divided: bool = False  # sent to several masters: one OK is not final
     former: tuple[str, ...] = ()  # earlier next hops, which may still answer
-    ruling: EntryRuling | None = None  # decision that it follows
+    ruling: SharedDecision | None = None  # decision that it follows
     course: Course | None = None  # its route when last examined; None: not yet
     also: tuple[bytes, ...] = ()
     told: list[Answer] = field(default_factory=list)  # final answers on some of its numbers
@@ -129,7 +129,7 @@ class Entry:
         is_abroad = parts[1] == "site" and len(parts) > 4
         return f"{parts[2]}/{parts[4]}" if is_abroad else parts[2]
 
-    def is_beside(self, other: Entry) -> bool:
+    def is_beside(self, other: PendingForward) -> bool:
         """Return whether both entries are in the same queue."""
         return self.track == other.track and not set(self.hops).isdisjoint(other.hops)
 

@@ -1,20 +1,20 @@
 """Does a parcel keep its size and its places while its envelope is on disk only?"""
 
 from mesh.operations import BOOT
-from mesh.routing.parcel import Parcel, nameless, refilled
 from mesh.routing.shares import LARGE
+from mesh.routing.stored_envelope import StoredEnvelope, nameless, refilled
 from tests.mesh.envelopes import envelope
 
 
 def test_the_boot_of_a_parcel_is_that_of_its_position() -> None:
     e = envelope()
-    assert [Parcel(e, position).boot for position in (0, 1, 3 * BOOT, 3 * BOOT + 5)] == [0, 0, 3, 3]
-    assert Parcel(e, after=3 * BOOT - 1).boot == 3, "the last position before a boot"
+    assert [StoredEnvelope(e, position).boot for position in (0, 1, 3 * BOOT, 3 * BOOT + 5)] == [0, 0, 3, 3]
+    assert StoredEnvelope(e, after=3 * BOOT - 1).boot == 3, "the last position before a boot"
 
 
 def test_an_envelope_leaves_memory_when_all_that_are_owed_it_read_it_from_disk() -> None:
     e = envelope("a b", [b"x" * 50, b"y" * 70])
-    parcel = Parcel(e, 1, owed=2, frames=[b"frame"])
+    parcel = StoredEnvelope(e, 1, owed=2, frames=[b"frame"])
     size = parcel.size
     parcel.paged = 1
     parcel.give_away()
@@ -29,7 +29,7 @@ def test_an_envelope_leaves_memory_when_all_that_are_owed_it_read_it_from_disk()
 
 def test_a_parcel_that_was_cut_on_disk_has_all_its_places_again() -> None:
     e = envelope("a b a", [b"1", b"22", b"3" * LARGE])
-    parcel = Parcel(e, 1)
+    parcel = StoredEnvelope(e, 1)
     parcel.owe([("joe", (2,)), ("ann", (0, 2))])
     parcel.paged, size = 2, parcel.size
     parcel.give_away()

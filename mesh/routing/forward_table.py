@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 
-from mesh.routing.entry import HERE, Entry
-from mesh.routing.hopline import HopLine
+from mesh.routing.hop_queue import HopQueue
+from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 
@@ -21,7 +21,7 @@ from mesh.wire.envelope import Envelope
 FORMER = 16  # former next hops of an entry that are remembered
 
 
-class Onward:
+class ForwardTable:
     """Entries by stream, and by next hop.
 
     The window is limited in bytes and envelopes.
@@ -29,9 +29,9 @@ class Onward:
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
-        self._entries: dict[int, Entry] = {}  # by serial
-        self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
-        self._lines: dict[str, dict[tuple[str, str], HopLine]] = {}  # by next hop, then track
+        self._entries: dict[int, PendingForward] = {}  # by serial
+        self._lanes: dict[tuple[bytes, str], OrderedDict[int, PendingForward]] = {}
+        self._lines: dict[str, dict[tuple[str, str], HopQueue]] = {}  # by next hop, then track
         self._serial = 0
         self.bytes = 0
         self.messages = 0
@@ -39,15 +39,15 @@ class Onward:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PendingForward]:
         """Return all entries in order of arrival."""
         return list(self._entries.values())
 
-    def entry(self, serial: int) -> Entry | None:
+    def entry(self, serial: int) -> PendingForward | None:
         """Return the entry, or None if it has its final answer."""
         return self._entries.get(serial)
 
-    def covering(self, envelope: Envelope) -> tuple[list[Entry], list[tuple[int, int]]]:
+    def covering(self, envelope: Envelope) -> tuple[list[PendingForward], list[tuple[int, int]]]:
         """Return the entries that hold some numbers of the envelope, and its ranges that no entry holds."""
         lane = self._lanes.get((envelope.stream, envelope.domain))
         if not lane or lane[next(reversed(lane))].envelope.last < envelope.first:
@@ -63,11 +63,11 @@ class Onward:
         """Return the lowest first number of the stream and domain, which must have entries."""
         return next(iter(self._lanes[key]))
 
-    def lane(self, key: tuple[bytes, str]) -> list[Entry]:
+    def lane(self, key: tuple[bytes, str]) -> list[PendingForward]:
         """Return the entries of one stream and domain, by number."""
         return list(self._lanes.get(key, {}).values())
 
-    def before(self, e: Envelope) -> Iterator[Entry]:
+    def before(self, e: Envelope) -> Iterator[PendingForward]:
         """Iterate over the entries of its stream with lower numbers, from the lowest on."""
         lane = self._lanes.get((e.stream, e.domain), OrderedDict())
         return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
@@ -76,10 +76,10 @@ class Onward:
         """Return whether entries of the stream wait here."""
         return (stream, domain) in self._lanes
 
-    def add(self, envelope: Envelope, source: bytes, now: float) -> Entry:
+    def add(self, envelope: Envelope, source: bytes, now: float) -> PendingForward:
         """Add an entry without a next hop."""
         self._serial += 1
-        entry = Entry(envelope, source, now, self._serial, is_kept=not source)
+        entry = PendingForward(envelope, source, now, self._serial, is_kept=not source)
         self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
@@ -93,7 +93,7 @@ class Onward:
         self._put_in(entry, "")
         return entry
 
-    def assign(self, entry: Entry, hops: Collection[str], why: str) -> None:
+    def assign(self, entry: PendingForward, hops: Collection[str], why: str) -> None:
         """Set the next hops of an entry, in its place among the others.
 
         Nodes with a final answer keep it. New nodes are sent the numbers that are open.
@@ -115,8 +115,8 @@ class Onward:
                 if hop != HERE:
                     self._put_in(entry, hop)
 
-    def _put_in(self, entry: Entry, hop: str) -> None:
-        line = self._lines.setdefault(hop, {}).setdefault(entry.track, HopLine())
+    def _put_in(self, entry: PendingForward, hop: str) -> None:
+        line = self._lines.setdefault(hop, {}).setdefault(entry.track, HopQueue())
         line.messages += entry.lacking[hop].count()
         line.bytes += entry.size
         line.wait(entry)
@@ -124,9 +124,9 @@ class Onward:
     def depart(
         self,
         hop: str,
-        may_leave: Callable[[Entry], bool] = lambda entry: True,
-        is_aside: Callable[[Entry], bool] = lambda entry: False,
-    ) -> Iterator[Entry]:
+        may_leave: Callable[[PendingForward], bool] = lambda entry: True,
+        is_aside: Callable[[PendingForward], bool] = lambda entry: False,
+    ) -> Iterator[PendingForward]:
         """Yield the entries that may be sent to the node now, in order. Each counts as in flight.
 
         A queue stops at an entry that may not leave yet, and passes one that must be deferred.
@@ -144,21 +144,21 @@ class Onward:
                 entry.may_be_there, entry.was_sent = entry.was_sent, True
                 yield entry
 
-    def put_aside(self, entry: Entry, hop: str) -> None:
+    def put_aside(self, entry: PendingForward, hop: str) -> None:
         """Defer an entry that the node did not accept now."""
         line = self.line_of(entry, hop)
         if line is not None and entry in line.flight:
             line.land(entry)
             line.aside[entry] = None
 
-    def back(self, hop: str, entries: Iterable[Entry]) -> None:
+    def back(self, hop: str, entries: Iterable[PendingForward]) -> None:
         """Let the deferred ones of these entries wait again, in their places."""
         for entry in entries:
             line = self.line_of(entry, hop)
             if line is not None and entry in line.aside:
                 line.back(entry)
 
-    def broken(self, hop: str) -> list[Entry]:
+    def broken(self, hop: str) -> list[PendingForward]:
         """Let all entries in flight to the node wait again, after its connection broke.
 
         Return them.
@@ -166,7 +166,9 @@ class Onward:
         again = [entry for line in self._lines.get(hop, {}).values() for entry in line.again()]
         return sorted(again, key=lambda entry: entry.serial)
 
-    def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
+    def answered(
+        self, stream: bytes, domain: str, first: int, last: int
+    ) -> list[tuple[PendingForward, int, int]]:
         """Return the entries that an answer concerns, each with its part of the range."""
         lane = self._lanes.get((stream, domain))
         before = takewhile(lambda e: e.envelope.first <= last, lane.values() if lane else ())
@@ -176,7 +178,7 @@ class Onward:
             if e.envelope.last >= first
         ]
 
-    def settle(self, entry: Entry, hop: str, first: int, last: int) -> list[tuple[int, int]]:
+    def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
         """Note the node's final answer on these numbers.
 
         Return those that are final for all nodes.
@@ -196,7 +198,7 @@ class Onward:
             self.remove(entry)
         return final
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: PendingForward) -> None:
         """Remove an entry that is not this node's task any longer."""
         if entry.is_done:
             return
@@ -213,16 +215,16 @@ class Onward:
         self.bytes -= entry.size
         self.messages -= entry.messages
 
-    def is_under_way(self, entry: Entry, hop: str) -> bool:
+    def is_under_way(self, entry: PendingForward, hop: str) -> bool:
         """Return whether the entry was sent to the node on the current connection."""
         line = self.line_of(entry, hop)
         return line is not None and entry in line.flight
 
-    def line_of(self, entry: Entry, hop: str) -> HopLine | None:
+    def line_of(self, entry: PendingForward, hop: str) -> HopQueue | None:
         """Return the queue in which the entry waits for the node, unless that has given its final answer."""
         return self._lines.get(hop, {}).get(entry.track)
 
-    def lines(self, hop: str) -> list[HopLine]:
+    def lines(self, hop: str) -> list[HopQueue]:
         """Return the queues to the node."""
         return list(self._lines.get(hop, {}).values())
 
@@ -230,10 +232,10 @@ class Onward:
         """Return the nodes that entries are sent to or wait for."""
         return list(self._lines)
 
-    def _is_open(self, line: HopLine) -> bool:
+    def _is_open(self, line: HopQueue) -> bool:
         return line.flight_bytes < self._window[0] and len(line.flight) < self._window[1]
 
-    def _take_out(self, entry: Entry, hop: str) -> None:
+    def _take_out(self, entry: PendingForward, hop: str) -> None:
         line = self.line_of(entry, hop)
         if line is None or entry not in line:
             return

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from mesh.mapping.decision import Decision, Kind
-from mesh.routing import rulings
-from mesh.routing.entry import Entry
-from mesh.routing.onward import Onward
-from mesh.routing.rulings import Rulings
+from mesh.routing import decision_table
+from mesh.routing.decision_table import DecisionTable
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward
 from tests.mesh.envelopes import envelope
 
 LOOKS = 10
@@ -19,23 +19,23 @@ class Court:
 
     def __init__(self, **way: str) -> None:
         self.way = way
-        self.onward = Onward(10**9, 10**6)
-        self.rulings = Rulings(self.onward, self.decide, lambda decision: None, self.look)
+        self.onward = ForwardTable(10**9, 10**6)
+        self.rulings = DecisionTable(self.onward, self.decide, lambda decision: None, self.look)
         self.decided, self.looked = Counter[str](), list[int]()
         self.published = Counter[bytes]()
 
     def ruled(self, key: str) -> Decision:
         return Decision(Kind.FORWARD, "", self.way[key])
 
-    def decide(self, entry: Entry) -> Decision:
+    def decide(self, entry: PendingForward) -> Decision:
         self.decided[entry.envelope.keys[0]] += 1
         return self.ruled(entry.envelope.keys[0])
 
-    def look(self, entry: Entry, decision: Decision) -> None:
+    def look(self, entry: PendingForward, decision: Decision) -> None:
         self.looked.append(entry.serial)
         self.onward.assign(entry, decision.hops, decision.why)
 
-    def publish(self, key: str, count: int = 1, stream: bytes = b"s" * 16) -> list[Entry]:
+    def publish(self, key: str, count: int = 1, stream: bytes = b"s" * 16) -> list[PendingForward]:
         entries = []
         for _ in range(count):
             self.published[stream] += 1
@@ -60,7 +60,7 @@ class Court:
 
 @pytest.fixture(autouse=True)
 def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulings, "LOOKS", LOOKS)
+    monkeypatch.setattr(decision_table, "LOOKS", LOOKS)
 
 
 def test_trial_18_6_a_question_is_decided_once_and_what_goes_on_as_before_is_not_looked_at() -> None:
@@ -183,9 +183,9 @@ def test_trial_18_6_what_came_by_another_decision_than_the_others_is_looked_at()
 
 
 def test_trial_18_6_rulings_about_nothing_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulings, "USELESS", 5)
+    monkeypatch.setattr(decision_table, "USELESS", 5)
     court = Court(**{f"k{n}": "heron" for n in range(100)})
-    court.rulings = Rulings(court.onward, court.decide, lambda decision: None, court.look)
+    court.rulings = DecisionTable(court.onward, court.decide, lambda decision: None, court.look)
     for n in range(100):
         for entry in court.publish(f"k{n}"):
             court.onward.remove(entry)

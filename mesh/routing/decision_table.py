@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from mesh.mapping.decision import Decision
-from mesh.routing.entry import Entry, EntryRuling, course_of
-from mesh.routing.onward import Onward
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import PendingForward, SharedDecision, course_of
 
 # Law 1: when nodes join or leave, each question is decided once, however many entries it concerns.
 # Law 2: an entry is examined only if its decision leads to another route than before.
@@ -23,7 +23,7 @@ GLANCES = 64
 USELESS = 1024
 
 
-class Rulings:
+class DecisionTable:
     """The decisions on waiting entries.
 
     `decide(entry)` answers its question, `rouse(decision)` contacts its nodes, once for all entries, and
@@ -32,18 +32,18 @@ class Rulings:
 
     def __init__(
         self,
-        onward: Onward,
-        decide: Callable[[Entry], Decision],
+        onward: ForwardTable,
+        decide: Callable[[PendingForward], Decision],
         rouse: Callable[[Decision], None],
-        look: Callable[[Entry, Decision], None],
+        look: Callable[[PendingForward, Decision], None],
     ) -> None:
         self._onward = onward
         self._decide = decide
         self._rouse = rouse
         self._look = look
-        self._rulings: dict[Hashable, EntryRuling] = {}
+        self._rulings: dict[Hashable, SharedDecision] = {}
         self._useless = USELESS
-        self._doubtful: dict[EntryRuling, None] = {}  # to be decided again, oldest first
+        self._doubtful: dict[SharedDecision, None] = {}  # to be decided again, oldest first
         self._todo: list[int] = []  # serials to examine, oldest last
         self._more: list[int] = []  # serials not sorted in yet
         # Stream: serial of its last entry that is rerouted now; 0 = none.
@@ -53,7 +53,9 @@ class Rulings:
         self.is_open = False  # work is left
         self.was_open = False  # work was left at the start of this turn
 
-    def file(self, entry: Entry, question: Hashable, decision: Decision, is_final: bool = True) -> None:
+    def file(
+        self, entry: PendingForward, question: Hashable, decision: Decision, is_final: bool = True
+    ) -> None:
         """File a new entry under its question.
 
         `is_final`: examine it only when the decision changes.
@@ -61,7 +63,7 @@ class Rulings:
         course = course_of(decision)
         ruling = self._rulings.get(question)
         if ruling is None:
-            ruling = self._rulings[question] = EntryRuling(decision, course)
+            ruling = self._rulings[question] = SharedDecision(decision, course)
             if len(self._rulings) > self._useless:
                 self._throw_away()
         elif not ruling.entries and ruling not in self._doubtful:
@@ -78,13 +80,13 @@ class Rulings:
         self._rulings = {q: r for q, r in self._rulings.items() if r.entries or r in self._doubtful}
         self._useless = max(USELESS, 2 * len(self._rulings))
 
-    def without(self, entry: Entry) -> None:
+    def without(self, entry: PendingForward) -> None:
         """Detach an entry from its ruling until it is filed again."""
         if entry.ruling is not None:
             del entry.ruling.entries[entry.serial]
             entry.ruling = None
 
-    def refile(self, question: Callable[[Entry], Hashable]) -> None:
+    def refile(self, question: Callable[[PendingForward], Hashable]) -> None:
         """Regroup the entries after rules have changed, so that each is examined.
 
         An entry that was sent may be at its master by the former rules, so it stays there until its final
@@ -95,12 +97,12 @@ class Rulings:
         for serial, entry in sorted(entries.items()):
             old, entry.ruling = entry.ruling, None
             if old is not None and (entry.node or not entry.was_sent):
-                fresh = EntryRuling(old.decision, old.course, is_mixed=True)
+                fresh = SharedDecision(old.decision, old.course, is_mixed=True)
                 ruling = entry.ruling = self._rulings.setdefault(question(entry), fresh)
                 ruling.entries[serial] = entry
         self._held_up.clear()
 
-    def doubt(self, also: Iterable[Entry] = ()) -> None:
+    def doubt(self, also: Iterable[PendingForward] = ()) -> None:
         """Decide all questions again after nodes or rules have changed.
 
         `also` are examined in any case.
@@ -155,7 +157,7 @@ class Rulings:
             entry.course = entry.ruling.course
             self._look(entry, entry.ruling.decision)
 
-    def _settle(self, ruling: EntryRuling) -> None:
+    def _settle(self, ruling: SharedDecision) -> None:
         """Decide the question of a ruling again."""
         self._left -= 1
         del self._doubtful[ruling]
@@ -179,7 +181,7 @@ class Rulings:
 
     # --- leaving ----------------------------------------------------------------------------------------
 
-    def may_leave(self, entry: Entry) -> bool:
+    def may_leave(self, entry: PendingForward) -> bool:
         """Return whether the entry and all earlier ones of its publisher are decided, or decide them."""
         if not self.is_open:
             return True
@@ -198,7 +200,7 @@ class Rulings:
             held = self._held_up_to(lane)
         return bool(held) and (bool(self._doubtful) or held >= self._oldest())
 
-    def is_unsettled(self, entry: Entry) -> bool:
+    def is_unsettled(self, entry: PendingForward) -> bool:
         """Return whether the entry may still be rerouted."""
         ruling = entry.ruling
         return self.is_open and ruling is not None and (ruling in self._doubtful or _is_stale(entry, ruling))
@@ -217,5 +219,5 @@ class Rulings:
         return held
 
 
-def _is_stale(entry: Entry, ruling: EntryRuling) -> bool:
+def _is_stale(entry: PendingForward, ruling: SharedDecision) -> bool:
     return entry.course is not ruling.course and entry.course != ruling.course

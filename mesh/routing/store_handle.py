@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
-from mesh.routing.parcel import Parcel
 from mesh.routing.shares import OwedShares
+from mesh.routing.stored_envelope import StoredEnvelope
 
 CHANGES = (Put, Delete)  # row operations; a tuple is faster than a union here
 
 
-class Shelf:
+class StoreHandle:
     """The bookkeeping of one store.
 
     `store` is its name; "" is the store of the node itself.
@@ -29,7 +29,7 @@ class Shelf:
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
 
-    def append(self, parcel: Parcel, owed: OwedShares = ()) -> Append:
+    def append(self, parcel: StoredEnvelope, owed: OwedShares = ()) -> Append:
         """Give the parcel the next position, and set its sinks.
 
         Return the operation to store it.
@@ -41,7 +41,7 @@ class Shelf:
         parcel.owe(owed)
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
-    def restore(self, parcel: Parcel, owed: OwedShares) -> None:
+    def restore(self, parcel: StoredEnvelope, owed: OwedShares) -> None:
         """Register a parcel from before the start, which may have no sinks left."""
         self.live += 1
         parcel.is_late = self.is_other
@@ -49,7 +49,7 @@ class Shelf:
         if not owed:
             self.released(parcel)
 
-    def released(self, parcel: Parcel) -> None:
+    def released(self, parcel: StoredEnvelope) -> None:
         """Delete the envelope of a parcel that has no sinks left with the next commit."""
         self.left(parcel.position)
 
@@ -59,13 +59,13 @@ class Shelf:
         self._rewrites.pop(position, None)
         self._drops.append(position)
 
-    def thinned(self, parcel: Parcel) -> None:
+    def thinned(self, parcel: StoredEnvelope) -> None:
         """Cut the envelope on disk, if few of its messages are still owed."""
         left = parcel.shares.left(parcel.envelope) if parcel.shares is not None else ()
         if left:
             self.keep_only(parcel, left)
 
-    def keep_only(self, parcel: Parcel, left: Sequence[int]) -> None:
+    def keep_only(self, parcel: StoredEnvelope, left: Sequence[int]) -> None:
         """Delete the other messages of the envelope on disk with the next commit."""
         piece = parcel.envelope.cut(left)
         self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)

@@ -1,16 +1,16 @@
 """What gets which place in a store, and what waits for its next commit?"""
 
 from mesh.operations import Append, Delete, Drop, Put, Rewrite
-from mesh.routing.parcel import Parcel
-from mesh.routing.shelf import Shelf
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import decode
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import Ends
 from tests.mesh.routing.test_shares import BIG
 
 
-def stored(shelf: Shelf, number: int = 1) -> Parcel:
-    parcel = Parcel(envelope("a", first=number, persistent=True), own=True)
+def stored(shelf: StoreHandle, number: int = 1) -> StoredEnvelope:
+    parcel = StoredEnvelope(envelope("a", first=number, persistent=True), own=True)
     shelf.append(parcel, [("f", None)])
     return parcel
 
@@ -20,7 +20,7 @@ def row(table: str, value: bytes, key: bytes = b"f") -> Put:
 
 
 def test_places_count_up_and_what_stands_there_is_owed() -> None:
-    shelf, parcel = Shelf(), Parcel(envelope("a b", [b"1", b"2"], persistent=True), own=True)
+    shelf, parcel = StoreHandle(), StoredEnvelope(envelope("a b", [b"1", b"2"], persistent=True), own=True)
     op = shelf.append(parcel, [("f", None), ("g", (1,))])
     assert (op, parcel.position, parcel.owed) == (
         Append(1, parcel.envelope.header(), parcel.envelope.body),
@@ -31,15 +31,15 @@ def test_places_count_up_and_what_stands_there_is_owed() -> None:
 
 
 def test_what_has_stood_there_since_before_the_start_leaves_when_nobody_is_owed_it() -> None:
-    shelf = Shelf()
-    shelf.restore(Parcel(envelope("a"), 7), [("f", None)])
+    shelf = StoreHandle()
+    shelf.restore(StoredEnvelope(envelope("a"), 7), [("f", None)])
     assert (shelf.live, shelf.take_later()) == (1, [])
-    shelf.restore(Parcel(envelope("a"), 8), [])
+    shelf.restore(StoredEnvelope(envelope("a"), 8), [])
     assert (shelf.live, shelf.take_later()) == (1, [Drop((8,))])
 
 
 def test_changes_of_rows_ride_with_the_next_commit_and_a_newer_one_replaces_an_older() -> None:
-    shelf = Shelf()
+    shelf = StoreHandle()
     for value in (b"old", b"new"):
         shelf.later("position", b"f", row("position", value))
     shelf.released(stored(shelf))
@@ -48,7 +48,7 @@ def test_changes_of_rows_ride_with_the_next_commit_and_a_newer_one_replaces_an_o
 
 
 def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_one() -> None:
-    shelf = Shelf()
+    shelf = StoreHandle()
     for key in (b"f", b"g"):
         shelf.later("feed", key, row("feed", b"old", key))
     shelf.released(stored(shelf))
@@ -61,7 +61,7 @@ def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_on
 
 
 def test_of_two_failed_commits_the_newer_ones_row_is_tried_again() -> None:
-    shelf = Shelf()
+    shelf = StoreHandle()
     shelf.later("feed", b"f", row("feed", b"old"))
     first = shelf.take_later()
     shelf.later("feed", b"f", row("feed", b"new"))
@@ -72,7 +72,7 @@ def test_of_two_failed_commits_the_newer_ones_row_is_tried_again() -> None:
 
 
 def test_what_is_written_with_something_else_takes_the_place_of_what_waits_or_has_failed() -> None:
-    shelf = Shelf()
+    shelf = StoreHandle()
     shelf.later("feed", b"f", row("feed", b"failing"))
     failing = shelf.take_later()
     shelf.later("feed", b"g", row("feed", b"waits", b"g"))
@@ -81,9 +81,9 @@ def test_what_is_written_with_something_else_takes_the_place_of_what_waits_or_ha
     assert shelf.take_later() == []
 
 
-def big_parcel(shelf: Shelf) -> tuple[Parcel, Ends, Ends]:
+def big_parcel(shelf: StoreHandle) -> tuple[StoredEnvelope, Ends, Ends]:
     one, other = Ends(), Ends()
-    parcel = Parcel(BIG, own=True)
+    parcel = StoredEnvelope(BIG, own=True)
     shelf.append(parcel, [(one.feed, None), (other.feed, (5,))])
     for ends in (one, other):
         ends.feed.connect(0.0)
@@ -91,7 +91,7 @@ def big_parcel(shelf: Shelf) -> tuple[Parcel, Ends, Ends]:
 
 
 def test_a_feed_that_is_done_tells_that_less_is_owed_and_the_store_is_told_of_the_rest() -> None:
-    shelf = Shelf()
+    shelf = StoreHandle()
     parcel, one, _ = big_parcel(shelf)
     one.offer(parcel)
     one.feed.taken(1, 0.0)
@@ -107,7 +107,7 @@ def test_a_feed_that_is_done_tells_that_less_is_owed_and_the_store_is_told_of_th
 
 
 def test_what_nobody_is_owed_any_more_is_dropped_and_not_written_again() -> None:
-    shelf = Shelf()
+    shelf = StoreHandle()
     parcel, one, other = big_parcel(shelf)
     one.offer(parcel)
     one.feed.taken(1, 0.0)

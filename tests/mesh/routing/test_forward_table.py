@@ -1,31 +1,33 @@
 """Does what goes on to its master leave in order, within a window, and stay here until its last word?"""
 
-from mesh.routing.entry import HERE, Entry
-from mesh.routing.onward import Onward
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import HERE, PendingForward
 from tests.mesh.envelopes import STREAM, envelope
 
 OTHER = b"o" * 16
 WINDOW = (10_000, 3)  # bytes, envelopes
 
 
-def add(onward: Onward, first: int, count: int = 1, hop: str = "heron", stream: bytes = STREAM) -> Entry:
+def add(
+    onward: ForwardTable, first: int, count: int = 1, hop: str = "heron", stream: bytes = STREAM
+) -> PendingForward:
     e = envelope(" ".join("a" * count), first=first, stream=stream)
     entry = onward.add(e, b"", 0.0)
     onward.assign(entry, (hop,), "DOMAIN X")
     return entry
 
 
-def filled(numbers: int, hop: str = "heron") -> tuple[Onward, list[Entry]]:
-    onward = Onward(*WINDOW)
+def filled(numbers: int, hop: str = "heron") -> tuple[ForwardTable, list[PendingForward]]:
+    onward = ForwardTable(*WINDOW)
     return onward, [add(onward, n, hop=hop) for n in range(1, numbers + 1)]
 
 
-def left(onward: Onward, hop: str = "heron") -> list[int]:
+def left(onward: ForwardTable, hop: str = "heron") -> list[int]:
     """The numbers that leave now."""
     return [entry.envelope.first for entry in onward.depart(hop)]
 
 
-def waiting(onward: Onward, hop: str) -> list[int]:
+def waiting(onward: ForwardTable, hop: str) -> list[int]:
     return [entry.envelope.first for line in onward.lines(hop) for entry in line.entries()]
 
 
@@ -49,7 +51,7 @@ def test_an_answer_opens_the_window_for_the_next() -> None:
 
 
 def test_half_an_answer_does_not() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     one = add(onward, 1, count=2)
     for n in (3, 4, 5):
         add(onward, n)
@@ -61,7 +63,7 @@ def test_half_an_answer_does_not() -> None:
 
 
 def test_one_envelope_may_overdraw_the_bytes_of_the_window() -> None:
-    onward = Onward(100, 10)
+    onward = ForwardTable(100, 10)
     for n in (1, 2, 3):
         add(onward, n)  # 64 bytes each
     assert left(onward) == [1, 2]
@@ -127,7 +129,7 @@ def test_the_same_way_again_changes_only_why() -> None:
 
 
 def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there() -> None:
-    onward = Onward(10**9, 10**6)
+    onward = ForwardTable(10**9, 10**6)
     entries = [add(onward, n, hop="heron" if n <= 500 else "avalon") for n in range(1, 1001)]
     for entry in entries[:500]:
         onward.assign(entry, ("avalon",), "DOMAIN X")
@@ -147,7 +149,7 @@ def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
 
 
 def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     entry = add(onward, 11, count=5)
     assert onward.settle(entry, "heron", 12, 13) == [(12, 13)]
     assert (onward.messages, list(entry.open)) == (3, [(11, 11), (14, 15)])
@@ -160,7 +162,7 @@ def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
 
 
 def test_an_answer_is_about_all_the_entries_that_hold_its_numbers() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     one, two, three = add(onward, 1, count=3), add(onward, 4, count=3), add(onward, 7, count=3)
     assert onward.answered(STREAM, "", 2, 8) == [(one, 2, 3), (two, 4, 6), (three, 7, 8)]
     assert onward.answered(STREAM, "", 5, 5) == [(two, 5, 5)]
@@ -182,14 +184,14 @@ def test_what_somebody_else_takes_over_is_here_no_more_and_can_still_be_settled(
 # --- several masters --------------------------------------------------------------------------------------
 
 
-def to_both(onward: Onward, first: int, count: int = 1) -> Entry:
+def to_both(onward: ForwardTable, first: int, count: int = 1) -> PendingForward:
     entry = add(onward, first, count)
     onward.assign(entry, ("heron", "avalon"), "DOMAIN X")
     return entry
 
 
 def test_to_several_masters_it_leaves_for_each_and_stays_until_all_have_had_their_last_word() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     entry = to_both(onward, 1, count=3)
     assert (left(onward), left(onward, "avalon")) == ([1], [1])
     assert onward.settle(entry, "heron", 1, 3) == []
@@ -201,7 +203,7 @@ def test_to_several_masters_it_leaves_for_each_and_stays_until_all_have_had_thei
 
 
 def test_each_of_them_has_its_own_pace() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     entries = [to_both(onward, n) for n in range(1, 6)]
     assert (left(onward), left(onward, "avalon")) == ([1, 2, 3], [1, 2, 3])
     onward.settle(entries[0], "heron", 1, 1)
@@ -209,7 +211,7 @@ def test_each_of_them_has_its_own_pace() -> None:
 
 
 def test_who_has_had_his_last_word_is_not_asked_again_while_the_way_stays_and_is_when_it_changes() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     entry = to_both(onward, 1)
     onward.settle(entry, "heron", 1, 1)
     onward.assign(entry, ("avalon", "heron"), "DOMAIN X")
@@ -220,7 +222,7 @@ def test_who_has_had_his_last_word_is_not_asked_again_while_the_way_stays_and_is
 
 
 def test_this_node_as_one_of_the_masters_stands_in_no_line() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     entry = add(onward, 1)
     onward.assign(entry, (HERE, "avalon"), "DOMAIN X")
     assert (entry.hops, onward.hops()) == (["avalon"], ["avalon"])
@@ -231,7 +233,7 @@ def test_this_node_as_one_of_the_masters_stands_in_no_line() -> None:
 
 
 def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     entry = onward.add(envelope("a", domain="sport"), b"", 0.0)
     assert onward.holds(STREAM, "sport")
     assert not onward.holds(STREAM, "")
@@ -243,7 +245,7 @@ def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
 
 
 def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     one, two = add(onward, 3, count=2), add(onward, 7, count=2)
     assert onward.covering(envelope("a a a a a a a a a", first=1)) == ([one, two], [(1, 2), (5, 6), (9, 9)])
     assert onward.covering(envelope("a", first=4)) == ([one], [])
@@ -252,7 +254,7 @@ def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
 
 
 def test_one_that_comes_late_is_found_by_its_numbers_and_leaves_by_its_arrival() -> None:
-    onward = Onward(*WINDOW)
+    onward = ForwardTable(*WINDOW)
     later, late = add(onward, 5), add(onward, 2)
     assert onward.answered(STREAM, "", 1, 9) == [(late, 2, 2), (later, 5, 5)]
     assert onward.entries() == [later, late]

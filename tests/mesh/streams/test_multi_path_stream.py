@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import StaleSequence
-from mesh.streams import legs
-from mesh.streams.legs import IDLE, LEGS, MOST, PUBLISHER, Legs, LegsFull
+from mesh.streams import multi_path_stream
+from mesh.streams.multi_path_stream import IDLE, LEGS, MOST, PUBLISHER, LegsFull, MultiPathStream
 from mesh.streams.origin import OriginStream
 from mesh.streams.promises import Promises
 from mesh.wire.limits import LARGEST_NUMBER
@@ -24,11 +24,11 @@ class Site:
     """A master of NYC, and all that it has taken."""
 
     def __init__(self) -> None:
-        self.known: OriginStream = Legs()
+        self.known: OriginStream = MultiPathStream()
         self.taken = Counter[int]()
 
     def take(self, leg: bytes, number: int, low: int) -> None:
-        assert isinstance(self.known, Legs)
+        assert isinstance(self.known, MultiPathStream)
         fresh = (
             self.known.accept(number, number, low)
             if leg == PUBLISHER
@@ -172,9 +172,9 @@ def test_the_model_finds_what_is_planted(
 @given(st.lists(st.tuples(st.sampled_from([PUBLISHER, HERON, FRODO]), st.integers(1, 40), st.integers(0, 9))))
 def test_with_little_room_nothing_is_taken_twice(story: list[tuple[bytes, int, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(legs, "KEPT", 2)
-        patch.setattr(legs, "MOST", 4)
-        known, taken = Legs(), set[int]()
+        patch.setattr(multi_path_stream, "KEPT", 2)
+        patch.setattr(multi_path_stream, "MOST", 4)
+        known, taken = MultiPathStream(), set[int]()
         for leg, number, open_below in story:
             low = max(1, number - open_below)
             try:
@@ -187,7 +187,7 @@ def test_with_little_room_nothing_is_taken_twice(story: list[tuple[bytes, int, i
 
 
 def test_a_hole_below_a_publishers_low_is_news_when_another_site_brings_it() -> None:
-    known = Legs()
+    known = MultiPathStream()
     assert known.accept(10, 10, low=10) == [(10, 10)]
     assert known.accept_by(HERON, 5, 5, 5, 0.0) == [(5, 5)]
     assert known.accept_by(FRODO, 4, 11, 4, 0.0) == [(4, 4), (6, 9), (11, 11)]
@@ -195,7 +195,7 @@ def test_a_hole_below_a_publishers_low_is_news_when_another_site_brings_it() -> 
 
 
 def test_what_was_taken_and_is_answered_is_still_compared_with_what_others_bring() -> None:
-    known = Legs()
+    known = MultiPathStream()
     known.accept(5, 6, low=5)
     known.accept_by(HERON, 7, 7, 7, 0.0)
     known.settle(9)
@@ -204,14 +204,14 @@ def test_what_was_taken_and_is_answered_is_still_compared_with_what_others_bring
 
 
 def test_what_is_below_the_low_of_its_own_leg_is_a_repeat() -> None:
-    known = Legs()
+    known = MultiPathStream()
     known.accept_by(HERON, 7, 7, 7, 0.0)
     assert known.accept_by(HERON, 5, 5, 5, 0.0) == []
     assert known.accept_by(HERON, 6, 8, 5, 0.0) == [(8, 8)]
 
 
 def test_what_was_refused_may_come_again() -> None:
-    known = Legs()
+    known = MultiPathStream()
     known.accept_by(HERON, 5, 5, 1, 0.0)
     known.refuse(5, 5)
     assert not known.refused
@@ -219,7 +219,7 @@ def test_what_was_refused_may_come_again() -> None:
 
 
 def test_what_was_put_off_comes_before_what_the_same_leg_brings_of_later_numbers() -> None:
-    known = Legs()
+    known = MultiPathStream()
     known.put_off(HERON, 5, 0.0)
     with pytest.raises(LegsFull):
         known.accept_by(HERON, 6, 6, 1, 0.0)
@@ -227,8 +227,8 @@ def test_what_was_put_off_comes_before_what_the_same_leg_brings_of_later_numbers
     assert known.accept_by(HERON, 5, 7, 1, 0.0) == [(5, 5), (7, 7)]
 
 
-def full(now: float = 0.0) -> Legs:
-    known = Legs()
+def full(now: float = 0.0) -> MultiPathStream:
+    known = MultiPathStream()
     for number in range(2, 2 * MOST + 2, 2):
         known.accept_by(HERON, number, number, 1, now)
     return known
@@ -241,7 +241,7 @@ def test_with_no_room_left_other_sites_wait_and_nothing_is_forgotten() -> None:
     assert known.accept_by(HERON, 2, 2, 1, 0.0) == [], "what is known needs no room"
     assert known.accept_by(HERON, 1, 1, 1, 0.0) == [(1, 1)], "all others wait for that"
     assert known.accept_by(HERON, 2 * MOST + 2, 2 * MOST + 2, 2 * MOST, 0.0), "they go on"
-    assert len(known.above) == legs.KEPT
+    assert len(known.above) == multi_path_stream.KEPT
 
 
 def test_a_leg_that_was_silent_for_long_makes_nobody_wait() -> None:
@@ -261,7 +261,7 @@ def test_a_publisher_who_is_here_never_waits_for_other_sites() -> None:
 
 
 def test_names_of_masters_without_end_take_no_room_and_push_no_publisher_out() -> None:
-    known = Legs()
+    known = MultiPathStream()
     known.accept(10, 10, low=10)
     for name in range(10 * LEGS):
         known.accept_by(str(name).encode(), 10, 10, 1 + name, 0.0)
@@ -270,12 +270,12 @@ def test_names_of_masters_without_end_take_no_room_and_push_no_publisher_out() -
 
 
 def test_it_is_stored_as_any_stream_and_its_publishers_low_counts_again() -> None:
-    known = Legs()
+    known = MultiPathStream()
     known.accept(10, 10, low=8)
     known.accept_by(HERON, 3, 3, 3, 0.0)
-    again = Legs.unpack(known.pack())
+    again = MultiPathStream.unpack(known.pack())
     assert (again.low, [*again.above]) == (8, [(3, 3), (10, 10)])
     assert again.accept(7, 8, low=1) == [(8, 8)]
-    assert isinstance(again, Legs)
+    assert isinstance(again, MultiPathStream)
     assert again.accept_by(HERON, 3, 4, 3, 0.0) == [(4, 4)]
     assert OriginStream.unpack(known.pack()).accept(3, 3, low=1) == [], "a site without others reads it, too"

@@ -14,7 +14,7 @@ from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 OVERHEAD = 400  # bytes of a topic besides its content
 
 
-class Last(Struct, frozen=True, gc=False):
+class RetainedValue(Struct, frozen=True, gc=False):
     """A message of an envelope as retained value, cut out late: most values are replaced before any read."""
 
     envelope: Envelope  # without its body
@@ -35,7 +35,7 @@ class Last(Struct, frozen=True, gc=False):
         """
         return self.envelope.sent, self.envelope.stream, self.number
 
-    def is_newer_than(self, other: Last, here: str = "") -> bool:
+    def is_newer_than(self, other: RetainedValue, here: str = "") -> bool:
         """Return whether this value replaces the other one.
 
         For one publisher its own order counts, for two publishers the master's order, and for two sites the
@@ -52,7 +52,7 @@ class Last(Struct, frozen=True, gc=False):
         """Return the site in which the value was published."""
         return site_of(self.envelope.sender, here)
 
-    def wins(self, other: Last, here: str) -> bool:
+    def wins(self, other: RetainedValue, here: str) -> bool:
         """Return whether this value wins over that of another site."""
         return wins(self.envelope.sent, self.site(here), other.envelope.sent, other.site(here))
 
@@ -85,7 +85,7 @@ class Last(Struct, frozen=True, gc=False):
         return len(header).to_bytes(4) + header + self.data
 
     @classmethod
-    def unpack(cls, record: bytes) -> Last:
+    def unpack(cls, record: bytes) -> RetainedValue:
         end = 4 + int.from_bytes(record[:4])
         e = decode(record[4:end], record[end:])
         return cls(_bare(e), e.first, e.keys[0], record[end:], e.props_size(0))
@@ -104,7 +104,7 @@ def _bare(e: Envelope) -> Envelope:
     )  # fmt: skip
 
 
-def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[Last]:
+def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[RetainedValue]:
     """Return the last message of each key in the envelope, except for the keys in `without`."""
     bare, keys, body = _bare(envelope), envelope.keys, envelope.body
     last_of = {0: envelope.count - 1}
@@ -115,6 +115,6 @@ def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[Las
     places, numbers = list(last_of.values()), envelope.number_list(last_of.values())
     ends, props = envelope.ends(), envelope.props_sizes(places)
     return [
-        Last(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
+        RetainedValue(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
         for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
     ]

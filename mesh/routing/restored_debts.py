@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.routing.parcel import Parcel
-from mesh.routing.taker import Taker, Targets
+from mesh.routing.sink import Sink, Targets
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
 KNOWN = 10_000  # keys whose sinks are remembered
@@ -16,7 +16,7 @@ class Owed:
 
     __slots__ = ("_all", "_firsts", "_last")
 
-    def __init__(self, firsts: list[tuple[Taker, float]]) -> None:
+    def __init__(self, firsts: list[tuple[Sink, float]]) -> None:
         self._firsts = firsts
         self._all: Targets = [(taker, None) for taker, _ in firsts]
         self._last = max((first for _, first in firsts), default=0.0)
@@ -28,7 +28,7 @@ class Owed:
         return [(taker, None) for taker, first in self._firsts if first <= place]
 
 
-class Owing:
+class RestoredDebts:
     """The queries and positions of sinks at the start of the node.
 
     `wanting(key, domain, xml, is_local)` returns the sinks of published messages, `addressed` that of a
@@ -36,17 +36,17 @@ class Owing:
     """
 
     def __init__(
-        self, wanting: Callable[[str, str, str, bool], Iterable[Taker]], addressed: Callable[[str], Taker]
+        self, wanting: Callable[[str, str, str, bool], Iterable[Sink]], addressed: Callable[[str], Sink]
     ) -> None:
         self._wanting, self._addressed = wanting, addressed
         self._known: dict[tuple[str, str, str, int, str], Owed] = {}
 
-    def of(self, parcel: Parcel) -> Targets:
+    def of(self, parcel: StoredEnvelope) -> Targets:
         """Return the sinks that are owed the parcel, and which of its messages."""
         e, place = parcel.envelope, parcel.position
         if len(e.keys) == 1:  # the usual case
             return self._owed(e.keys[0], e).at(place)
-        rows_of: dict[Taker, set[int]] = {}
+        rows_of: dict[Sink, set[int]] = {}
         for row, key in enumerate(e.keys):
             for taker, _ in self._owed(key, e).at(place):
                 rows_of.setdefault(taker, set()).add(row)

@@ -11,7 +11,7 @@ from mesh.routing.shares import OwedShares, Shares, shares
 from mesh.wire.envelope import Envelope
 
 
-class Parcel(Struct, eq=False):
+class StoredEnvelope(Struct, eq=False):
     """An envelope on this node.
 
     `position` is its place in the log of `master` (0 = transient; then `after` is the last place before it).

@@ -9,24 +9,24 @@ from collections import deque
 from collections.abc import Collection
 from math import inf
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.paged import EntryRow, Paged
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import absent, nameless
-from mesh.routing.portion import Portion
 from mesh.routing.shares import Indices
+from mesh.routing.stored_envelope import absent, nameless
 from mesh.wire.envelope import Envelope
 
 
-class Away:
+class DiskBacklog:
     """The paged part of one backlog, behind the entries that are ready.
 
     Dropped once it is empty.
     """
 
     def __init__(self, paging: Paging) -> None:
-        self.coming: list[Portion] = []  # being read
-        self.void: list[Portion] = []  # being read because they have expired
-        self.behind: deque[Portion] = deque()  # in memory: transient, or the publisher waits for it
+        self.coming: list[EnvelopeSlice] = []  # being read
+        self.void: list[EnvelopeSlice] = []  # being read because they have expired
+        self.behind: deque[EnvelopeSlice] = deque()  # in memory: transient, or the publisher waits for it
         self.bytes = 0  # of all of these
         self._paging = paging
         self._paged = Paged()  # by number, together with what a row cannot hold:
@@ -46,7 +46,7 @@ class Away:
         """The gaps before entries that are not in memory."""
         return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
 
-    def page(self, portion: Portion, size: int, messages: int, void_at: int) -> None:
+    def page(self, portion: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
         """Keep the portion on disk only.
 
         `void_at` is when all of it expires; 0 = never relevant.
@@ -60,12 +60,12 @@ class Away:
         self.bytes += size
         self._paging.put(parcel)
 
-    def keep(self, portion: Portion) -> None:
+    def keep(self, portion: EnvelopeSlice) -> None:
         """Keep the portion in memory, behind the others."""
         self.behind.append(portion)
         self.bytes += portion.size
 
-    def remove(self, portion: Portion) -> bool:
+    def remove(self, portion: EnvelopeSlice) -> bool:
         """Remove the portion if it waits in memory here.
 
         Return whether it did.
@@ -76,21 +76,21 @@ class Away:
         self.bytes -= portion.size
         return True
 
-    def lose(self, gone: Collection[Portion]) -> None:
+    def lose(self, gone: Collection[EnvelopeSlice]) -> None:
         """Remove those of the portions that wait in memory here."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)
             self.bytes -= sum(portion.size for portion in lost)
 
-    def next(self, size: int, most: int) -> list[Portion]:
+    def next(self, size: int, most: int) -> list[EnvelopeSlice]:
         """Return the next portions to read, limited to `size` bytes but for the last one."""
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
             size -= self.coming[-1].size
         return self.coming
 
-    def came(self) -> list[Portion]:
+    def came(self) -> list[EnvelopeSlice]:
         """Remove and return the portions that were read, and those before the next entries on disk."""
         ready, self.coming = self.coming, []
         while self.behind and self.behind[0].number < (self._paged.first or inf):
@@ -98,7 +98,7 @@ class Away:
         self.bytes -= sum(portion.size for portion in ready)
         return ready
 
-    def next_void(self, wall: int, most: int, size: float) -> list[Portion]:
+    def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
         """Return expired portions to read, limited by `most` and `size`.
 
         Both limits may be exceeded slightly.
@@ -106,13 +106,13 @@ class Away:
         self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
         return self.void
 
-    def void_came(self) -> list[Portion]:
+    def void_came(self) -> list[EnvelopeSlice]:
         """Remove and return the expired portions after they were read."""
         void, self.void = self.void, []
         self.bytes -= sum(portion.size for portion in void)
         return void
 
-    def take_all(self) -> list[Portion]:
+    def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all portions in order.
 
         Parcels that were on disk lack their envelopes.
@@ -135,14 +135,14 @@ class Away:
             first.gap += gap
         return bool(paged or first)
 
-    def _portion(self, row: EntryRow) -> Portion:
+    def _portion(self, row: EntryRow) -> EnvelopeSlice:
         position, count, size, number, void_at = row
         indices, stub = None, nameless(count, void_at)
         if number in self._parts:
             indices, size, stub = self._parts.pop(number)
         parcel = self._paging.take(position, size, stub)
-        return Portion(parcel, indices, waiting=True, number=number, gap=self._gaps.pop(number, 0))
+        return EnvelopeSlice(parcel, indices, waiting=True, number=number, gap=self._gaps.pop(number, 0))
 
 
-def _number(portion: Portion) -> int:
+def _number(portion: EnvelopeSlice) -> int:
     return portion.number

@@ -15,7 +15,7 @@ BEHIND = 16  # remembered numbers of one stream
 # been answered before a copy was refused.
 
 
-class Turns:
+class DeferredNumbers:
     """The lowest refused numbers of each stream, for the latest `most` streams."""
 
     def __init__(self, most: int) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.routing.last import Last, last_values, store_key
+from mesh.routing.retained_value import RetainedValue, last_values, store_key
 from mesh.wire.envelope import INITIAL
 from tests.mesh.envelopes import envelope
 
@@ -12,7 +12,7 @@ from tests.mesh.envelopes import envelope
 def test_a_value_is_the_same_after_it_was_stored(data: bytes, is_persistent: bool, domain: str) -> None:
     e = envelope("a b", [data, data], first=3, low=2, sent=9, persistent=is_persistent, domain=domain)
     for last in last_values(e):
-        again = Last.unpack(last.pack())
+        again = RetainedValue.unpack(last.pack())
         assert again.as_envelope() == last.as_envelope()
         assert (again.stamp, again.store_key, again.size) == (last.stamp, last.store_key, last.size)
         assert again.as_envelope().flags & ~INITIAL == e.flags
@@ -24,7 +24,7 @@ def test_each_key_has_its_last_message_but_for_those_left_out() -> None:
     assert found == {"a": (7, b"3"), "b": (6, b"2")}
 
 
-def value(*, first: int = 1, sent: int = 0, stream: bytes = b"s" * 16) -> Last:
+def value(*, first: int = 1, sent: int = 0, stream: bytes = b"s" * 16) -> RetainedValue:
     [last] = last_values(envelope("a", first=first, sent=sent, stream=stream))
     return last
 

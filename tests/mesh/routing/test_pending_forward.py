@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.routing.entry import SOMEBODY, Entry
+from mesh.routing.pending_forward import SOMEBODY, PendingForward
 from mesh.wire.envelope import RESENT
 from tests.mesh.envelopes import envelope
 
@@ -11,7 +11,7 @@ CLIENT = b""
 
 
 def test_each_who_brings_it_is_one_asker_and_the_last_is_its_source() -> None:
-    entry = Entry(envelope("k"), b"frodo", 0.0, 1)
+    entry = PendingForward(envelope("k"), b"frodo", 0.0, 1)
     assert list(entry.askers) == [b"frodo"]
     for source in (b"frodo", b"stork", CLIENT, b"frodo", b"frodo", CLIENT, b"stork", b"frodo"):
         entry.brought_by(source, lambda each: True)
@@ -20,7 +20,7 @@ def test_each_who_brings_it_is_one_asker_and_the_last_is_its_source() -> None:
 
 
 def test_who_is_gone_is_no_asker_any_more_when_another_comes() -> None:
-    entry, there = Entry(envelope("k"), b"0", 0.0, 1), {b"0"}
+    entry, there = PendingForward(envelope("k"), b"0", 0.0, 1), {b"0"}
     for n in range(1, 100):
         there = {b"%d" % (n - 1)} if n % 2 else set()
         entry.brought_by(b"%d" % n, there.__contains__)
@@ -28,7 +28,7 @@ def test_who_is_gone_is_no_asker_any_more_when_another_comes() -> None:
 
 
 def test_it_says_so_when_it_goes_on_by_another_process_than_before_and_from_then_on() -> None:
-    entry = Entry(envelope("k"), CLIENT, 0.0, 1)
+    entry = PendingForward(envelope("k"), CLIENT, 0.0, 1)
     said = []
     for process in ((b"frodo", 1), (b"frodo", 1), (b"frodo", 2), (b"frodo", 2)):
         entry.leaves_for(process)
@@ -38,6 +38,8 @@ def test_it_says_so_when_it_goes_on_by_another_process_than_before_and_from_then
 
 @pytest.mark.parametrize(("to", "was_divided"), [("/node/frodo/client/joe", False), ("", True)])
 def test_what_has_an_address_or_goes_to_each_master_does_not_say_that(to: str, was_divided: bool) -> None:
-    entry = Entry(replace(envelope("k"), to=to), CLIENT, 0.0, 1, was_divided=was_divided, sent_to=SOMEBODY)
+    entry = PendingForward(
+        replace(envelope("k"), to=to), CLIENT, 0.0, 1, was_divided=was_divided, sent_to=SOMEBODY
+    )
     entry.leaves_for((b"frodo", 1))
     assert not entry.envelope.flags & RESENT

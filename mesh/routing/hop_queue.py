@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
 
-from mesh.routing.entry import Entry
+from mesh.routing.pending_forward import PendingForward
 
 
 class LateEntries:
@@ -18,24 +18,24 @@ class LateEntries:
     """
 
     def __init__(self) -> None:
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, PendingForward] = {}
         self._heap: list[int] = []  # serials, including some that have left
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[PendingForward]:
         return iter(self._entries.values())
 
-    def __contains__(self, entry: Entry) -> bool:
+    def __contains__(self, entry: PendingForward) -> bool:
         return entry.serial in self._entries
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: PendingForward) -> None:
         if entry.serial not in self._entries:
             heappush(self._heap, entry.serial)
         self._entries[entry.serial] = entry
 
-    def first(self) -> Entry:
+    def first(self) -> PendingForward:
         """Return the oldest entry.
 
         There must be one.
@@ -44,37 +44,37 @@ class LateEntries:
             heappop(self._heap)
         return self._entries[self._heap[0]]
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: PendingForward) -> None:
         del self._entries[entry.serial]
 
 
 @dataclass(slots=True)
-class HopLine:
+class HopQueue:
     """The queue of entries to one next hop, for one domain or one node behind it."""
 
     # Removal from the front of a dict becomes ever slower, that of an OrderedDict does not.
-    waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[PendingForward, None] = field(default_factory=OrderedDict)
     late: LateEntries | None = None  # entries that arrived behind newer ones, if any
-    flight: dict[Entry, None] = field(default_factory=dict)
+    flight: dict[PendingForward, None] = field(default_factory=dict)
     flight_bytes: int = 0
-    aside: dict[Entry, None] = field(default_factory=dict)  # deferred: others may pass them
+    aside: dict[PendingForward, None] = field(default_factory=dict)  # deferred: others may pass them
     # Totals over all entries, kept so that they need not be added up.
     messages: int = 0  # without this node's final answer
     bytes: int = 0  # sizes of the entries
     progress: float = 0.0  # time of the node's last answer
 
-    def __contains__(self, entry: Entry) -> bool:
+    def __contains__(self, entry: PendingForward) -> bool:
         is_late = self.late is not None and entry in self.late
         return entry in self.waiting or entry in self.flight or entry in self.aside or is_late
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PendingForward]:
         """Return all entries in order of arrival."""
         return sorted(self, key=lambda entry: entry.serial)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[PendingForward]:
         return chain(self.flight, self.aside, self.waiting, self.late or ())
 
-    def wait(self, entry: Entry) -> None:
+    def wait(self, entry: PendingForward) -> None:
         """Insert an entry in its place, which is usually the end."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
             self.late = self.late or LateEntries()
@@ -82,7 +82,7 @@ class HopLine:
         else:
             self.waiting[entry] = None
 
-    def first(self) -> Entry | None:
+    def first(self) -> PendingForward | None:
         """Return the oldest waiting entry."""
         oldest = next(iter(self.waiting), None)
         if not self.late:
@@ -90,7 +90,7 @@ class HopLine:
         late = self.late.first()
         return late if oldest is None or late.serial < oldest.serial else oldest
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: PendingForward) -> None:
         """Remove an entry that no longer waits."""
         if entry in self.waiting:
             del self.waiting[entry]
@@ -99,17 +99,17 @@ class HopLine:
         elif self.late is not None:
             self.late.drop(entry)
 
-    def land(self, entry: Entry) -> None:
+    def land(self, entry: PendingForward) -> None:
         """Remove an entry that is no longer in flight."""
         del self.flight[entry]
         self.flight_bytes -= entry.size
 
-    def back(self, entry: Entry) -> None:
+    def back(self, entry: PendingForward) -> None:
         """Let a deferred entry wait again."""
         del self.aside[entry]
         self.wait(entry)
 
-    def again(self) -> list[Entry]:
+    def again(self) -> list[PendingForward]:
         """Let all entries in flight wait again, before later ones.
 
         Return them.

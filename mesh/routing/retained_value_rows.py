@@ -5,11 +5,11 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from mesh.operations import Op, Put
-from mesh.routing.last import Last
 from mesh.routing.retained import Retained
+from mesh.routing.retained_value import RetainedValue
 
 
-class LastOnDisk:
+class RetainedValueRows:
     """Retained values on disk, by the row of the topic.
 
     `later(table, key, op)` writes with the next commit.
@@ -23,12 +23,16 @@ class LastOnDisk:
         self._here = here
         self._retained = retained
         self._later = later
-        self._newest: dict[bytes, Last] = {}  # without data
-        self._before: dict[bytes, Last | None] = {}  # on disk for certain, while `_newest` is being written
-        self._ending: dict[bytes, Last] = {}  # end of the topic that is being written
-        self._passed_over: dict[bytes, Last] = {}  # newest value not written, in case that write fails
+        self._newest: dict[bytes, RetainedValue] = {}  # without data
+        self._before: dict[
+            bytes, RetainedValue | None
+        ] = {}  # on disk for certain, while `_newest` is being written
+        self._ending: dict[bytes, RetainedValue] = {}  # end of the topic that is being written
+        self._passed_over: dict[
+            bytes, RetainedValue
+        ] = {}  # newest value not written, in case that write fails
 
-    def is_there(self, value: Last) -> None:
+    def is_there(self, value: RetainedValue) -> None:
         """Note that the value is on disk or being written."""
         self._newest[value.store_key] = replace(value, data=b"")
 
@@ -36,7 +40,7 @@ class LastOnDisk:
         """Return whether the row has a value on disk or being written."""
         return row in self._newest
 
-    def goes(self, value: Last) -> bool:
+    def goes(self, value: RetainedValue) -> bool:
         """Return whether the value is the newest.
 
         If so, the caller writes it with its message.
@@ -50,13 +54,13 @@ class LastOnDisk:
         self.is_there(value)
         return True
 
-    def ends(self, end: Last) -> None:
+    def ends(self, end: RetainedValue) -> None:
         """Note that the end of the topic is being written."""
         row = end.store_key
         self._before.setdefault(row, self._newest.get(row))
         self._ending[row] = self._newest[row] = end
 
-    def ended(self, end: Last) -> None:
+    def ended(self, end: RetainedValue) -> None:
         """Note that the topic has ended: earlier values no longer count."""
         row, ending = end.store_key, self._ending.get(end.store_key)
         self._passed_over.pop(row, None)
@@ -71,7 +75,7 @@ class LastOnDisk:
         for known in (self._newest, self._before, self._ending, self._passed_over):
             known.pop(row, None)
 
-    def taken(self, value: Last) -> bool:
+    def taken(self, value: RetainedValue) -> bool:
         """Count an accepted value, and write it unless it or a newer one is on disk or being written.
 
         Return whether it is certain only after the next commit.
@@ -94,12 +98,12 @@ class LastOnDisk:
             return there is None or value.is_newer_than(there, self._here)
         return False
 
-    def _pass_over(self, value: Last) -> None:
+    def _pass_over(self, value: RetainedValue) -> None:
         known = self._passed_over.get(value.store_key)
         if known is None or value.is_newer_than(known, self._here):
             self._passed_over[value.store_key] = value
 
-    def refused(self, value: Last) -> None:
+    def refused(self, value: RetainedValue) -> None:
         """Restore the previous state after a value, or the end of a topic, could not be stored.
 
         If a newer value was skipped for it, that one is written instead.
