@@ -20,9 +20,9 @@ from mesh.core.context.settings import Settings
 from mesh.core.delivery.router import Router
 from mesh.core.explaining import Explaining
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provenance import Provenance
-from mesh.core.forwarding.provisional import Provisional
 from mesh.core.forwarding.routes import Routes
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
@@ -199,7 +199,7 @@ class Parts:
             desk, dialler, lambda: [peer.node.name for peer in n.alive()], is_reached
         )
         answering = self.answering = Answering(desk, gateways)
-        provisional = Provisional(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
+        provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(
             desk,
             disk,

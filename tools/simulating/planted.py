@@ -16,7 +16,7 @@ from mesh.core.access import door
 from mesh.core.context.disk import Disk
 from mesh.core.context.outlet import Outlet
 from mesh.core.delivery.cache import Cache
-from mesh.core.forwarding.deciding import Deciding
+from mesh.core.forwarding.route_decisions import RouteDecisions
 from mesh.core.states.vouching import Vouching
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
@@ -218,13 +218,13 @@ def erases_in_memory() -> list[Patch]:
 
 
 def drops_the_last_piece() -> list[Patch]:
-    runs = Deciding.runs
+    runs = RouteDecisions.runs
 
     def but_one(self: Any, envelope: Any) -> Any:
         pieces = list(runs(self, envelope))
         return pieces[:-1] if len(pieces) > 1 else pieces
 
-    return [(Deciding, "runs", but_one)]
+    return [(RouteDecisions, "runs", but_one)]
 
 
 def does_not_ask_who_began_anew() -> list[Patch]:

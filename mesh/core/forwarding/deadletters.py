@@ -48,14 +48,14 @@ class DeadLetters:
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
         self.publish(self.letter(e, i, answer, owner), lambda answer: None)
 
-    def publish(self, letter: LetterContents, answered: Answered, queue: str = "") -> None:
+    def publish(self, letter: DeadLetterContents, answered: Answered, queue: str = "") -> None:
         """Publish a dead letter under its own key at this node, or into the queue named `queue`."""
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
         envelope = letter.envelope(self._stream, self._number, key, queue, self._desk.me.name)
         self._router.publish(self._stream, envelope, answered)
 
-    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> LetterContents:
+    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:
         """Return the contents to republish for message `i` of an envelope."""
         properties, content = e.message(i)
         try:
@@ -80,10 +80,10 @@ class DeadLetters:
         except MessageTooLarge:
             props = encode_properties(Properties(Headers(headers), is_text=own.is_text))
         put = (e.put[0], 0, e.put[2]) if e.put else ()
-        return LetterContents(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
+        return DeadLetterContents(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
 
 
-class LetterContents(NamedTuple):
+class DeadLetterContents(NamedTuple):
     """A message to republish: the original id and key, properties, content and flags."""
 
     name: str

@@ -12,17 +12,17 @@ from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext, is_followed
 from mesh.core.delivery.bindings import Answered
 from mesh.core.delivery.router import Router, refusal
-from mesh.core.forwarding.abroad import LetterWays, is_site
+from mesh.core.forwarding.copy_marker import CopyMarker, untailed
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, Deciding
+from mesh.core.forwarding.deferred_entries import DeferredEntries
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.incoming import Incoming
-from mesh.core.forwarding.lastwords import LastWords
-from mesh.core.forwarding.marking import FirstMarking, untailed
+from mesh.core.forwarding.outbound_buffer import OutboundBuffer
+from mesh.core.forwarding.peer_sender import PeerSender
 from mesh.core.forwarding.provenance import Provenance
-from mesh.core.forwarding.provisional import Provisional
-from mesh.core.forwarding.putoff import PutOff
-from mesh.core.forwarding.shipping import Shipping
-from mesh.core.forwarding.tailback import TailBack
+from mesh.core.forwarding.refusal_memory import RefusalMemory
+from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
+from mesh.core.forwarding.site_routes import SiteRoutes, is_site
 from mesh.core.peers.facts import WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -81,20 +81,20 @@ class Forwarder(Component):
         had: Callable[[Envelope], None],
         to_site: Callable[[bytes, bytes, Answer], None],
         holds_back: Callable[[Envelope], bool],
-        abroad: Callable[[], LetterWays],
-        provisional: Provisional,
+        abroad: Callable[[], SiteRoutes],
+        provisional: DirtyReads,
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = ForwardTable(s.window_bytes, s.window_count)
-        self._refused = LastWords(desk.me.name, log.given_up)
+        self._refused = RefusalMemory(desk.me.name, log.given_up)
         self._abroad = abroad
-        self._deciding = Deciding(
+        self._deciding = RouteDecisions(
             desk, mapping, nodes, lambda site, waits: self._abroad().decide(site, waits)
         )
         self.rulings = DecisionTable(
             self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look_in_turn
         )
-        self.tailback = TailBack(
+        self.tailback = OutboundBuffer(
             desk,
             disk,
             log,
@@ -107,7 +107,7 @@ class Forwarder(Component):
             provisional.refused,
         )
         self.mapping = mapping
-        marking = self._marking = FirstMarking(desk, router, nodes, mapping, provisional)
+        marking = self._marking = CopyMarker(desk, router, nodes, mapping, provisional)
         self.incoming = Incoming(desk, provenance, marking.of_older, self._take, self._say)
         self._neighbours = neighbours
         self._to_client = to_client
@@ -116,7 +116,7 @@ class Forwarder(Component):
         self._router = router
         self._provisional = provisional
         self._nodes = nodes
-        self.shipping = Shipping(
+        self.shipping = PeerSender(
             desk,
             self.onward,
             neighbours,
@@ -127,7 +127,7 @@ class Forwarder(Component):
         self._to_site = to_site
         self._settled = False
         self._was_master = False  # may have accepted messages for others now
-        self._put_off = PutOff(desk, self.onward, self.rulings)
+        self._put_off = DeferredEntries(desk, self.onward, self.rulings)
         self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
 

@@ -11,7 +11,7 @@ from mesh.core.context.component import Component
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import fitting
-from mesh.core.forwarding.abroad import LetterWays, is_site
+from mesh.core.forwarding.site_routes import SiteRoutes, is_site
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import LocalError
@@ -34,7 +34,7 @@ class Routes(Component):
     """Answers route questions: each node returns its own step, and asks the next one."""
 
     def __init__(
-        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: LetterWays
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: SiteRoutes
     ) -> None:
         self._abroad = abroad
         self._desk = desk

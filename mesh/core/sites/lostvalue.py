@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mesh.core.forwarding.deadletters import LetterContents
+from mesh.core.forwarding.deadletters import DeadLetterContents
 from mesh.errors import MessageTooLarge, RemoteError
 from mesh.routing.retained_value import RetainedValue
 from mesh.values import Headers, message_id
@@ -19,7 +19,7 @@ class LostValue(NamedTuple):
     winner: RetainedValue
 
 
-def letter_of(lost: LostValue, here: str) -> LetterContents:
+def letter_of(lost: LostValue, here: str) -> DeadLetterContents:
     """Return the content and headers of the losing value, with headers about the winner.
 
     `here` is the name of this site.
@@ -49,4 +49,4 @@ def letter_of(lost: LostValue, here: str) -> LetterContents:
         props = encode_properties(Properties(headers, is_text=before.is_text))
     except MessageTooLarge:
         props = encode_properties(Properties(Headers(told), is_text=before.is_text))
-    return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())
+    return DeadLetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())

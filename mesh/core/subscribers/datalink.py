@@ -16,8 +16,8 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.passing import PassedNodes, mark, mark_of_site, pass_on
 from mesh.core.context.passing import read as read_gaps
 from mesh.core.delivery.router import Router
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.forwarding.provisional import Provisional
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -63,7 +63,7 @@ class DataLinks(Component):
         settling: FeedSettling,
         merging: Merging,
         copies: Copies,
-        provisional: Provisional,
+        provisional: DirtyReads,
     ) -> None:
         self._desk = desk
         self._disk = disk

@@ -12,7 +12,7 @@ import pytest
 from discovery import adverts, lines
 from discovery import state as node_state
 from discovery.state import Natural
-from mesh.core.forwarding.deciding import CHANGING
+from mesh.core.forwarding.route_decisions import CHANGING
 from mesh.core.peers.meeting import DENIED
 from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.proof import prove

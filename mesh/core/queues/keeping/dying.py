@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.core.context.node_context import NodeContext
-from mesh.core.forwarding.deadletters import DeadLetters, LetterContents
+from mesh.core.forwarding.deadletters import DeadLetterContents, DeadLetters
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.errors import RemoteError
 from mesh.names import QUEUE, kind_of
@@ -41,7 +41,7 @@ class Dying:
         self._publishers = publishers
         self._number = 0
         self._stuck: list[Callable[[], None]] = []  # retries of dead letters that were refused
-        self._sent: dict[int, tuple[LetterContents, Callable[[], None]]] = {}  # by number: not answered
+        self._sent: dict[int, tuple[DeadLetterContents, Callable[[], None]]] = {}  # by number: not answered
 
     def bury(self, queue: QueueHere) -> None:
         """Send all dead messages of a queue to its dead-letter target."""
@@ -77,7 +77,7 @@ class Dying:
         else:
             self._send(letter, to, gone)
 
-    def _for_all(self, letter: LetterContents, gone: Callable[[], None]) -> None:
+    def _for_all(self, letter: DeadLetterContents, gone: Callable[[], None]) -> None:
         """Publish to the dead letters of the mesh, and retry later if there is no room."""
 
         def answered(answer: Answer) -> None:
@@ -94,7 +94,7 @@ class Dying:
         for each in stuck:
             each()
 
-    def _send(self, letter: LetterContents, key: str, gone: Callable[[], None]) -> None:
+    def _send(self, letter: DeadLetterContents, key: str, gone: Callable[[], None]) -> None:
         if not self._stream:
             self._stream = self._desk.ids(16)
             self._publishers[self._stream] = self._answered

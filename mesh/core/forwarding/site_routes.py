@@ -9,7 +9,7 @@ from mesh.mapping.decision import Decision
 from mesh.sites.letters import WAY
 
 
-class LetterWays(Protocol):
+class SiteRoutes(Protocol):
     """The routes of direct messages to other sites.
 
     Each route is a hop, used wherever a node's name is used.

@@ -10,9 +10,9 @@ from msgspec.structs import replace as changed
 
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
+from mesh.core.forwarding.copy_marker import tailed
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import CHANGING, CIRCULAR
-from mesh.core.forwarding.marking import tailed
+from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR
 from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
@@ -33,7 +33,7 @@ RETRY = 1.0  # s until a retry
 FEW_DUE = 1024  # size above which `_due` is compacted
 
 
-class TailBack:
+class OutboundBuffer:
     """The entries of `onward` whose publisher is warned that they wait.
 
     `answer(source, stream, answer)` answers a source; `keep` remembers a refusal for resent messages.

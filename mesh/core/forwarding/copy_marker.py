@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.forwarding.deciding import TO_MASTER
-from mesh.core.forwarding.provisional import Provisional
+from mesh.core.forwarding.dirty_reads import DirtyReads
+from mesh.core.forwarding.route_decisions import TO_MASTER
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.nodes import Nodes
 from mesh.mapping.decision import Decision, Kind
@@ -18,11 +18,11 @@ from mesh.wire.envelope import FIRST, MARKS, NO_RELAY, RESENT, SECOND, TAILED, E
 from mesh.wire.limits import DIRTY, DURABLE, STAYS
 
 
-class FirstMarking:
+class CopyMarker:
     """Chooses the FIRST master of a message. See mesh/routing/first.py for the laws."""
 
     def __init__(
-        self, desk: NodeContext, router: Router, nodes: Nodes, mapping: Mapping, provisional: Provisional
+        self, desk: NodeContext, router: Router, nodes: Nodes, mapping: Mapping, provisional: DirtyReads
     ) -> None:
         self._desk = desk
         self._router = router

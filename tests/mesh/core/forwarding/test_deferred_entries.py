@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.core.forwarding.putoff import AGAIN
+from mesh.core.forwarding.deferred_entries import AGAIN
 from mesh.mapping.agreed import NONE, AgreedNode
 from mesh.mapping.rules import Rule
 from mesh.routing import decision_table
@@ -29,7 +29,7 @@ def one_under_way(
     monkeypatch: pytest.MonkeyPatch, publishers: int = 1
 ) -> tuple[SimNetwork, SimNode, SimNode, list[SimClient]]:
     """heron has one message of each under way to avalon, which does not answer, when other rules change."""
-    monkeypatch.setattr("mesh.core.forwarding.putoff.LATELY", LATELY)
+    monkeypatch.setattr("mesh.core.forwarding.deferred_entries.LATELY", LATELY)
     net, (heron, avalon) = meshed("heron", "avalon")
     assert not put(heron, RULES).code
     net.run(2 * LATELY)
@@ -78,7 +78,7 @@ def test_what_is_put_off_no_more_goes_in_turns_and_in_order(monkeypatch: pytest.
 
 
 def test_of_many_publishers_each_waits_longer_and_all_take_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mesh.core.forwarding.putoff.LOOKS", LOOKS)
+    monkeypatch.setattr("mesh.core.forwarding.deferred_entries.LOOKS", LOOKS)
     net, heron, avalon, pubs = one_under_way(monkeypatch, 10)
     for pub in pubs:
         pub.publish("ours", b"1", domain=D)

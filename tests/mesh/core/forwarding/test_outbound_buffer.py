@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.forwarding import tailback
+from mesh.core.forwarding import outbound_buffer
 from mesh.mapping.rules import Rule
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
 from tests.mesh.envelopes import envelope
@@ -155,7 +155,7 @@ def test_trial_D_what_comes_by_a_second_way_while_it_goes_to_the_disk_is_answere
 def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tailback, "FEW_DUE", 8)
+    monkeypatch.setattr(outbound_buffer, "FEW_DUE", 8)
     c = cluster("heron", "frodo", "bilbo")
     joe, due = c.client("bilbo"), []
     for n in range(40):

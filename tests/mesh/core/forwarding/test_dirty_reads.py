@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.framing import SPEAKS
-from mesh.core.forwarding import provisional
-from mesh.core.forwarding.provisional import Provisional
+from mesh.core.forwarding import dirty_reads
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.mapping.rules import Rule
 from mesh.routing import heldbodies
 from mesh.routing.heldbodies import HeldBodies
@@ -128,9 +128,9 @@ def test_who_does_not_know_of_it_has_it_from_the_master(monkeypatch: pytest.Monk
 
 def test_a_master_of_an_earlier_release_is_told_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     heard_flags: list[int] = []
-    take = Provisional.speaks
+    take = DirtyReads.speaks
     monkeypatch.setattr(
-        Provisional, "speaks", lambda self: () if self._desk.me.name == "heron" else take(self)
+        DirtyReads, "speaks", lambda self: () if self._desk.me.name == "heron" else take(self)
     )
     c = slaves("frodo")
     forwarded = c["heron"].core.parts.forwarder.incoming
@@ -197,8 +197,8 @@ def test_where_there_is_no_room_for_one_those_behind_it_wait_for_it() -> None:
     c.net.until(lambda: len(heard.got) == 30)
     c.net.run(5)
     assert heard.contents == [b"%d" % n for n in range(30)]
-    provisional = [got.is_provisional for got in heard.got]
-    assert any(provisional) and not all(provisional)
+    dirty_reads = [got.is_provisional for got in heard.got]
+    assert any(dirty_reads) and not all(dirty_reads)
 
 
 def test_who_subscribes_in_between_has_all_in_order() -> None:
@@ -345,8 +345,8 @@ def test_contents_that_do_not_come_back_and_their_lanes_are_dropped_after_a_time
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(heldbodies, "LIFE", 10.0)
-    monkeypatch.setattr(provisional, "LOOK", 5.0)
-    monkeypatch.setattr(provisional, "KEPT", 30.0)
+    monkeypatch.setattr(dirty_reads, "LOOK", 5.0)
+    monkeypatch.setattr(dirty_reads, "KEPT", 30.0)
     c = slaves("frodo")
     joe = c.client("frodo")
     s = joe.subscribed("k", domain=RUGBY)
@@ -357,9 +357,9 @@ def test_contents_that_do_not_come_back_and_their_lanes_are_dropped_after_a_time
     c.net.until(lambda: dirty._bodies.bytes)
     joe.unsubscribe(s)
     dirty._bodies.hold(Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now)
-    c.net.run(heldbodies.LIFE + provisional.LOOK + 2)
+    c.net.run(heldbodies.LIFE + dirty_reads.LOOK + 2)
     assert dirty._bodies.bytes == 0 and dirty._lanes
-    c.net.run(provisional.KEPT)
+    c.net.run(dirty_reads.KEPT)
     assert not dirty._lanes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mesh.core.context.component import Component
 from mesh.core.context.node_context import NodeContext
-from mesh.core.forwarding.abroad import is_site
+from mesh.core.forwarding.site_routes import is_site
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.routing.forward_table import ForwardTable
@@ -20,7 +20,7 @@ OUTCOMES = 256  # answers in one message
 NEEDED = frozenset((DURABLE, STAYS))  # features of nodes that know all flags
 
 
-class Shipping(Component):
+class PeerSender(Component):
     """Gathers envelopes and answers for each node, and sends them after each event."""
 
     def __init__(

@@ -23,7 +23,7 @@ UNASKED: FilterResults = ()
 REMEMBERED = 10_000  # decisions on messages of local clients
 
 
-class Deciding:
+class RouteDecisions:
     """Decisions on envelopes, each for messages with the same route."""
 
     def __init__(

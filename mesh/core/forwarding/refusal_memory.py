@@ -19,7 +19,7 @@ EACH = 1024  # refusals of one stream
 SpanAnswer = tuple[int, int, Answer | None]
 
 
-class LastWords:
+class RefusalMemory:
     """The refusals of this boot by stream and domain, for local clients and for peers.
 
     `given_up(envelope)` returns numbers of local clients that were refused before the node restarted.

@@ -46,7 +46,7 @@ class Lane:
     missed: dict[Feed, int] = field(default_factory=dict)
 
 
-class Provisional(Component):
+class DirtyReads(Component):
     """The dirty reads of one node. `speaks(feed)` returns whether a subscriber supports them."""
 
     def __init__(

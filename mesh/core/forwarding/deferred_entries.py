@@ -24,7 +24,7 @@ RULES = "rules are changing: "
 EARLY = "what its publisher sent before is still under way"
 
 
-class PutOff:
+class DeferredEntries:
     """The entries that came back from a routing loop, and later ones of the same streams."""
 
     def __init__(self, desk: NodeContext, onward: ForwardTable, rulings: DecisionTable) -> None:
