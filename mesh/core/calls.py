@@ -10,8 +10,8 @@ from mesh.core.context.effects import Backup, SetLevel, Stop
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
+from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.core.subscribers.session import Session
-from mesh.core.subscribers.wanted import Wanted
 from mesh.errors import LocalError
 from mesh.loglevels import check_level
 from mesh.wire.calls import AskBackup, AskDown, AskLog, Carried, read_ask
@@ -25,7 +25,7 @@ VISITED = 2048  # names of nodes in one question
 class Verbs(Component):
     """The dispatch of CALL to the verbs of all components."""
 
-    def __init__(self, desk: NodeContext, wanted: Wanted) -> None:
+    def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
         self._desk = desk
         self._wanted = wanted
 

@@ -8,8 +8,8 @@ from functools import partial
 from balancers.round_robin import RoundRobin
 from mesh.core.access.door import SOFTWARE
 from mesh.core.admission import Admission
-from mesh.core.asking.demand import Demand
 from mesh.core.asking.erasing import Erasing
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.lookup import Lookup
 from mesh.core.calls import Verbs
 from mesh.core.context.component import Component
@@ -76,10 +76,10 @@ from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.holdings import Holdings
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
+from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.subscribing import SubscriberFeeds
-from mesh.core.subscribers.wanted import Wanted
 from mesh.core.telling.recording import QUEUES, Recording
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
@@ -189,7 +189,7 @@ class Parts:
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
         provenance = Provenance(desk, vouching)
-        demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
+        demand = self.demand = InterestSync(desk, mapping, n, nodes, questions.slow)
         lookup = Lookup(desk, router, demand, questions, nodes, merging)
         node_topics = NodeTopics(desk, telling, n, mapping)
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
@@ -232,7 +232,7 @@ class Parts:
             copies,
             provisional,
         )
-        wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
+        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = SubscriberFeeds(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.delivery import bindings, router
+from mesh.core.delivery import durable_bindings, router
 from mesh.core.delivery.router import Router
 from mesh.queues.lots.lot import Lot
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
@@ -29,7 +29,7 @@ def bound_as_clients_are() -> list[Patch]:
 
 
 def every_master_binds() -> list[Patch]:
-    allowed = bindings.NOT_FOR_THEM & ~SECOND
+    allowed = durable_bindings.NOT_FOR_THEM & ~SECOND
     return [(router, "NOT_FOR_THEM", allowed)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mesh.core.access.door import plain
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES, SHOWN, listed
 from mesh.core.context.settings import CONFIRM
@@ -89,7 +89,7 @@ class Erasing:
         self,
         desk: NodeContext,
         router: Router,
-        demand: Demand,
+        demand: InterestSync,
         questions: Questions,
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from mesh.core.asking.demand import Demand
 from mesh.core.asking.facts import Unwanted
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.scans import Scans
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, hear
@@ -82,7 +82,7 @@ class Lookup(Component):
         self,
         desk: NodeContext,
         router: Router,
-        demand: Demand,
+        demand: InterestSync,
         questions: Questions,
         nodes: Nodes,
         merging: Merging,

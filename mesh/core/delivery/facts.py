@@ -11,7 +11,7 @@ from mesh.wire.envelope import Envelope
 
 
 @dataclass(frozen=True, slots=True)
-class Mastered(Trace):
+class EnvelopeAccepted(Trace):
     """An envelope was accepted by this node as its master, in these pieces with their targets."""
 
     pieces: Sequence[tuple[Envelope, Targets]]

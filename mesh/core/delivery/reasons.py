@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.bindings import Bindings
+from mesh.core.delivery.durable_bindings import DurableBindings
 from mesh.errors import RemoteError
 from mesh.names import check_group
 from mesh.reasons.reason import ago, reason
@@ -31,7 +31,7 @@ class Master(Protocol):
     clients: SubscriptionIndex[Feed]
     peers: SubscriptionIndex[PeerFeed]
     groups: SubscriptionIndex[Sink]
-    bindings: Bindings
+    bindings: DurableBindings
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
         """Return the other sites that receive messages of that topic."""

@@ -10,10 +10,10 @@ from mesh.core.context.component import PUBLISHED, Beginning, Component, Restore
 from mesh.core.context.disks import Disks
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.bindings import NOT_FOR_THEM, Answered, Bindings
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
-from mesh.core.delivery.facts import Mastered
+from mesh.core.delivery.durable_bindings import NOT_FOR_THEM, Answered, DurableBindings
+from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.delivery.joining import Joining
 from mesh.core.delivery.reasons import of_message, of_topic
 from mesh.core.peers.facts import LoggedIn, PeerJoined
@@ -49,7 +49,7 @@ STREAM_KEPT = 24 * 3600.0  # s that an idle stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
 
 
-class SiteTakers(Protocol):
+class SiteSinks(Protocol):
     """The sinks of other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
@@ -73,7 +73,7 @@ class Router(Component):
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
-        abroad: Callable[[], SiteTakers],
+        abroad: Callable[[], SiteSinks],
         outdone: Callable[[RetainedValue, RetainedValue], None],
     ) -> None:
         """`boot_of(master)` returns the boot of a node, 0 if unknown.
@@ -89,7 +89,7 @@ class Router(Component):
         self._abroad = abroad
         self._outdone = outdone
         self._merging = merging
-        self.bindings = Bindings(desk)  # of durable subscriptions
+        self.bindings = DurableBindings(desk)  # of durable subscriptions
         self.log = log
         self.shelf = log.shelf
         self._disk, self._disks = disks.own, disks
@@ -268,7 +268,7 @@ class Router(Component):
         if holder is not None:
             accepted.deliveries[0][0].held_by = holder
         if desk.watched:
-            desk.say(Mastered(pieces))
+            desk.say(EnvelopeAccepted(pieces))
         if envelope.to:
             _come(accepted, +1)
         else:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.bindings import Answered
+from mesh.core.delivery.durable_bindings import Answered
 from mesh.core.delivery.router import Router
 from mesh.errors import MessageTooLarge, RemoteError
 from mesh.reserved import DEAD_LETTERS, DEAD_SENDER, OF_MESH, OWNER

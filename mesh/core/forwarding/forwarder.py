@@ -10,7 +10,7 @@ from mesh.core.context.component import TAILED_BACK, Component, HandlerEntry, Re
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext, is_followed
-from mesh.core.delivery.bindings import Answered
+from mesh.core.delivery.durable_bindings import Answered
 from mesh.core.delivery.router import Router, refusal
 from mesh.core.forwarding.copy_marker import CopyMarker, untailed
 from mesh.core.forwarding.deadletters import DeadLetters

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mesh.core.context.component import Component
 from mesh.core.context.disks import Disks
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.bindings import Bindings
+from mesh.core.delivery.durable_bindings import DurableBindings
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
@@ -55,7 +55,7 @@ class QueueRoom:
         neighbours: Neighbours,
         nodes: Nodes,
         questions: Questions,
-        bindings: Bindings,
+        bindings: DurableBindings,
         accepting: FindAcceptors,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)

@@ -17,7 +17,7 @@ from itertools import chain
 from math import inf
 
 from discovery.state import Summary
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Beginning, Component, Reloaded, no_file
 from mesh.core.context.facts import Hearing, SettingsRead, hear
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
@@ -60,7 +60,7 @@ class Ruling(Component):
         nodes: Nodes,
         router: Router,
         gossiping: Gossiping,
-        demand: Demand,
+        demand: InterestSync,
     ) -> None:
         self._desk = desk
         self._mapping = mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
@@ -36,7 +36,7 @@ class Standby(Component):
         desk: NodeContext,
         mapping: Mapping,
         nodes: Nodes,
-        demand: Demand,
+        demand: InterestSync,
         questions: Questions,
         copies: Copies,
     ) -> None:

@@ -15,9 +15,9 @@ from mesh.core.context.records import read_record
 from mesh.core.delivery.router import Router, refusal
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
-from mesh.core.subscribers.holders import Holders, in_use
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
+from mesh.core.subscribers.session_takeover import SessionTakeover, in_use
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.silence import SilentClients
 from mesh.core.subscribers.subscribing import SubscriberFeeds
@@ -68,7 +68,7 @@ class Clients(Component):
         self._generated = 0
         self._looked = 0.0
         self._ingress = Ingress(desk)
-        self.holders = Holders(desk, self._lost)
+        self.holders = SessionTakeover(desk, self._lost)
         self.silent = SilentClients(desk, sessions)
 
     def from_clients(self) -> Sequence[HandlerEntry]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
@@ -57,7 +57,7 @@ class DataLinks(Component):
         neighbours: Neighbours,
         nodes: Nodes,
         mapping: Mapping,
-        demand: Demand,
+        demand: InterestSync,
         forwarder: Forwarder,
         sessions: Sessions,
         settling: FeedSettling,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.lookup import Lookup, LookupResult
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, hear
@@ -24,7 +24,7 @@ class FirstValues(Component):
     """Fetches first values for new subscriptions. `joining` knows the newer messages."""
 
     def __init__(
-        self, desk: NodeContext, joining: Joining, demand: Demand, questions: Questions, lookup: Lookup
+        self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: Questions, lookup: Lookup
     ) -> None:
         self._desk = desk
         self._joining = joining

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -24,7 +24,7 @@ class Solicited:
     `was_met(uuid)` returns whether an earlier process of this node knew that peer.
     """
 
-    def __init__(self, desk: NodeContext, demand: Demand, was_met: Callable[[bytes], bool]) -> None:
+    def __init__(self, desk: NodeContext, demand: InterestSync, was_met: Callable[[bytes], bool]) -> None:
         self._desk = desk
         self._demand = demand
         self._was_met = was_met

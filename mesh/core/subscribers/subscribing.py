@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
@@ -51,7 +51,7 @@ class SubscriberFeeds(Component):
         desk: NodeContext,
         disk: Disk,
         router: Router,
-        demand: Demand,
+        demand: InterestSync,
         questions: Questions,
         first: FirstValues,
         inboxes: Inboxes,

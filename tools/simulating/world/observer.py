@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, ProtocolBroken, hear
-from mesh.core.delivery.facts import Mastered
+from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
@@ -117,13 +117,13 @@ class Observer(Component):
 
     def hears(self) -> Sequence[Hearing]:
         return (
-            hear(Mastered, self._accepts),
+            hear(EnvelopeAccepted, self._accepts),
             hear(ViewChanged, lambda fact: self._sees(fact.event)),
             hear(ProtocolBroken, self._hangs_up),
             *self.queues.hears(),
         )
 
-    def _accepts(self, fact: Mastered) -> None:
+    def _accepts(self, fact: EnvelopeAccepted) -> None:
         for e, _ in fact.pieces:
             if not e.persistent:
                 self._buries(e)

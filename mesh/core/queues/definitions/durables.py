@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.node_context import NodeContext
-from mesh.core.delivery.bindings import Bindings
+from mesh.core.delivery.durable_bindings import DurableBindings
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.rules.shared import RowKind, Shared
@@ -29,7 +29,7 @@ TAKEN = 2 * MOST  # limit with those of peers, as each message is matched
 class Durables(Component):
     """Component with all durable subscriptions by name; each has the queue sub/NAME."""
 
-    def __init__(self, desk: NodeContext, shared: Shared, queues: Queues, bindings: Bindings) -> None:
+    def __init__(self, desk: NodeContext, shared: Shared, queues: Queues, bindings: DurableBindings) -> None:
         self._desk = desk
         self._shared = shared
         self._queues = queues

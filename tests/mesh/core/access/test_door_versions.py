@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import mesh
 from mesh.client import wired
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
@@ -118,9 +118,9 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     """`old` is of this release without that part, and is brought up to date by a restart."""
     net = SimNetwork()
     a, new, old = net.mesh("a", "new", "old")
-    right = Demand.speaks
+    right = InterestSync.speaks
     monkeypatch.setattr(
-        Demand, "speaks", lambda it: (XPATH, HOUR.kind) if it._desk.me.name != "old" else right(it)
+        InterestSync, "speaks", lambda it: (XPATH, HOUR.kind) if it._desk.me.name != "old" else right(it)
     )
     a.restart()
     new.restart()
@@ -129,7 +129,7 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     interests = a.core.parts.demand.interests
     net.until(lambda: HOUR in interests.asked(new.uuid).queries)
     assert HOUR not in interests.asked(old.uuid).queries
-    monkeypatch.setattr(Demand, "speaks", lambda it: (XPATH, HOUR.kind))
+    monkeypatch.setattr(InterestSync, "speaks", lambda it: (XPATH, HOUR.kind))
     old.restart()
     net.until(lambda: HOUR in interests.asked(old.uuid).queries)
     assert a.core.parts.neighbours.peers[old.uuid].speaks == {*BOTH, HOUR.kind}

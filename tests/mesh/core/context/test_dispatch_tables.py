@@ -19,7 +19,7 @@ from mesh.core.context.effects import Commit
 from mesh.core.context.facts import Fact, Hearing, ProtocolBroken, Trace, hear
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.settings import Settings
-from mesh.core.delivery.facts import Mastered
+from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, ViewChanged, WaysChanged
@@ -169,7 +169,7 @@ class Watcher(Component):
         self.heard: list[Fact] = []
 
     def hears(self) -> Sequence[Hearing]:
-        return [hear(trace, self.heard.append) for trace in (Mastered, ViewChanged, ProtocolBroken)]
+        return [hear(trace, self.heard.append) for trace in (EnvelopeAccepted, ViewChanged, ProtocolBroken)]
 
 
 class WatchedNode(SimNode):
@@ -195,7 +195,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
     broken = [fact for fact in watcher.heard if isinstance(fact, ProtocolBroken)]
     assert [fact.who for fact in broken] == [peer.node]
     seen = [fact for fact in watcher.heard if isinstance(fact, ViewChanged)]
-    taken = [fact for fact in watcher.heard if isinstance(fact, Mastered)]
+    taken = [fact for fact in watcher.heard if isinstance(fact, EnvelopeAccepted)]
     assert [type(fact.event) for fact in seen] == [Joined]
     assert [fact.pieces[0][0].keys for fact in taken] == [("x",)]
     assert said and not [fact for fact in said if isinstance(fact, Trace)]
@@ -203,7 +203,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
 
 def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
     node = core()
-    node.parts.desk.say(Mastered([]))
+    node.parts.desk.say(EnvelopeAccepted([]))
     node.take_effects()
     assert not node.parts.desk.facts
 

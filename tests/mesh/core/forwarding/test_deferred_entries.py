@@ -8,7 +8,7 @@ from mesh.core.forwarding.deferred_entries import AGAIN
 from mesh.mapping.agreed import NONE, AgreedNode
 from mesh.mapping.rules import Rule
 from mesh.routing import decision_table
-from tests.mesh.core.asking.test_demand import Counted
+from tests.mesh.core.asking.test_interest_sync import Counted
 from tests.mesh.core.rules.agreeing import D, meshed, put
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode

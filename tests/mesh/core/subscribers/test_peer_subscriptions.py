@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.asking import demand as demands
+from mesh.core.asking import interest_sync as demands
 from mesh.core.subscribers import saying
 from mesh.errors import RemoteError
 from mesh.mapping.rules import Rule
@@ -115,13 +115,13 @@ def test_who_logs_in_in_the_midst_of_turns_is_asked_for_all_as_well(monkeypatch:
     monkeypatch.setattr(demands, "TURN", 10)
     net = SimNetwork()
     b = net.node("b")
-    demand = b.core.parts.demand
+    interest_sync = b.core.parts.demand
     for query in exact(0, 100):
-        demand.want(query)
+        interest_sync.want(query)
     a = net.node("a", "b")
-    net.until(lambda: demand.interests.asked(a.uuid).queries)
-    assert len(demand.interests.asked(a.uuid).queries) == 10
-    demand._go_on = lambda: None  # type: ignore[method-assign]  # its next turn is late
+    net.until(lambda: interest_sync.interests.asked(a.uuid).queries)
+    assert len(interest_sync.interests.asked(a.uuid).queries) == 10
+    interest_sync._go_on = lambda: None  # type: ignore[method-assign]  # its next turn is late
     net.until(lambda: b.core.parts.neighbours.peers[a.uuid].data is not None)
     net.run(1)
     assert set(a.core.parts.neighbours.peers[b.uuid].exchange.feed.queries) == set(exact(0, 100))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.core.context.incoming_call import IncomingCall, answer
-from mesh.core.subscribers import wanted
+from mesh.core.subscribers import peer_subscriptions
 from mesh.wire import commands as c
 from mesh.wire.calls import AskGet
 from mesh.wire.commands import Interest, Query
@@ -37,7 +37,7 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
     it.net.until(lambda: it.is_confirmed and len(it.wanted) == 1501)
     assert [more for more, _ in steps] == [True] * (len(steps) - 1) + [False] and len(
         steps
-    ) >= 1501 / wanted.TURN
+    ) >= 1501 / peer_subscriptions.TURN
     assert {count for _, count in steps} == {2001} and connected == [False], "all falls before anything flows"
 
 
@@ -78,7 +78,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
     other = client_of(it.b, "other")
     late = other.subscribed("late")
     it.net.until(lambda: it.is_confirmed)
-    assert len(it.wanted) == 2002 and max(turns) <= 2 * wanted.TURN
+    assert len(it.wanted) == 2002 and max(turns) <= 2 * peer_subscriptions.TURN
     it.publisher.publish("late", b"1")
     it.net.until(lambda: late.contents == [b"1"])
     turns.clear()
@@ -87,7 +87,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
         del asked.queries[query]
     it.net.break_all("b")
     it.net.until(lambda: it.is_confirmed and len(it.wanted) == 2)
-    assert sum(turns) == 2000 and max(turns) <= 2 * wanted.TURN
+    assert sum(turns) == 2000 and max(turns) <= 2 * peer_subscriptions.TURN
     it.goes_through(b"2")
 
 
@@ -99,14 +99,14 @@ def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
     core, said = a.core, 0
     endless, other = core.parts.neighbours.peers[b.uuid], core.parts.neighbours.peers[d.uuid]
     core.parts.wanted.tick()
-    core.parts.wanted.interest(endless, Interest(2, False, exact(0, 2 * wanted.TURN)))
+    core.parts.wanted.interest(endless, Interest(2, False, exact(0, 2 * peer_subscriptions.TURN)))
     core.parts.wanted.interest(other, Interest(2, False, exact(0, 5)))
     while len(other.exchange.feed.queries) == 1:
         said += 1
         assert said < 5 and endless in core.parts.wanted._line
         core.parts.wanted.tick()
         core.parts.wanted.interest(
-            endless, Interest(2 + said, False, exact(said * 1000, said * 1000 + wanted.TURN))
+            endless, Interest(2 + said, False, exact(said * 1000, said * 1000 + peer_subscriptions.TURN))
         )
 
 
@@ -131,7 +131,7 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
         right(asked)
 
     monkeypatch.setitem(verbs, "get", answer(AskGet, noted))
-    monkeypatch.setattr(wanted, "QUESTIONS", 5)
+    monkeypatch.setattr(peer_subscriptions, "QUESTIONS", 5)
     it.a.core.parts.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
     asked(it, 1)
     assert answered == [] and it.peer in it.a.core.parts.wanted._line

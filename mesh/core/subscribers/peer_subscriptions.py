@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Beginning, Component, HandlerEntry, take
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, hear
@@ -34,7 +34,7 @@ LINE = 2 * WANTED  # waiting queries of one peer, twice the limit
 QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 
 
-class Wanted(Component):
+class PeerSubscriptions(Component):
     """The feeds of other nodes: which messages each is owed.
 
     `received()` returns how far we have each log.
@@ -46,7 +46,7 @@ class Wanted(Component):
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
-        demand: Demand,
+        demand: InterestSync,
         questions: Questions,
         received: Callable[[], Mapping[bytes, int]],
     ) -> None:

@@ -34,7 +34,7 @@ from mesh.wire.spoken import KINDS
 ASKED = 64  # queries of one topic that are examined
 
 
-class Demand(Component):
+class InterestSync(Component):
     """Component that follows clients, rules and members, and sends each peer its differences."""
 
     def __init__(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.asking import demand as demands
+from mesh.core.asking import interest_sync as demands
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
 from mesh.core.subscribers import firstvalues
@@ -145,11 +145,11 @@ def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_go
 
 def test_trial_18_6_what_is_wanted_is_looked_up_once_when_a_stranger_comes_or_goes() -> None:
     net, nodes = mesh({"ibis": (Rule("heron", domains=(NEWS,)),)}, "ibis", "heron")
-    demand = nodes["ibis"].core.parts.demand
+    interest_sync = nodes["ibis"].core.parts.demand
     for n in range(300):
-        demand.want(Query("exact", f"k{n}", NEWS))
+        interest_sync.want(Query("exact", f"k{n}", NEWS))
     net.run(5)
-    sources = demand._mapping.sources = Counted(demand._mapping.sources)  # type: ignore[method-assign]
+    sources = interest_sync._mapping.sources = Counted(interest_sync._mapping.sources)  # type: ignore[method-assign]
     crane = net.node("crane", "ibis")
     net.until(lambda: "crane" in nodes["ibis"].alive)
     crane.kill()
@@ -198,11 +198,11 @@ def test_trial_18_6_what_was_asked_of_one_that_died_goes_to_the_other_way_in_tur
     net, nodes = mesh({**dict.fromkeys(names, WAYS), "ibis": BEHIND}, *names)
     ann = client_of(nodes["ibis"], "ann")
     heard = ann.subscribed("k7", domain=NEWS)
-    demand = nodes["ibis"].core.parts.demand
+    interest_sync = nodes["ibis"].core.parts.demand
     for n in range(100):
-        demand.want(Query("exact", f"k{n}", NEWS))
+        interest_sync.want(Query("exact", f"k{n}", NEWS))
     net.run(5)
-    asked = {name: demand.interests.asked(nodes[name].uuid) for name in ("egret", "stork")}
+    asked = {name: interest_sync.interests.asked(nodes[name].uuid) for name in ("egret", "stork")}
     (way,) = [name for name in asked if asked[name].queries]
     (other,) = set(asked) - {way}
     nodes[way].kill()

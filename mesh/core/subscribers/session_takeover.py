@@ -27,7 +27,7 @@ class HolderQuestion:
     waiting: dict[Conn, Hello] = field(default_factory=dict)
 
 
-class Holders:
+class SessionTakeover:
     """The sessions that other clients claim.
 
     `lost(session)` handles a silent holder. Records HolderLives and HolderGone.

@@ -46,7 +46,7 @@ class BoundQueue(Sink, Protocol):
         """
 
 
-class Bindings:
+class DurableBindings:
     """The bound queues of all durable subscriptions at this node."""
 
     def __init__(self, desk: NodeContext) -> None:
