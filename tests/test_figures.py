@@ -16,10 +16,10 @@ from discovery.timing import SwimTiming
 from mesh import weightset
 from mesh.client.core import line, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
-from mesh.core.access import door
+from mesh.core.access import authenticator
 from mesh.core.asking import lookup
 from mesh.core.context import node_context, settings
-from mesh.core.peers import acquaintances, rounds
+from mesh.core.peers import peer_address_book, rounds
 from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag
@@ -74,7 +74,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         (
             "remembers up to {} nodes for a week after their last contact. At its next start it dials the"
             " last {} of them",
-            (acquaintances.MET, acquaintances.DIALLED),
+            (peer_address_book.MET, peer_address_book.DIALLED),
         ),
         ("Every {:w} (`timing.state`) each node publishes", (TIMING.state,)),
         ("Up to {} nodes, every node receives every state", (listening.FULL,)),
@@ -123,7 +123,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "security.md": [
         (
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
-            (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, door.PENDING // KIB),
+            (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, authenticator.PENDING // KIB),
         ),
         ("Failed handshakes: {} a minute are named", (damper.MOST,)),
     ],
@@ -143,7 +143,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     ],
     "wire.md": [
         ("A handshake that takes longer than {} s is abandoned by both", (settings.CONNECT,)),
-        ("no message of more than {} KiB: the node answers others with WHO", (door.PENDING // KIB,)),
+        ("no message of more than {} KiB: the node answers others with WHO", (authenticator.PENDING // KIB,)),
         ("is kept for {} s (`limits.linger`)", (LIMITS.linger,)),
         (
             "received nothing for {} s (`timing.silence`), or for {} s (`timing.busy`)",
@@ -247,4 +247,4 @@ def test_trial_B9_a_node_waits_60_times_as_long_for_a_node_and_a_week_for_whom_i
     assert times and int(times[1]) * LIMITS.linger == CORE["peer_linger"]
     assert "for 60 times `linger`" in page("journeys/publish.md") and int(times[1]) == 60
     assert "for a week after their last contact" in page("finding.md")
-    assert acquaintances.FORGOTTEN == WEEK_NS
+    assert peer_address_book.FORGOTTEN == WEEK_NS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.access.door import SOFTWARE, Door
+from mesh.core.access.authenticator import SOFTWARE, Authenticator
 from mesh.core.context.component import Component
 from mesh.core.context.conn import Conn
 from mesh.core.context.effects import Proven
@@ -13,10 +13,10 @@ from mesh.core.context.message_fragments import MessageFragments
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Dialled, LoggedIn, WaysChanged
-from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.facts import Dialled, LoggedIn, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.peer_handshake import PeerHandshake
 from mesh.core.sites.gateway import Gateways
 from mesh.core.states.recall import Recall
 from mesh.core.subscribers.clients import Clients
@@ -37,7 +37,7 @@ class Admission(Component):
         desk: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
-        meeting: Meeting,
+        meeting: PeerHandshake,
         censuses: Censuses,
         recall: Recall,
         clients: Clients,
@@ -46,7 +46,7 @@ class Admission(Component):
         piecework: MessageFragments,
         gateways: Gateways,
     ) -> None:
-        self.door = Door(
+        self.door = Authenticator(
             desk, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
         )
         self._desk = desk
@@ -178,7 +178,7 @@ class Admission(Component):
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:
-            self._desk.say_last(WaysChanged())
+            self._desk.say_last(RoutesChanged())
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
         self._dialler.apply(peer, peer.link.hello(self._desk.now))

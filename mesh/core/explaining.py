@@ -14,9 +14,9 @@ from mesh.core.context.pages import NAMES, ROWS, fitting
 from mesh.core.context.settings import CONFIRM
 from mesh.core.forwarding.routes import Routes
 from mesh.core.presence.presence import Presence
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
-from mesh.core.ways.strata import LiveStrata
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
+from mesh.core.routes.strata import LiveStrata
 from mesh.names import ADDRESS
 from mesh.reasons import what as kinds
 from mesh.reasons.reason import LONGEST
@@ -38,7 +38,7 @@ class Explaining(Component):
         self,
         desk: NodeContext,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         routes: Routes,
         presence: Presence,
         strata: LiveStrata,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from balancers.round_robin import RoundRobin
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.admission import Admission
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.interest_sync import InterestSync
@@ -26,14 +26,19 @@ from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.routes import Routes
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.duplicate_detector import DuplicateDetector
 from mesh.core.peers.exchange import exchange
-from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, met
-from mesh.core.peers.rivals import Rivals
+from mesh.core.peers.peer_handshake import PeerHandshake
 from mesh.core.queues.definitions.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
+from mesh.core.routes.balancing import Balancing, name_of
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls
+from mesh.core.routes.strata import LiveStrata
+from mesh.core.routes.trees import Trees
 from mesh.core.rules.authors import Authors
 from mesh.core.rules.inheriting import Inheriting
 from mesh.core.rules.ruling import Ruling
@@ -63,9 +68,9 @@ from mesh.core.states.clocks import Clocks
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
+from mesh.core.states.route_proofs import RouteProofs
+from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.core.states.statetopics import StateTopics
-from mesh.core.states.telling import Telling
-from mesh.core.states.vouching import Vouching
 from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
@@ -81,11 +86,6 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.core.telling.recording import QUEUES, Recording
-from mesh.core.ways.balancing import Balancing, name_of
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions
-from mesh.core.ways.strata import LiveStrata
-from mesh.core.ways.trees import Trees
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
@@ -150,7 +150,7 @@ class Parts:
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
         settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site))
         dialler = self.dialler = Dialler(desk)
-        rivals = self.rivals = Rivals(desk, dialler)
+        rivals = self.rivals = DuplicateDetector(desk, dialler)
         n = self.neighbours = Neighbours(
             desk,
             disk,
@@ -159,7 +159,7 @@ class Parts:
             partial(met, desk, timing, partial(exchange, desk, settling.released, paging)),
             rivals.rumoured,
         )
-        meeting = self.meeting = Meeting(desk, dialler, n, rivals)
+        meeting = self.meeting = PeerHandshake(desk, dialler, n, rivals)
         censuses = self.censuses = Censuses(desk, n)
 
         boot_of = n.directory.boot_of
@@ -174,8 +174,8 @@ class Parts:
             lambda came, stands: self.conflicting.transferred(came, stands),
         )
         ways = self.ways = OwnWays(desk)
-        questions = self.questions = Questions(desk, n)
-        telling = Telling(desk, router)
+        questions = self.questions = PeerCalls(desk, n)
+        telling = StateTopicStream(desk, router)
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(telling), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
@@ -185,7 +185,7 @@ class Parts:
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         clocks = self.clocks = Clocks(desk, n)
-        vouching = self.vouching = Vouching(desk, n, gossiping, ways)
+        vouching = self.vouching = RouteProofs(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
         provenance = Provenance(desk, vouching)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.errors import RemoteError
 from mesh.local.private import read_private, write_private
 from mesh.wire.frames import resent

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from discovery.adverts import Adverts
 from mesh.config import Config
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import no_file
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts

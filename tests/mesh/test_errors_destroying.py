@@ -34,7 +34,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
     "mesh/core/asking/erasing.py": {"erase it again later": "that was typed, and nodes were away"},
     "mesh/core/subscribers/lastvalues.py": {"erase it again later": "the same, at the master"},
-    "mesh/core/peers/meeting.py": {
+    "mesh/core/peers/peer_handshake.py": {
         "on purpose: mesh peer rm ": "a node has another key; forgets the old one"
     },
     "mesh/core/queues/definitions/declaring.py": {

@@ -12,12 +12,12 @@ from discovery.detector import Detector
 from discovery.hearsay import Hearsay
 from discovery.table import weigh
 from mesh.client.core.intake import Intake
-from mesh.core.access import door
+from mesh.core.access import authenticator
 from mesh.core.context.disk import Disk
 from mesh.core.context.outlet import Outlet
 from mesh.core.delivery.cache import Cache
 from mesh.core.forwarding.route_decisions import RouteDecisions
-from mesh.core.states.vouching import Vouching
+from mesh.core.states.route_proofs import RouteProofs
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import SubscriberFeeds
@@ -156,7 +156,7 @@ def older_word_counts() -> list[Patch]:
 
 
 def anybody_may_come() -> list[Patch]:
-    return [(door, "same", lambda one, other: True)]
+    return [(authenticator, "same", lambda one, other: True)]
 
 
 def forwarded_not_kept() -> list[Patch]:
@@ -254,7 +254,7 @@ def acknowledges_at_once() -> list[Patch]:
 
 
 def whoever_brings_it_is_believed() -> list[Patch]:
-    return [(Vouching, "believes", lambda self, peer, route: True)]
+    return [(RouteProofs, "believes", lambda self, peer, route: True)]
 
 
 def lets_the_next_count_it_in() -> list[Patch]:

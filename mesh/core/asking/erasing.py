@@ -7,16 +7,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mesh.core.access.door import plain
+from mesh.core.access.authenticator import plain
 from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES, SHOWN, listed
 from mesh.core.context.settings import CONFIRM
 from mesh.core.delivery.router import Router
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.states.cameby import is_way
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MasterAway
 from mesh.mapping.decision import Use
 from mesh.patterns import SYSTEM
@@ -90,7 +90,7 @@ class Erasing:
         desk: NodeContext,
         router: Router,
         demand: InterestSync,
-        questions: Questions,
+        questions: PeerCalls,
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:

@@ -10,11 +10,11 @@ from mesh.core.context.component import Component
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.peers.facts import RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.slow import Slow
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.unresponsive_peers import UnresponsivePeers
 from mesh.mapping.decision import Sources, Use
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
@@ -38,7 +38,12 @@ class InterestSync(Component):
     """Component that follows clients, rules and members, and sends each peer its differences."""
 
     def __init__(
-        self, desk: NodeContext, mapping: Mapping, neighbours: Neighbours, nodes: Nodes, slow: Slow
+        self,
+        desk: NodeContext,
+        mapping: Mapping,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        slow: UnresponsivePeers,
     ) -> None:
         self.interests = Interests()
         self._desk = desk
@@ -58,7 +63,7 @@ class InterestSync(Component):
             self._before.setdefault(self.row(query), []).append(query)
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(WaysChanged, lambda _: self.refresh()),)
+        return (hear(RoutesChanged, lambda _: self.refresh()),)
 
     def expect(self, *others: Sequence[Rule]) -> None:
         """Subscribe also by these rules, which are next or were recently in force.
@@ -69,7 +74,7 @@ class InterestSync(Component):
         self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
         self._ways = frozenset(rule.node for rules in (mapping.rules, *others) for rule in rules)
         self._aims.regroup(self.row)
-        self._desk.say_last(WaysChanged())
+        self._desk.say_last(RoutesChanged())
 
     @property
     def has_ways(self) -> bool:

@@ -16,8 +16,8 @@ from mesh.core.context.pages import NAMES
 from mesh.core.context.settings import CONFIRM
 from mesh.core.delivery.router import Router
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
 from mesh.routing.merging import Merging
@@ -83,7 +83,7 @@ class Lookup(Component):
         desk: NodeContext,
         router: Router,
         demand: InterestSync,
-        questions: Questions,
+        questions: PeerCalls,
         nodes: Nodes,
         merging: Merging,
     ) -> None:

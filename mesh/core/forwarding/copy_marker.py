@@ -9,7 +9,7 @@ from mesh.core.delivery.router import Router
 from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.route_decisions import TO_MASTER
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.routing.first import first_of, mark

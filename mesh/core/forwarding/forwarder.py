@@ -23,12 +23,12 @@ from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.refusal_memory import RefusalMemory
 from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
 from mesh.core.forwarding.site_routes import SiteRoutes, is_site
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.peers.facts import RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.facts import RouteLearned, RulesChanged
+from mesh.core.routes.nodes import Nodes
 from mesh.core.states.facts import RoutesVouched
-from mesh.core.ways.facts import Ruled, WayTold
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, PublishRefused
 from mesh.loglevels import ROUTES
 from mesh.mapping.decision import Decision, Kind
@@ -133,13 +133,13 @@ class Forwarder(Component):
 
     def hears(self) -> Sequence[Hearing]:
         return (
-            hear(Ruled, self._ruled),
-            hear(WaysChanged, lambda _: self.review()),
-            hear(WayTold, lambda _: self.review()),
+            hear(RulesChanged, self._ruled),
+            hear(RoutesChanged, lambda _: self.review()),
+            hear(RouteLearned, lambda _: self.review()),
             hear(RoutesVouched, lambda _: self.incoming.release()),
         )
 
-    def _ruled(self, fact: Ruled) -> None:
+    def _ruled(self, fact: RulesChanged) -> None:
         """Prepare for new rules, or put them into effect."""
         now = self._desk.now
         self._put_off.ruled()

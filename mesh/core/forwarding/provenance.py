@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.access.door import plain
+from mesh.core.access.authenticator import plain
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
-from mesh.core.states.vouching import AGAIN, Vouching
+from mesh.core.states.route_proofs import AGAIN, RouteProofs
 from mesh.errors import PublishRefused
 from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
@@ -20,7 +20,7 @@ SAY_AGAIN = 600.0  # s until a node is reported again
 class Provenance:
     """Checks the routes of envelopes and questions in a mesh with keys."""
 
-    def __init__(self, desk: NodeContext, vouching: Vouching) -> None:
+    def __init__(self, desk: NodeContext, vouching: RouteProofs) -> None:
         self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
         self._desk = desk
         self._vouching = vouching

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from mesh.core.context.node_context import NodeContext
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.mapping.claims import FilterResults
 from mesh.mapping.decision import Decision, Kind, refuse, wait
-from mesh.mapping.inside import Inside
+from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
 from mesh.sites.hops import inside, is_foreign
@@ -83,7 +83,7 @@ class RouteDecisions:
 
     def _held(self, envelope: Envelope, i: int) -> FilterResults:
         """Return the filter results of message `i`."""
-        return self._mapping.held(Inside(envelope, i))
+        return self._mapping.held(FilterInput(envelope, i))
 
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
         """Return the filter results of an envelope that was split by them. Call only if there are filters."""

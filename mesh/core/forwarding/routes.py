@@ -12,8 +12,8 @@ from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import fitting
 from mesh.core.forwarding.site_routes import SiteRoutes, is_site
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies, Told
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.errors import LocalError
 from mesh.mapping.decision import Decision, Kind, wait
 from mesh.mapping.mapping import Mapping
@@ -34,7 +34,7 @@ class Routes(Component):
     """Answers route questions: each node returns its own step, and asks the next one."""
 
     def __init__(
-        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: SiteRoutes
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, abroad: SiteRoutes
     ) -> None:
         self._abroad = abroad
         self._desk = desk
@@ -125,7 +125,7 @@ class Routes(Component):
         self._questions.ask_all(peers.values(), ask, Steps, came)
 
 
-def _steps(node: str, told: Told[Steps] | None) -> list[Step]:
+def _steps(node: str, told: PeerReply[Steps] | None) -> list[Step]:
     """Return the steps that another node reports, including those behind it."""
     if told is None or told.code:
         why = "it did not answer" if told is None else f"it did not say ({told.code[:LONGEST]})"

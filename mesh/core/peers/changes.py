@@ -8,7 +8,7 @@ from discovery.member import NodeLife
 from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
+from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, RoutesChanged, ViewChanged
 from mesh.core.peers.introductions import as_introduction
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachAction, ReachEvent
@@ -90,7 +90,7 @@ class Changes:
 
     def _say(self, fact: PeerJoined | PeerLost) -> None:
         self._desk.say(fact)
-        self._desk.say_last(WaysChanged())
+        self._desk.say_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Send a peer its earlier address.

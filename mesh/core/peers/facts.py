@@ -65,7 +65,7 @@ class GivenUp(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class WaysChanged(Fact):
+class RoutesChanged(Fact):
     """The next hops of messages or questions may have changed. Recorded after the facts that cause it."""
 
 
@@ -92,7 +92,7 @@ class LoggedOut(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Unwelcome(Fact):
+class LoginRefused(Fact):
     """The mesh refused this node; `stop` says why it should stop."""
 
     stop: Stop

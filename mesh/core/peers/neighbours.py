@@ -12,7 +12,6 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import ConnEnded, Hearing, InboundClosed, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.changes import Changes
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.peers.directory import Directory
@@ -20,6 +19,7 @@ from mesh.core.peers.facts import Lived, PeerJoined
 from mesh.core.peers.introductions import as_introduction, as_node
 from mesh.core.peers.liveness import Liveness
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.peer_address_book import PeerAddressBook
 from mesh.core.peers.reach import HEAD_START
 from mesh.core.peers.rounds import Rounds
 from mesh.routing.feed import Feed
@@ -52,7 +52,7 @@ class Neighbours(Component):
         directory = self.directory = Directory(peers, made)
         self.of, self.named = directory.of, directory.named  # looked up for each envelope
         self.rounds = Rounds(desk, directory, self.membership, dialler)
-        self.acquaintances = Acquaintances(desk, disk, dialler, directory.is_alive, directory.is_occupied)
+        self.acquaintances = PeerAddressBook(desk, disk, dialler, directory.is_alive, directory.is_occupied)
         self.liveness = Liveness(desk, self.membership, self.happened, peers.get, dialler)
         self._desk = desk
         self._dialler = dialler

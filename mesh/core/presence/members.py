@@ -13,13 +13,13 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
-from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.registry import Registry, ServedName
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
 from mesh.names import check_group
 from mesh.wire.commands import Heard
@@ -32,7 +32,7 @@ EACH = 100  # groups in one message
 
 
 @dataclass(slots=True)
-class ToldPeer:
+class PeerVersion:
     """A peer, and the reports sent to it on its connection."""
 
     number: int = 0
@@ -60,7 +60,7 @@ class GroupMembers(Component):
         self._audience = audience
         self.own: dict[str, int] = {}
         self._registry = Registry()
-        self._told: dict[bytes, ToldPeer] = {}
+        self._told: dict[bytes, PeerVersion] = {}
         self._due: dict[str, None] = {}
         self._version = 0
         self._waiting: list[VersionWaiter] = []
@@ -70,7 +70,7 @@ class GroupMembers(Component):
             hear(LoggedIn, self._logged_in),
             hear(LoggedOut, lambda fact: self._lost(fact.peer)),
             hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(WaysChanged, lambda _: self._review()),
+            hear(RoutesChanged, lambda _: self._review()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -114,7 +114,7 @@ class GroupMembers(Component):
                 self._tell(peer, told, due)
         self._review()
 
-    def _tell(self, peer: Peer, told: ToldPeer, names: Sequence[str]) -> None:
+    def _tell(self, peer: Peer, told: PeerVersion, names: Sequence[str]) -> None:
         for at in range(0, len(names), EACH) or (0,):
             told.number += 1
             groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
@@ -159,7 +159,7 @@ class GroupMembers(Component):
         peer = fact.peer
         self._forget(peer)
         if self._audience.hears(peer, fact.conn):
-            told = self._told[peer.node.uuid] = ToldPeer()
+            told = self._told[peer.node.uuid] = PeerVersion()
             if self.own:
                 self._tell(peer, told, list(self.own))
             else:
@@ -169,7 +169,7 @@ class GroupMembers(Component):
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
         """Accept a report. Raises RemoteError for a missing number, or too many groups."""
         uuid = peer.node.uuid
-        told = self._told.setdefault(uuid, ToldPeer())
+        told = self._told.setdefault(uuid, PeerVersion())
         if command.number != told.heard + 1:
             what = f"{peer.node.name} says number {command.number} of its groups after {told.heard}"
             raise RemoteError(what, code="OUT_OF_ORDER")

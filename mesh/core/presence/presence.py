@@ -12,7 +12,7 @@ from mesh.core.context.component import Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
@@ -21,9 +21,9 @@ from mesh.core.presence.lookups import Lookups
 from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.presence.watchers import Watchers
 from mesh.core.presence.watching import WatchedNames
+from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
@@ -59,7 +59,7 @@ class Presence(Component):
             hear(LoggedIn, self._logged_in),
             hear(LoggedOut, lambda fact: self._lost(fact.peer)),
             hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(WaysChanged, lambda _: self._review()),
+            hear(RoutesChanged, lambda _: self._review()),
             hear(SessionAway, lambda fact: self._client_gone(fact.session)),
         )
 

@@ -30,10 +30,10 @@ from mesh.core.queues.transfers.arriving import Arriving
 from mesh.core.queues.transfers.moving import Moving
 from mesh.core.queues.verbs.asked import ChangingVerbs
 from mesh.core.queues.verbs.durableverbs import DurableVerbs, FindAcceptors
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions
 from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
@@ -54,7 +54,7 @@ class QueueRoom:
         presence: Presence,
         neighbours: Neighbours,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         bindings: DurableBindings,
         accepting: FindAcceptors,
     ) -> None:

@@ -10,7 +10,7 @@ from mesh.core.context.component import Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import AHEAD, NodeContext
-from mesh.core.ways.facts import Ruled
+from mesh.core.routes.facts import RulesChanged
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
 from mesh.patterns import SYSTEM
@@ -44,9 +44,9 @@ class Inheriting(Component):
         self._due: list[float] = []  # when to ask, last one first
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(Ruled, self._ruled),)
+        return (hear(RulesChanged, self._ruled),)
 
-    def _ruled(self, fact: Ruled) -> None:
+    def _ruled(self, fact: RulesChanged) -> None:
         if not fact.is_now:
             self._before, self._due = self._ours(), []
             return

@@ -24,13 +24,13 @@ from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import fitting
 from mesh.core.delivery.router import Router
-from mesh.core.peers.facts import PeerLost, WaysChanged
-from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.facts import PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.states.facts import StateHeard
+from mesh.core.peers.peer_handshake import PeerHandshake
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.routes.nodes import Nodes
+from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.facts import Ruled
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, NotAvailable
 from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
 from mesh.mapping.changing import leaves_shared
@@ -55,7 +55,7 @@ class Ruling(Component):
         self,
         desk: NodeContext,
         mapping: Mapping,
-        meeting: Meeting,
+        meeting: PeerHandshake,
         neighbours: Neighbours,
         nodes: Nodes,
         router: Router,
@@ -84,7 +84,7 @@ class Ruling(Component):
         return (answer(AskReload, self._asked, Right.RUN),)
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, lambda _: self._look()), hear(PeerLost, lambda _: self._look()))
+        return (hear(StateReceived, lambda _: self._look()), hear(PeerLost, lambda _: self._look()))
 
     def start(self, beginning: Beginning) -> None:
         self._read = beginning.reload
@@ -178,7 +178,7 @@ class Ruling(Component):
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
-        self._said(Ruled(is_now=False))
+        self._said(RulesChanged(is_now=False))
         self._wake()
 
     def _wake(self) -> None:
@@ -207,7 +207,7 @@ class Ruling(Component):
         self._take(found)
         self._mind_others()
         self._says_so()
-        self._said(Ruled(is_now=True, is_agreed=is_agreed))
+        self._said(RulesChanged(is_now=True, is_agreed=is_agreed))
         self._due = min(until for until, _ in self._before)
         self._desk.wake(self._due)
         self._settle()
@@ -256,9 +256,9 @@ class Ruling(Component):
         states = (known.get(peer.node.uuid) for peer in self._neighbours.alive())
         return all(one is not None and mine in one.state.shared for one in states)
 
-    def _said(self, fact: Ruled) -> None:
+    def _said(self, fact: RulesChanged) -> None:
         self._desk.say(fact)
-        self._desk.say_last(WaysChanged())
+        self._desk.say_last(RoutesChanged())
 
 
 def told(found: Reloaded) -> str:

@@ -25,11 +25,11 @@ from mesh.core.context.pages import fitting
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.peer_calls import OnReplies, PeerCalls, Replies
 from mesh.core.rules.authors import Authors, UnknownAuthor
 from mesh.core.rules.told import Told, is_worth_asking
-from mesh.core.states.facts import StateHeard
+from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.questions import OnReplies, Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of
@@ -70,7 +70,7 @@ class Shared(Component):
         disk: Disk,
         neighbours: Neighbours,
         authors: Authors,
-        questions: Questions,
+        questions: PeerCalls,
         gossiping: Gossiping,
     ) -> None:
         self._desk = desk
@@ -87,7 +87,7 @@ class Shared(Component):
         self._swept = 0.0
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, self._heard), hear(PeerForgotten, self._forget))
+        return (hear(StateReceived, self._heard), hear(PeerForgotten, self._forget))
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskRows, self._asked), answer(AskRow, self._given))
@@ -258,7 +258,7 @@ class Shared(Component):
             self._one(row, row.kind, (-1, ""), asked.who)
         self._disk.commit_if_any(lambda error: asked.say(ReplyValue()) if error is None else None)
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _heard(self, fact: StateReceived) -> None:
         """Ask a node for its rows if its state announces different ones."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
         if peer is None or SHARED not in peer.speaks:

@@ -16,11 +16,11 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import Replies
 from mesh.core.rules.ruling import ASKS_BY, Ruling
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError
 from mesh.mapping.agreed import Agreed, AgreedNode, RuleSet, packed, unpacked
 from mesh.mapping.rules import Rule

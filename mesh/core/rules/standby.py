@@ -15,10 +15,10 @@ from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.rules.inheriting import query_of
 from mesh.core.subscribers.copies import Copies
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.mapping.mapping import Mapping
 from mesh.routing.interest import STANDBY
 from mesh.wire.calls import AskGet
@@ -37,7 +37,7 @@ class Standby(Component):
         mapping: Mapping,
         nodes: Nodes,
         demand: InterestSync,
-        questions: Questions,
+        questions: PeerCalls,
         copies: Copies,
     ) -> None:
         self._desk = desk

@@ -16,7 +16,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
-from mesh.core.states.facts import StateHeard
+from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete
@@ -73,7 +73,7 @@ class Weights(Component):
         shared.add(RowKind(WEIGHTS, self._check, self._changed, YEAR))
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, lambda fact: self._heard(fact.known.state)),)
+        return (hear(StateReceived, lambda fact: self._heard(fact.known.state)),)
 
     @property
     def stamp(self) -> int:

@@ -10,11 +10,11 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
+from mesh.core.routes.balancing import Balancing
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.ways.balancing import Balancing
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.names import ADDRESS, check_address
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
@@ -33,7 +33,7 @@ class Listing(Component):
         desk: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         balancing: Balancing,
         presence: Presence,
         serving: ServedAddresses,

@@ -11,6 +11,8 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.unresponsive_peers import UnresponsivePeers
 from mesh.core.services.abroad import RequestWays
 from mesh.core.services.back import Back
 from mesh.core.services.departing import Departing
@@ -20,8 +22,6 @@ from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.slow import Slow
 
 
 class Services:
@@ -32,7 +32,7 @@ class Services:
         desk: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
-        slow: Slow,
+        slow: UnresponsivePeers,
         sessions: Sessions,
         router: Router,
         strategies: NodeStrategies,

@@ -12,11 +12,11 @@ from mesh.core.context.facts import Hearing, SettingsRead, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.facts import GateChanged, PauseChanged, ReachChanged
 from mesh.core.sites.gate import PAUSED, UP, Gate, Gateway
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.transit import SITE, Transit
-from mesh.core.ways.questions import Questions, Replies
 from mesh.names import node_name
 from mesh.sites.views import SiteMember
 from mesh.wire.calls import AskSites
@@ -44,7 +44,7 @@ class Beyond(Component):
         gateways: Gateways,
         transit: Transit,
         neighbours: Neighbours,
-        questions: Questions,
+        questions: PeerCalls,
         is_paused: Callable[[str], bool],
     ) -> None:
         self._desk = desk

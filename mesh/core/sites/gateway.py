@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import Beginning, Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, hear

@@ -10,9 +10,9 @@ from mesh.core.context.component import Component
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES, ROWS, fitting, page
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.gateway import Gateways
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.printable import count
 from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
@@ -36,7 +36,7 @@ class Sites(Component):
         self,
         desk: NodeContext,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         gateways: Gateways,
         waiting: Callable[[str], Iterable[Depth]],
         is_paused: Callable[[str], bool],

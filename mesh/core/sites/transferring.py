@@ -13,14 +13,14 @@ from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext, is_followed
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SiteAnswered
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.relaying import Relaying
 from mesh.core.sites.transit import SITE
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError
 from mesh.patterns import SYSTEM
 from mesh.routing.keylist import KeyList
@@ -54,7 +54,7 @@ class Transferring(Component):
         relaying: Relaying,
         marking: Marking,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         is_paused: Callable[[str], bool],
     ) -> None:
         self._desk = desk

@@ -14,7 +14,7 @@ from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import StateHeard
+from mesh.core.states.facts import StateReceived
 
 APART = 5.0  # s by which two clocks differ so that it is reported,
 TOGETHER = APART / 2  # and below which they agree again
@@ -33,7 +33,7 @@ class Clocks(Component):
         self._due = 0.0
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, self._heard),)
+        return (hear(StateReceived, self._heard),)
 
     def figures(self) -> dict[str, int | float]:
         return {"clock_apart": max((abs(peer.ahead / 1e9) for peer in self._peers()), default=0.0)}
@@ -41,7 +41,7 @@ class Clocks(Component):
     def _peers(self) -> Sequence[Peer]:
         return [peer for peer in self._neighbours.peers.values() if peer.control is not None]
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _heard(self, fact: StateReceived) -> None:
         """Law 1."""
         state = fact.known.state
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None

@@ -10,14 +10,14 @@ from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class StateHeard(Fact):
+class StateReceived(Fact):
     """A state of another node was received."""
 
     known: Known
 
 
 @dataclass(frozen=True, slots=True)
-class Spoke(Fact):
+class OwnStateSent(Fact):
     """This node has published its state."""
 
     state: NodeState

@@ -16,7 +16,7 @@ from mesh.core.peers.census import Censuses
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
+from mesh.core.states.facts import OurWaysChanged, OwnStateSent, StateReceived
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import OwnWays
 from mesh.loglevels import GOSSIP
@@ -110,7 +110,7 @@ class Gossiping(Component):
             return b""
         for known in self.gossip.heard(message, self._boot_of, self._desk.now):
             self.topics.changed(known.state)
-            self._desk.say(StateHeard(known))
+            self._desk.say(StateReceived(known))
         if self.gossip.strangers:
             self._censuses.mentioned(message.sender, self.gossip.strangers)
         return message.sender
@@ -244,7 +244,7 @@ class Gossiping(Component):
                 self._desk.send(peer.control or peer.data, States(message))
         self._ask_the_unheard(self._listen())
         self.topics.changed(mine)
-        self._desk.say(Spoke(mine))
+        self._desk.say(OwnStateSent(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
         """Measure this node. Return its state, and the message with this and some other states."""

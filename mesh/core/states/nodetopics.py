@@ -9,8 +9,8 @@ from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.states.telling import Telling
-from mesh.core.ways.facts import Ruled
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rulesxml import info_xml, master_xml
 from mesh.patterns import matches
@@ -26,7 +26,9 @@ class NodeTopics(Component):
     They contain XML, for clients of this node only. The first one exists for nodes with rules.
     """
 
-    def __init__(self, desk: NodeContext, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
+    def __init__(
+        self, desk: NodeContext, telling: StateTopicStream, neighbours: Neighbours, mapping: Mapping
+    ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._mapping = mapping
@@ -34,7 +36,7 @@ class NodeTopics(Component):
         self._masters: dict[str, bytes] = {}  # last contents, while rules change
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(Ruled, self._ruled),)
+        return (hear(RulesChanged, self._ruled),)
 
     def reads(self, query: Query) -> None:
         """Provide these topics before a client reads them."""
@@ -51,7 +53,7 @@ class NodeTopics(Component):
             if matches(query.text, key):
                 self._telling.keep(key, name, content())
 
-    def _ruled(self, fact: Ruled) -> None:
+    def _ruled(self, fact: RulesChanged) -> None:
         """Send changed rules to the subscribers."""
         if not fact.is_now:
             self._masters = self._rules()

@@ -12,11 +12,11 @@ from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import PeerConnected, Unwelcome
+from mesh.core.peers.facts import LoginRefused, PeerConnected
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.questions import Questions, Replies
 from mesh.operations import StoreReach
 from mesh.wire.calls import AskState
 from mesh.wire.commands import Login
@@ -43,7 +43,7 @@ class Recall(Component):
         desk: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
-        questions: Questions,
+        questions: PeerCalls,
         gossiping: Gossiping,
         learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
@@ -69,7 +69,7 @@ class Recall(Component):
         return self._desk.serves
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(PeerConnected, lambda fact: self._joined(fact.peer)), hear(Unwelcome, self._refused))
+        return (hear(PeerConnected, lambda fact: self._joined(fact.peer)), hear(LoginRefused, self._refused))
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
@@ -132,7 +132,7 @@ class Recall(Component):
             return Stop(_rolled_back(state, by, self._reach), "STORE_ROLLED_BACK")
         return None
 
-    def _refused(self, fact: Unwelcome) -> None:
+    def _refused(self, fact: LoginRefused) -> None:
         """Keep a refusal of another node. It counts unless some node admits us."""
         self._unwelcome = fact.stop
         if self.is_over:

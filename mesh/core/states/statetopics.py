@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discovery.state import NodeState
-from mesh.core.states.telling import Telling
+from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.patterns import matches
 from mesh.wire.commands import Query
 
@@ -15,7 +15,7 @@ PREFIX = "__sys__cluster.node.state"
 class StateTopics:
     """The topics `__sys__cluster.node.state[heron]`: XML, for clients of this node only."""
 
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, telling: StateTopicStream) -> None:
         self._telling = telling
 
     def changed(self, state: NodeState) -> None:

@@ -9,8 +9,8 @@ from discovery.state import WAYS
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
+from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
-from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule, has_several
 
 
@@ -24,7 +24,7 @@ class OwnWays(Component):
         self.names = self._chosen()
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(WayTold, lambda fact: self._found(fact.way) if fact.way else None),)
+        return (hear(RouteLearned, lambda fact: self._found(fact.way) if fact.way else None),)
 
     def adopt(self, rules: Iterable[Rule]) -> None:
         """Apply new rules."""

@@ -14,6 +14,7 @@ from mesh.core.context.outlet import Outlet
 from mesh.core.context.records import read_record
 from mesh.core.delivery.router import Router, refusal
 from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
@@ -21,7 +22,6 @@ from mesh.core.subscribers.session_takeover import SessionTakeover, in_use
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.silence import SilentClients
 from mesh.core.subscribers.subscribing import SubscriberFeeds
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
 from mesh.names import PUTS, SENDS, SessionName, kind_of, node_name
 from mesh.patterns import SYSTEM

@@ -21,13 +21,13 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.solicited import Solicited
-from mesh.core.ways.facts import Ruled
-from mesh.core.ways.nodes import Nodes
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
@@ -90,7 +90,7 @@ class DataLinks(Component):
             hear(LoggedOut, lambda fact: self._logout(fact.peer)),
             hear(LoggedIn, self._login),
             hear(MissedFromSite, self._missed_from_site),
-            hear(Ruled, lambda _: self._ruled()),
+            hear(RulesChanged, lambda _: self._ruled()),
             hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
 

@@ -11,9 +11,9 @@ from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.joining import Joining
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.peers.facts import RoutesChanged
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.subscribers.session import Session
-from mesh.core.ways.questions import Questions
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 
@@ -24,7 +24,7 @@ class FirstValues(Component):
     """Fetches first values for new subscriptions. `joining` knows the newer messages."""
 
     def __init__(
-        self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: Questions, lookup: Lookup
+        self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: PeerCalls, lookup: Lookup
     ) -> None:
         self._desk = desk
         self._joining = joining
@@ -37,7 +37,7 @@ class FirstValues(Component):
         self._is_spent = False  # the budget of this tick is used
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(WaysChanged, lambda _: self.review()),)
+        return (hear(RoutesChanged, lambda _: self.review()),)
 
     def expects(self, feed: Feed) -> None:
         """Register a new subscription that gets first values soon."""

@@ -16,9 +16,9 @@ from mesh.core.delivery.router import Router
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.subscribers.saying import WANTED, Saying, check_wanted
-from mesh.core.ways.facts import Ruled
-from mesh.core.ways.questions import Questions
 from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.operations import Delete, Put
 from mesh.routing.subscriptions import check_query
@@ -47,7 +47,7 @@ class PeerSubscriptions(Component):
         router: Router,
         neighbours: Neighbours,
         demand: InterestSync,
-        questions: Questions,
+        questions: PeerCalls,
         received: Callable[[], Mapping[bytes, int]],
     ) -> None:
         self._desk = desk
@@ -66,7 +66,7 @@ class PeerSubscriptions(Component):
         return (
             hear(LoggedOut, lambda fact: self._cut_short(fact.peer)),
             hear(LoggedIn, lambda fact: self._cut_short(fact.peer)),
-            hear(Ruled, lambda _: self._ruled()),
+            hear(RulesChanged, lambda _: self._ruled()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:

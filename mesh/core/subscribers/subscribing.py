@@ -14,6 +14,7 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.records import FeedRecord, write_record
 from mesh.core.delivery.router import Router
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
@@ -21,7 +22,6 @@ from mesh.core.subscribers.reasons import of_client, of_message, of_topic
 from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key, subscription_of
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
-from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
 from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
 from mesh.operations import Delete, Put
@@ -52,7 +52,7 @@ class SubscriberFeeds(Component):
         disk: Disk,
         router: Router,
         demand: InterestSync,
-        questions: Questions,
+        questions: PeerCalls,
         first: FirstValues,
         inboxes: Inboxes,
         settling: FeedSettling,

@@ -16,7 +16,7 @@ from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import Spoke, StateHeard
+from mesh.core.states.facts import OwnStateSent, StateReceived
 from mesh.services.figures import Fared, ServiceFigures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
@@ -63,8 +63,8 @@ class Recording(Component):
         return (
             hear(PeerJoined, lambda _: self._changed()),
             hear(PeerLost, self._lost),
-            hear(StateHeard, lambda fact: self._heard(fact.known)),
-            hear(Spoke, lambda fact: self._state(fact.state)),
+            hear(StateReceived, lambda fact: self._heard(fact.known)),
+            hear(OwnStateSent, lambda fact: self._state(fact.state)),
             hear(EventOccurred, lambda fact: self._event(fact.kind, fact.text, fact.who)),
         )
 

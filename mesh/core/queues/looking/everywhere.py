@@ -11,8 +11,8 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.standing import SHOWN
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.looking.lastknown import AwayNode, LastKnown
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies, Told
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.errors import NoQueue, QueueInUse, RemoteError
 from mesh.queues.looking.parts import by_name, next_ones, together, total
 from mesh.wire.calls import Ask, AskQueueInfo, AskQueues
@@ -21,7 +21,7 @@ from mesh.wire.limits import ENVELOPE_BYTES, QUEUES
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Peeked, Purged, QueuePart, QueueRow, QueueRows, QueueWhy, R, WhyRow
 
-NodesSaid = Mapping[str, Told[R]]  # replies of other nodes, by name
+NodesSaid = Mapping[str, PeerReply[R]]  # replies of other nodes, by name
 Came = Callable[[NodesSaid[R], list[str]], None]  # called with replies and silent nodes
 CountedEnvelope = tuple[Envelope, bytes]  # with the delivery count of each message
 Pieces = list[CountedEnvelope]
@@ -37,7 +37,7 @@ class Everywhere:
     """The parts of queues at other nodes; `peers` has all other nodes by uuid."""
 
     def __init__(
-        self, nodes: Nodes, questions: Questions, peers: Mapping[bytes, Peer], last_known: LastKnown
+        self, nodes: Nodes, questions: PeerCalls, peers: Mapping[bytes, Peer], last_known: LastKnown
     ) -> None:
         self._nodes = nodes
         self._questions = questions
@@ -167,7 +167,7 @@ def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
     return next_ones(pieces, count, ENVELOPE_BYTES)
 
 
-def _pieces(told: Told[Peeked]) -> Pieces:
+def _pieces(told: PeerReply[Peeked]) -> Pieces:
     """Return the messages in a node's reply, or none if the reply is invalid."""
     envelopes = [envelope for envelope, _ in told.found]
     tries = told.value.tries

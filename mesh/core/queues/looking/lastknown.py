@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.peer_address_book import PeerAddressBook
 from mesh.core.peers.reach_table import ReachState
-from mesh.core.states.facts import StateHeard
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
+from mesh.core.states.facts import StateReceived
 from mesh.queues.looking.parts import part_of, total
 from mesh.wire.replies import QueuePart, QueueRow
 
@@ -53,7 +53,7 @@ class LastKnown(Component):
     """Remembered parts by queue and node; `peers` has the other nodes by uuid."""
 
     def __init__(
-        self, desk: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: Acquaintances
+        self, desk: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: PeerAddressBook
     ) -> None:
         self._desk = desk
         self._nodes = nodes
@@ -66,11 +66,11 @@ class LastKnown(Component):
 
     def hears(self) -> Sequence[Hearing]:
         return (
-            hear(StateHeard, self._heard),
+            hear(StateReceived, self._heard),
             hear(PeerForgotten, lambda fact: self._forget(fact.peer.node.uuid)),
         )
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _heard(self, fact: StateReceived) -> None:
         state = fact.known.state
         if not state.queued:
             self._forget(state.uuid)

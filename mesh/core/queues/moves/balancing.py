@@ -29,7 +29,7 @@ from mesh.core.queues.moves.places import Places, room_here, taken_here
 from mesh.core.queues.moves.spread import QueueSpread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.moving import PieceMoved
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.names import QUEUE
 from mesh.queues.looking.reasons import WaitReason, reasons
 from mesh.queues.lots.counts import count

@@ -15,7 +15,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.moving import Moving
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.lot import Lot

@@ -22,7 +22,7 @@ from mesh.core.queues.keeping.rows import MOVED
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.moving import Moving
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError
 from mesh.names import QUEUE
 from mesh.operations import Delete, Put

@@ -8,7 +8,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.stocks import Stocks
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.queues.moves.distribution import NodeUuid, one_of
 from mesh.queues.moves.stock import Matching, Stock, matching_here
 

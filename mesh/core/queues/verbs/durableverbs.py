@@ -19,9 +19,9 @@ from mesh.core.queues.looking.everywhere import UNKNOWN, not_known, row
 from mesh.core.queues.looking.lastknown import LastKnown
 from mesh.core.queues.looking.looking import row_of
 from mesh.core.queues.verbs.asked import ChangingVerbs
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import Replies
 from mesh.core.rules.shared import Shared
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError, QueueInUse
 from mesh.names import SUBS
 from mesh.queues.declared.durable import DurableTerms, durable_of

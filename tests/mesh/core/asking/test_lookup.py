@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from mesh.core.asking.lookup import LastValue, LookupResult
 from mesh.core.context.pages import NAMES
-from mesh.core.ways.questions import Told
+from mesh.core.routes.peer_calls import PeerReply
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Values
@@ -18,8 +18,8 @@ def value(key: str, content: bytes, sent: int, domain: str = "") -> Envelope:
     return envelope(key, [content], sent=sent, domain=domain)
 
 
-def told(*found: Envelope, master: bytes = HERON) -> Told[Values]:
-    return Told(Values(), [(each, ("heron", None, master)) for each in found])
+def told(*found: Envelope, master: bytes = HERON) -> PeerReply[Values]:
+    return PeerReply(Values(), [(each, ("heron", None, master)) for each in found])
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
@@ -51,5 +51,5 @@ def test_a_value_that_was_not_asked_for_is_counted_and_dropped(query: Query, key
 
 def test_names_of_unreachable_masters_are_bounded() -> None:
     found = LookupResult()
-    found.take({HERON: Told(Values(away=["x" * 10_000] * (NAMES + 1)))}, Query("exact", "k"))
+    found.take({HERON: PeerReply(Values(away=["x" * 10_000] * (NAMES + 1)))}, Query("exact", "k"))
     assert len(found.away) == NAMES and max(map(len, found.away)) < 10_000

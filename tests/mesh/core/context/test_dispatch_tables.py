@@ -22,7 +22,7 @@ from mesh.core.context.settings import Settings
 from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
-from mesh.core.peers.facts import PeerJoined, ViewChanged, WaysChanged
+from mesh.core.peers.facts import PeerJoined, RoutesChanged, ViewChanged
 from mesh.core.services.facts import CameBack
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
@@ -211,7 +211,7 @@ def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
 def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
     node, _ = begun()
     heard: list[Fact] = []
-    for kind in (PeerJoined, WaysChanged, Waved):
+    for kind in (PeerJoined, RoutesChanged, Waved):
         node.parts.desk.face.hears[kind] = [heard.append]
 
     def echo(fact: Any) -> None:
@@ -219,13 +219,13 @@ def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
             node.parts.desk.say(Waved(0))
 
     node.parts.desk.face.hears[Waved].append(echo)
-    node.parts.desk.say_last(WaysChanged())
+    node.parts.desk.say_last(RoutesChanged())
     for times in (2, 1):
         node.parts.desk.say(Waved(times))
-        node.parts.desk.say_last(WaysChanged())
+        node.parts.desk.say_last(RoutesChanged())
     node.take_effects()
-    assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), WaysChanged()]
-    node.parts.desk.say_last(WaysChanged())
+    assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), RoutesChanged()]
+    node.parts.desk.say_last(RoutesChanged())
     node.take_effects()
     assert len(heard) == 6
 
@@ -233,13 +233,13 @@ def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
 def test_two_that_are_both_said_last_do_not_wait_for_each_other() -> None:
     node, _ = begun()
     heard: list[Fact] = []
-    for kind in (WaysChanged, CameBack, Waved):
+    for kind in (RoutesChanged, CameBack, Waved):
         node.parts.desk.face.hears[kind] = [heard.append]
-    node.parts.desk.say_last(WaysChanged())
+    node.parts.desk.say_last(RoutesChanged())
     node.parts.desk.say_last(CameBack())
     node.parts.desk.say(Waved(1))
     node.take_effects()
-    assert heard == [Waved(1), WaysChanged(), CameBack()]
+    assert heard == [Waved(1), RoutesChanged(), CameBack()]
 
 
 def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
@@ -254,7 +254,7 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
 
     for _ in range(100):
         node.parts.desk.say(Counted(1))
-        node.parts.desk.say_last(WaysChanged())
+        node.parts.desk.say_last(RoutesChanged())
     assert looked == 0 and len(node.parts.desk.facts) == 101
 
 

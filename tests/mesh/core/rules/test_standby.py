@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.peer_calls import PeerReply, Replies
 from mesh.core.rules.standby import Standby
-from mesh.core.ways.questions import Replies, Told
 from mesh.wire.commands import Query
 from mesh.wire.envelope import FIRST, RESENT, Envelope
 from mesh.wire.replies import Values
@@ -204,7 +204,7 @@ def test_values_that_cannot_be_told_at_once_are_asked_for_again(monkeypatch: pyt
     def came(self: Standby, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if self._desk.me.name == "frodo" and not refused:
             refused.append(peer.node.name)
-            replies = {peer.node.uuid: Told(Values(), code="BUSY")}
+            replies = {peer.node.uuid: PeerReply(Values(), code="BUSY")}
         took(self, peer, query, replies)
 
     c = backed("heron", "bilbo")

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mesh.core.queues.definitions import durables
-from mesh.core.ways.questions import Replies
+from mesh.core.routes.peer_calls import Replies
 from mesh.shared.row import SharedRow
 from mesh.wire.calls import Ask, AskRow, AskTakers
 from mesh.wire.codec import pack

@@ -12,9 +12,9 @@ from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES, ROWS, fitting
 from mesh.core.context.settings import CONFIRM
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
-from mesh.core.ways.strata import LiveStrata
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
+from mesh.core.routes.strata import LiveStrata
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import NOWHERE, Distance, heard
 from mesh.values import check_domain
@@ -32,7 +32,7 @@ class Trees(Component):
     """Component for the verb `tree`. Where not all nodes are linked, each asks the nodes behind it."""
 
     def __init__(
-        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: Questions, strata: LiveStrata
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, strata: LiveStrata
     ) -> None:
         self._desk = desk
         self._mapping = mapping

@@ -9,8 +9,8 @@ from balancers.base import Candidate, Message, NodeInfo, Registration, Strategy
 from balancers.round_robin import RoundRobin
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import Settings
-from mesh.core.ways import strategies
-from mesh.core.ways.balancing import Balancing
+from mesh.core.routes import strategies
+from mesh.core.routes.balancing import Balancing
 from mesh.wire.commands import Introduction
 from mesh.wire.metadata import said
 from tests.balancers.candidates import Headers, Sample

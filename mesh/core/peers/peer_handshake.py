@@ -11,12 +11,12 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.effects import Stop
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import PeerConnected, Unwelcome
+from mesh.core.peers.duplicate_detector import DuplicateDetector
+from mesh.core.peers.facts import LoginRefused, PeerConnected
 from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
-from mesh.core.peers.rivals import Rivals
 from mesh.core.peers.seniority import is_senior
 from mesh.links.duel import keep_mine
 from mesh.loglevels import ACCESS
@@ -31,10 +31,12 @@ NO_LINK = "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
-class Meeting(Component):
+class PeerHandshake(Component):
     """The second half of a handshake, after the other end has proven that it belongs to this mesh."""
 
-    def __init__(self, desk: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: Rivals) -> None:
+    def __init__(
+        self, desk: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: DuplicateDetector
+    ) -> None:
         self._desk = desk
         self._dialler = dialler
         self._neighbours = neighbours
@@ -158,7 +160,7 @@ class Meeting(Component):
             self._neighbours.acquaintances.refused(conn, is_us=False)
         ends = r.code == "NAME_IN_USE" and r.final and is_proven
         if ends and self.is_young:
-            self._desk.say(Unwelcome(Stop(f"{r.reason}. {r.hint}", r.code)))
+            self._desk.say(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
         if not is_trivial:
             text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
             if is_news and (peer is None or peer.link.reason != r.reason):
@@ -244,7 +246,7 @@ class Meeting(Component):
             if gives_way:
                 where = newcomer.node.address or "an unknown address"
                 what = f"the name {newcomer.name!r} belongs to a node at {where}, which was started first"
-                self._desk.say(Unwelcome(Stop(f"{what}. {hint}", "NAME_IN_USE")))
+                self._desk.say(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
             return Refuse("NAME_IN_USE", text, hint, final=not gives_way)
         answers = self._answers(self._neighbours.peers[holder.uuid], holder.heard)
         return Refuse("NAME_IN_USE", text, hint, final=answers)

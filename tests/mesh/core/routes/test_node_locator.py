@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.ways.whereabouts import nearest
+from mesh.core.routes.node_locator import nearest
 
 ANSWERS = [
     ([], ("", -1)),

@@ -12,8 +12,8 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.facts import WayTold
-from mesh.core.ways.questions import Questions, Replies
+from mesh.core.routes.facts import RouteLearned
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.reasons.what import What
 from mesh.wire.calls import AskWhere
 from mesh.wire.replies import Hops, Reason
@@ -37,10 +37,10 @@ class Askable(Protocol):
         """Return the peers that can be asked now, except those in `visited`."""
 
 
-class Whereabouts(Component):
+class NodeLocator(Component):
     """Component that finds routes to nodes. Reports WayTold when an answer has come."""
 
-    def __init__(self, desk: NodeContext, questions: Questions, nodes: Askable) -> None:
+    def __init__(self, desk: NodeContext, questions: PeerCalls, nodes: Askable) -> None:
         self._desk = desk
         self._questions = questions
         self._nodes = nodes
@@ -107,7 +107,7 @@ class Whereabouts(Component):
     def _found(self, node: str, way: str) -> None:
         self._asking.discard(node)
         self._known[node] = (way, self._desk.now + (FOUND if way else NOBODY))
-        self._desk.say(WayTold(way))
+        self._desk.say(RouteLearned(way))
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:

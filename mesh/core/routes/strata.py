@@ -14,13 +14,13 @@ from mesh.core.context.component import Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import ConnEnded, Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.facts import LoggedIn, PeerConnected, PeerJoined, PeerLost, WaysChanged
+from mesh.core.peers.facts import LoggedIn, PeerConnected, PeerJoined, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.facts import Ruled
-from mesh.core.ways.followers import StrataFollowers
-from mesh.core.ways.following import StrataFollowing
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.routes.followers import StrataFollowers
+from mesh.core.routes.following import StrataFollowing
+from mesh.core.routes.nodes import Nodes
 from mesh.mapping.decision import Claim
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import Damping, Distance, closer, is_way, measured
@@ -66,8 +66,8 @@ class LiveStrata(Component):
             hear(LoggedIn, lambda fact: None if fact.peer.control else self._connected(fact.peer)),
             hear(PeerJoined, lambda _: self._changed()),
             hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(WaysChanged, lambda _: self._changed()),
-            hear(Ruled, lambda _: self._changed()),
+            hear(RoutesChanged, lambda _: self._changed()),
+            hear(RulesChanged, lambda _: self._changed()),
             hear(ConnEnded, lambda fact: None if fact.conn.role == CLIENT else self._changed()),
         )
 

@@ -11,7 +11,7 @@ from mesh.core.context.effects import Send, Stop
 from mesh.core.context.settings import Keyring, Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
-from mesh.core.peers.rivals import DIALS, PLACES
+from mesh.core.peers.duplicate_detector import DIALS, PLACES
 from mesh.security.signing import public_key, sign, verify
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import NODE_CONTROL, Introduction, Refuse, Rumour, Rumours

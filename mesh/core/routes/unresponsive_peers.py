@@ -20,7 +20,7 @@ TRIALS = 1024  # remembered questions whose answers are not awaited
 SAY_AGAIN = 60.0  # s between two events about a node
 
 
-class Slow:
+class UnresponsivePeers:
     """The nodes that are slow, by uuid.
 
     A question that nothing waits for is a trial: an answer in time ends the slow state. `who` finds a node,

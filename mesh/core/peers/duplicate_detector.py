@@ -19,7 +19,7 @@ PLACES, DIALS = 64, 8  # remembered addresses; dials at once
 # Rule 3: a report of others only makes this node dial the address.
 
 
-class Rivals:
+class DuplicateDetector:
     """Detects rivals of this process. No other component reports CONFLICT."""
 
     def __init__(self, desk: NodeContext, dialler: Dialler) -> None:

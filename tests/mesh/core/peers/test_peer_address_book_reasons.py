@@ -7,7 +7,7 @@ import pytest
 
 from mesh.cli.ls import remarks
 from mesh.core.context.conn import Conn
-from mesh.core.peers.acquaintances import SILENT
+from mesh.core.peers.peer_address_book import SILENT
 from mesh.errors import LocalError
 from tests.mesh.core.rows import rows
 from tests.simulated_client import client_of

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from mesh.core.ways import strata
+from mesh.core.routes import strata
 from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskTree
 from tests.mesh.core.causes import reasons
 from tests.mesh.core.lying import replies
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
-from tests.mesh.core.ways.chains import K, diamond, way
+from tests.mesh.core.routes.chains import K, diamond, way
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 

@@ -9,7 +9,7 @@ from mesh.core.delivery.router import Router
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
 
-class Telling:
+class StateTopicStream:
     """A stream of such values."""
 
     def __init__(self, desk: NodeContext, router: Router) -> None:

@@ -10,7 +10,7 @@ from balancers.base import Balancer, Candidate, Message, NodeInfo, Registration,
 from balancers.sent import SentCounts
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.strategies import Strategies
+from mesh.core.routes.strategies import Strategies
 from mesh.wire.metadata import NONE, heard
 
 # Law: messages that belong together (a publisher's stream, a subscription) stay with the chosen node while it

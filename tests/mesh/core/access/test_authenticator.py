@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.access.door import PENDING, Door, is_too_long
+from mesh.core.access.authenticator import PENDING, Authenticator, is_too_long
 from mesh.core.context.conn import NODE, Conn
 from mesh.core.context.effects import HangUp, Send
 from mesh.core.context.node_context import NodeContext
@@ -29,7 +29,7 @@ class Side:
         self.conn = Conn(name, dialled, False, endpoint, 0.0, 0.0)
         self.hello = replace(CLIENT, role=c.NODE_CONTROL, node=self.me)
         self.news: list[str] = []
-        self.door = Door(
+        self.door = Authenticator(
             self.desk,
             lambda conn: replace(self.hello, nonce=conn.nonce[:16]),
             self.admit,

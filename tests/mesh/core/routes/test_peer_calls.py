@@ -4,8 +4,8 @@ import pytest
 
 from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.questions import Questions
-from mesh.core.ways.slow import SHORT, TRY
+from mesh.core.routes.peer_calls import PeerCalls
+from mesh.core.routes.unresponsive_peers import SHORT, TRY
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
 from mesh.wire.calls import AskGet, AskState
@@ -158,7 +158,7 @@ def test_trial_A7_an_answer_that_nobody_asked_for_makes_nobody_quick() -> None:
 def test_trial_A7_who_is_given_no_time_is_not_called_slow(within: float) -> None:
     net = SimNetwork(6)
     a, b = net.mesh("a", "b")
-    questions: Questions = a.core.parts.questions
+    questions: PeerCalls = a.core.parts.questions
     peer = a.core.parts.neighbours.named("b")
     assert peer is not None
     Mute(b)

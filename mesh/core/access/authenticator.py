@@ -35,7 +35,7 @@ OTHER_USER = "Both must run as the same user, with the same state directory (MES
 # Rule 6: this module only decides whether to admit the other end; `admit` does the rest.
 
 
-class Door:
+class Authenticator:
     """The handshakes of a node.
 
     `admit` answers a proven HELLO, with `None` to answer later. `entered` handles a WELCOME to our own HELLO,

@@ -22,7 +22,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import RoutesVouched, Spoke, StateHeard
+from mesh.core.states.facts import OwnStateSent, RoutesVouched, StateReceived
 from mesh.core.states.gossiping import Gossiping, signed_text
 from mesh.core.states.ways import OwnWays
 from mesh.errors import RemoteError
@@ -43,7 +43,7 @@ class Vouched(Struct, frozen=True):
     ways: tuple[str, ...]
 
 
-class Vouching(Component):
+class RouteProofs(Component):
     """Component for the proven ways of nodes. It reports RoutesVouched."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Vouching(Component):
         self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by uuid of the sending peer
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, self._heard), hear(Spoke, self._spoke))
+        return (hear(StateReceived, self._heard), hear(OwnStateSent, self._spoke))
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(c.Ways, lambda conn, peer, command, _: self.told(peer, command)),)
@@ -109,7 +109,7 @@ class Vouching(Component):
 
     # --- what nodes say ---------------------------------------------------------------------------------
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _heard(self, fact: StateReceived) -> None:
         """Process the state of a live node."""
         known = fact.known
         peer, line = self._neighbours.peers.get(known.state.uuid), self._line_of(known.state.uuid)
@@ -181,7 +181,7 @@ class Vouching(Component):
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
             self._tell(peer, [Vouched(self._desk.me, line, ())])
 
-    def _spoke(self, fact: Spoke) -> None:
+    def _spoke(self, fact: OwnStateSent) -> None:
         """Introduce this node to its new ways after publishing its state."""
         if self._declared != fact.state.ways:
             self._declared = fact.state.ways

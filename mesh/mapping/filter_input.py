@@ -8,7 +8,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.properties import decode_properties
 
 
-class Inside(Struct, frozen=True):
+class FilterInput(Struct, frozen=True):
     """Message `i` of an envelope.
 
     Its properties were checked when it was accepted.

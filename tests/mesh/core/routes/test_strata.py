@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.core.ways.following import PATIENCE
-from mesh.core.ways.strata import LATE, MOST
-from mesh.core.ways.strata import LiveStrata as Part
+from mesh.core.routes.following import PATIENCE
+from mesh.core.routes.strata import LATE, MOST
+from mesh.core.routes.strata import LiveStrata as Part
 from mesh.mapping.agreed import RuleSet
 from mesh.mapping.rules import Rule
 from mesh.mapping.strata import UNTOLD, Damping
 from mesh.wire import commands as c
 from mesh.wire.limits import FOLLOWED, STRATA
 from tests.mesh.core.masters import RUGBY, STOCK, cluster
-from tests.mesh.core.ways.chains import DIAMOND, K, diamond, way
+from tests.mesh.core.routes.chains import DIAMOND, K, diamond, way
 from tests.simulation import SimNetwork, SimNode
 
 

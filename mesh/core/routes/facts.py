@@ -8,7 +8,7 @@ from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class Ruled(Fact):
+class RulesChanged(Fact):
     """Other rules are next, or with `is_now` in force. `is_agreed`: all live nodes have confirmed them."""
 
     is_now: bool
@@ -16,7 +16,7 @@ class Ruled(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class WayTold(Fact):
+class RouteLearned(Fact):
     """The question for the route to a node was answered: the neighbor, or "" if no node knows it."""
 
     way: str

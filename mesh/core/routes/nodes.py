@@ -10,9 +10,9 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import LIVING
 from mesh.core.peers.standing import SHOWN, names_of, of_node, of_strangers, standing
-from mesh.core.ways.balancing import Balancing
-from mesh.core.ways.questions import Questions
-from mesh.core.ways.whereabouts import Whereabouts
+from mesh.core.routes.balancing import Balancing
+from mesh.core.routes.node_locator import NodeLocator
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.links.table import LinkState
 from mesh.reasons.what import ADDRESS, NODE, TOPIC, What
 from mesh.wire.replies import Reason
@@ -26,13 +26,13 @@ class Nodes:
     """
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, questions: Questions, balancing: Balancing
+        self, desk: NodeContext, neighbours: Neighbours, questions: PeerCalls, balancing: Balancing
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._named = frozenset(desk.settings.known)
         self._is_open = desk.settings.links == "any"
-        self.whereabouts = Whereabouts(desk, questions, self)
+        self.whereabouts = NodeLocator(desk, questions, self)
         self._balancing = balancing
 
     def named(self, node: str) -> Peer | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.mapping.decision import Claim
 from mesh.mapping.strata import NOWHERE, Distance, by_rules, closer, heard
 from mesh.wire.commands import Follow, Strata, Stratum

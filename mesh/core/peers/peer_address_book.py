@@ -69,7 +69,7 @@ class Met(msgspec.Struct, frozen=True, array_like=True):
 _read_met = reader(Met, 64 * 1024)
 
 
-class Acquaintances(Component):
+class PeerAddressBook(Component):
     """The addresses to dial, and the remembered nodes with their addresses and first keys."""
 
     def __init__(

@@ -12,10 +12,10 @@ from mesh.core.context.effects import LogLine
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import Settings
 from mesh.core.peers import held
+from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
 from mesh.core.states.gossiping import signed_text
 from mesh.core.states.ways import OwnWays, by_rules
-from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule
 from mesh.operations import Image, StoreReach
 from mesh.security.signing import public_key, sign
@@ -255,7 +255,7 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
-    bilbo.core.parts.desk.say(WayTold("mallory"))
+    bilbo.core.parts.desk.say(RouteLearned("mallory"))
     heron.net.until(lambda: len(heard.contents) == 3)
     assert heard.contents == [b"other", b"1", b"2"]
 
@@ -335,11 +335,11 @@ def ways_of(*rules: Rule) -> tuple[OwnWays, NodeContext]:
 def test_trial_A4_a_way_that_was_found_is_told_at_once_and_not_taken_back() -> None:
     ways, desk = ways_of(Rule("heron", domains=("a",)))
     ((_, found),) = ways.hears()
-    found(WayTold("frodo"))
-    found(WayTold("frodo"))
+    found(RouteLearned("frodo"))
+    found(RouteLearned("frodo"))
     assert (ways.names, list(desk.facts)) == (("frodo", "heron"), [OurWaysChanged()])
     for n in range(40):
-        found(WayTold(f"n{n}"))
+        found(RouteLearned(f"n{n}"))
     assert len(ways.names) == 16 and ways.names[0] == "n39"
 
 

@@ -14,10 +14,10 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
-from mesh.core.peers.facts import PeerLost, WaysChanged
+from mesh.core.peers.facts import PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.slow import SHORT, Slow
+from mesh.core.routes.unresponsive_peers import SHORT, UnresponsivePeers
 from mesh.errors import RemoteError
 from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
@@ -28,7 +28,7 @@ NOBODY: Source = "", None, b""  # the source does not matter
 
 
 @dataclass(slots=True)
-class Told(Generic[R]):
+class PeerReply(Generic[R]):
     """A reply of one node: a value, and envelopes with their sources."""
 
     value: R
@@ -49,7 +49,7 @@ class Told(Generic[R]):
             self.found += zip([e.without(UNCONFIRMED) for e in envelopes], sources, strict=True)
 
 
-Replies = dict[bytes, Told[R]]  # by uuid
+Replies = dict[bytes, PeerReply[R]]  # by uuid
 OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that did not reply)
 
 
@@ -77,13 +77,13 @@ class Question(Generic[R]):
     missing: list[str] = field(default_factory=list)
 
 
-class Questions(Component):
+class PeerCalls(Component):
     """Component for questions to peers, on their data connections."""
 
     def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
-        self.slow = Slow(desk, neighbours.directory.introduction, self._try)
+        self.slow = UnresponsivePeers(desk, neighbours.directory.introduction, self._try)
         self._confirmations: dict[Confirmation, None] = {}
         self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
         self._questions: dict[int, Question[Any]] = {}
@@ -93,7 +93,7 @@ class Questions(Component):
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(WaysChanged, lambda _: self.review()),
+            hear(RoutesChanged, lambda _: self.review()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
@@ -192,7 +192,7 @@ class Questions(Component):
             if not self.slow.tried(peer.node.uuid, reply.request):
                 self._desk.count("unasked")  # or late
             return
-        told = question.replies.setdefault(peer.node.uuid, Told(question.says()))
+        told = question.replies.setdefault(peer.node.uuid, PeerReply(question.says()))
         try:
             told.take(question.says, reply, envelopes)
         except RemoteError as error:
