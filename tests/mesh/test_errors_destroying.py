@@ -45,7 +45,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "Remove some: mesh unsub NAME.": "as many durable subscriptions as there can be",
         "or remove it first.": "declared otherwise, after two milder ways",
     },
-    "mesh/core/queues/looking/everywhere.py": {
+    "mesh/core/queues/looking/queue_part_calls.py": {
         "To remove it with all that is in it": "removal was asked for, and the queue is in use or not empty",
         "`mesh peer rm NODE` forgets": "removal was asked for, and a node is away; after waiting for it",
     },

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from mesh.core.delivery import durable_bindings, router
 from mesh.core.delivery.router import Router
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
 
 Patch = tuple[Any, str, Any]
@@ -22,7 +22,9 @@ def bound_as_clients_are() -> list[Patch]:
         relay(self, parcel)
         if parcel.envelope.to or parcel.envelope.flags & (ERASED | LOCAL_ONLY):
             return
-        with patch.object(Lot, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)):
+        with patch.object(
+            QueuedEnvelope, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)
+        ):
             self.bindings.again(parcel.envelope, lambda answer: None)
 
     return [(Router, "relay", keeps)]

@@ -10,7 +10,7 @@ from mesh.core.queues.keeping.rows import Rows
 from mesh.core.queues.moves import balancing
 from mesh.core.queues.transfers import moving
 from mesh.core.queues.transfers.arriving import Arriving
-from mesh.core.queues.transfers.leaving import PieceFate
+from mesh.core.queues.transfers.leaving import TransferOutcome
 from mesh.core.queues.transfers.moving import Moving
 from mesh.queues.moves import dealing
 from mesh.queues.part import giving, searching
@@ -41,7 +41,7 @@ def ended_by_a_timer() -> list[Patch]:
     def ends(self: Any) -> None:
         for ways in list(self._ways.values()):
             for way in list(ways.values()):
-                self._end(way, dict.fromkeys(way.answerable(), PieceFate.REFUSED))
+                self._end(way, dict.fromkeys(way.answerable(), TransferOutcome.REFUSED))
         tidy(self)
 
     return [(Moving, "tidy", ends)]

@@ -16,7 +16,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.facts import BoundAgain
 from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
-from mesh.queues.lots.lot import PRIORITY
+from mesh.queues.lots.queued_envelope import PRIORITY
 from mesh.routing.sink import Sink, Targets
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Answer, Query

@@ -14,17 +14,17 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.definitions.declaring import Declaring
 from mesh.core.queues.definitions.durables import Durables
-from mesh.core.queues.keeping.dying import Dying
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.consumer_table import ConsumerTable
+from mesh.core.queues.keeping.dead_lettering import DeadLettering
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import RowsOf
-from mesh.core.queues.keeping.taking import Taking
-from mesh.core.queues.looking.everywhere import Everywhere
 from mesh.core.queues.looking.lastknown import LastKnown
 from mesh.core.queues.looking.looking import Looking
+from mesh.core.queues.looking.queue_part_calls import QueuePartCalls
 from mesh.core.queues.moves.balancing import QueueBalancing
-from mesh.core.queues.moves.byhand import ByHand
 from mesh.core.queues.moves.draining import Draining
+from mesh.core.queues.moves.manual_moves import ManualMoves
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.arriving import Arriving
 from mesh.core.queues.transfers.moving import Moving
@@ -34,7 +34,7 @@ from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
 
@@ -58,17 +58,17 @@ class QueueRoom:
         bindings: DurableBindings,
         accepting: FindAcceptors,
     ) -> None:
-        dying = Dying(desk, dead, forwarder.publish, sessions.others)
+        dying = DeadLettering(desk, dead, forwarder.publish, sessions.others)
         queues = self.queues = Queues(
             desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put
         )
-        taking = self.taking = Taking(desk, queues)
+        taking = self.taking = ConsumerTable(desk, queues)
         moving = self.moving = Moving(desk, neighbours.peers, queues)
         arriving = self.arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
         last_known = LastKnown(desk, nodes, neighbours.peers, neighbours.acquaintances)
-        everywhere = Everywhere(nodes, questions, neighbours.peers, last_known)
+        everywhere = QueuePartCalls(nodes, questions, neighbours.peers, last_known)
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
         asked = ChangingVerbs(desk, disks.own, queues, self.declaring, everywhere)
@@ -85,13 +85,13 @@ class QueueRoom:
             Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,
-            ByHand(desk, nodes, neighbours, queues, moving),
+            ManualMoves(desk, nodes, neighbours, queues, moving),
             Draining(desk, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
         )
 
     # --- what it does for queues: see Around --------------------------------------------------------------
 
-    def push(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         self.taking.push(taker, portion)
 
     def near(self, name: str) -> str:
@@ -100,24 +100,24 @@ class QueueRoom:
     def was_removed(self, name: str) -> bool:
         return self.declaring.was_removed(name) or self.durables.was_removed(name)
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         self.taking.removed(queue)
         self.stocks.removed(queue)
         self.balancing.removed(queue)
 
-    def ended(self, queue: QueueHere) -> None:
+    def ended(self, queue: QueueSink) -> None:
         self.moving.removed(queue)
         self.arriving.removed(queue)
 
-    def redeemed(self, queue: QueueHere) -> None:
+    def redeemed(self, queue: QueueSink) -> None:
         self.arriving.redeemed(queue)
 
-    def put(self, queue: QueueHere) -> None:
+    def put(self, queue: QueueSink) -> None:
         self.balancing.put(queue)
 
-    def seen_to(self, queue: QueueHere) -> None:
+    def seen_to(self, queue: QueueSink) -> None:
         self.stocks.changed(queue)
         self.balancing.changed(queue)
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         return self.balancing.stays(queue)

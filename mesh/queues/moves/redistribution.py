@@ -16,9 +16,9 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.distribution import NodeUuid
-from mesh.queues.moves.stock import AHEAD, Stock
+from mesh.queues.moves.queue_report import AHEAD, QueueReport
 
 APART = 30.0  # s
 MOST = 8  # moves
@@ -53,7 +53,11 @@ class Move(NamedTuple):
 
 
 def moves(
-    terms: QueueTerms, mine: Mine, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid], now: float
+    terms: QueueTerms,
+    mine: Mine,
+    others: Mapping[NodeUuid, QueueReport],
+    busy: Collection[NodeUuid],
+    now: float,
 ) -> list[Move]:
     """Return the moves to start now.
 
@@ -87,7 +91,7 @@ def _taken_soon(mine: Mine, now: float) -> int:
     return max(mine.room, ceil(mine.leaves * AHEAD), possible)
 
 
-def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]:
+def _alike(wanting: Mapping[NodeUuid, QueueReport]) -> Collection[dict[NodeUuid, int]]:
     """Return the demand of the nodes, grouped by equal selectors.
 
     Nodes of one group compete for the same messages. Whether messages for another group are here is unknown.
@@ -137,7 +141,7 @@ class RefusingNodes:
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
-def may_move(lot: Lot, is_stranded: bool, now: float) -> bool:
+def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
     """Return whether an envelope may move again; messages of a group stay unless they are stranded."""
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False

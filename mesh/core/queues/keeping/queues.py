@@ -10,18 +10,18 @@ from typing import Protocol
 from mesh.core.context.component import Beginning, Component, Restores
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.queues.keeping.dying import Dying
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.overflow import Overflow
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
 from mesh.errors import NoQueue, QueueFull, StoreFull
 from mesh.names import PUTS, QUEUE, queue_of, taken_of
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots.lot import PRIORITY
+from mesh.queues.lots.queued_envelope import PRIORITY
+from mesh.queues.part.queue_observer import QueueObserver
 from mesh.queues.part.searching import put_back
-from mesh.queues.part.watching import Watching
-from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.sink import AddressResolver, Targets
@@ -35,7 +35,7 @@ RECOVER = 5.0  # s after a start for consumers to return
 class QueueRoomFace(Protocol):
     """The services that `Queues` needs from the other components of this package."""
 
-    def push(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
 
     def near(self, name: str) -> str:
@@ -44,22 +44,22 @@ class QueueRoomFace(Protocol):
     def was_removed(self, name: str) -> bool:
         """Return whether the queue is known to be removed."""
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         """Clean up before a removed queue ends."""
 
-    def ended(self, queue: QueueHere) -> None:
+    def ended(self, queue: QueueSink) -> None:
         """Clean up after a removed queue has ended."""
 
-    def redeemed(self, queue: QueueHere) -> None:
+    def redeemed(self, queue: QueueSink) -> None:
         """Report finished messages that other nodes keep until then."""
 
-    def put(self, queue: QueueHere) -> None:
+    def put(self, queue: QueueSink) -> None:
         """Distribute new messages to other nodes, if there are any."""
 
-    def seen_to(self, queue: QueueHere) -> None:
+    def seen_to(self, queue: QueueSink) -> None:
         """React to a change of the queue, after all other work."""
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         """Return whether no message of the queue can move to another node."""
 
 
@@ -75,7 +75,7 @@ class Queues(Component):
         desk: NodeContext,
         rows: RowsOf,
         memory: Memory,
-        dying: Dying,
+        dying: DeadLettering,
         around: QueueRoomFace,
         others: Mapping[bytes, object],
         publish: Callable[[Envelope], None],
@@ -88,17 +88,17 @@ class Queues(Component):
         self._others = others
         self._publish = publish
         self._memory = memory
-        self.watch: Callable[[QueueHere], Watching] | None = None  # makes the observer of each part
+        self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
         self.is_leaving = False  # all messages move away if possible; see Draining
-        self._all: dict[str, QueueHere] = {}
-        self._gone: dict[QueueHere, None] = {}  # removed, possibly still on disk
-        self._holding: dict[QueueHere, None] = {}  # queues that may have held-back messages
-        self._timed: dict[QueueHere, None] = {}  # queues with a timer
-        self._due: dict[QueueHere, None] = {}
+        self._all: dict[str, QueueSink] = {}
+        self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
+        self._holding: dict[QueueSink, None] = {}  # queues that may have held-back messages
+        self._timed: dict[QueueSink, None] = {}  # queues with a timer
+        self._due: dict[QueueSink, None] = {}
         # Queues with messages or recent events. The other queues cost nothing.
-        self._awake: dict[QueueHere, None] = {}
+        self._awake: dict[QueueSink, None] = {}
 
-    def __iter__(self) -> Iterator[QueueHere]:
+    def __iter__(self) -> Iterator[QueueSink]:
         return iter(list(self._all.values()))
 
     def speaks(self) -> Sequence[str]:
@@ -181,11 +181,11 @@ class Queues(Component):
         else:
             known.declared(terms)
 
-    def find(self, name: str) -> QueueHere | None:
+    def find(self, name: str) -> QueueSink | None:
         """Return the queue of that name, or `None` if it is not here."""
         return self._all.get(name)
 
-    def get(self, name: str) -> QueueHere:
+    def get(self, name: str) -> QueueSink:
         """Return the queue of that name. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
@@ -194,16 +194,16 @@ class Queues(Component):
             raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
         return queue
 
-    def shared(self, name: str) -> QueueHere:
+    def shared(self, name: str) -> QueueSink:
         """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
             raise NoQueue(f"the queue {name!r} is of {self._desk.me.name} alone.")
         return queue
 
-    def _make(self, name: str, terms: QueueTerms) -> QueueHere:
+    def _make(self, name: str, terms: QueueTerms) -> QueueSink:
         rows = self._rows.of(name)
-        queue = QueueHere(self._desk, rows, self._memory, name, terms, self._around.push, self.changed)
+        queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.changed)
         if self.watch is not None:
             queue.part.watch = self.watch(queue)
         self._all[name] = queue
@@ -215,7 +215,7 @@ class Queues(Component):
             self._desk.wake(self._desk.now + RECOVER)
         return queue
 
-    def _remove(self, queue: QueueHere) -> None:
+    def _remove(self, queue: QueueSink) -> None:
         """Remove a queue with its consumers, and discard its messages."""
         del self._all[queue.name]
         if lost := queue.part.messages:
@@ -245,7 +245,7 @@ class Queues(Component):
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
         return [(envelope, [(queue, None)])], 1
 
-    def has_no_room(self, queue: QueueHere, envelope: Envelope) -> bool:
+    def has_no_room(self, queue: QueueSink, envelope: Envelope) -> bool:
         """Return whether this node has no room for a message, apart from the limits of the queue.
 
         Persistent messages must leave the last room on disk to other uses, and transient ones need memory.
@@ -272,14 +272,14 @@ class Queues(Component):
             if not queue.forget(stream):
                 del self._holding[queue]
 
-    def taker(self, name: str) -> QueueHere:
+    def taker(self, name: str) -> QueueSink:
         """Return the queue after a restart, even without its definition, to keep acknowledged messages."""
         queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 
     # --- when the event is over -------------------------------------------------------------------------
 
-    def changed(self, queue: QueueHere) -> None:
+    def changed(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
         self._desk.ending[self._see_to_all] = None
@@ -312,7 +312,7 @@ class Queues(Component):
                 self._timed[queue] = None
                 self._desk.wake(queue.part.due)
 
-    def _tick_part(self, queue: QueueHere) -> None:
+    def _tick_part(self, queue: QueueSink) -> None:
         part = queue.part
         was_recovering = part.is_recovering
         part.tick(self._desk.now, self._desk.believed)
@@ -321,7 +321,7 @@ class Queues(Component):
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)
 
-    def write(self, queue: QueueHere) -> None:
+    def write(self, queue: QueueSink) -> None:
         """Write the changed states of messages to disk with the next commit."""
         changed, queue.part.changed = queue.part.changed, {}
         for lot in changed:
@@ -347,7 +347,7 @@ class Queues(Component):
         for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
             del self._gone[queue]
 
-    def _tick(self, queue: QueueHere) -> None:
+    def _tick(self, queue: QueueSink) -> None:
         self._tick_part(queue)
         self.changed(queue)
 

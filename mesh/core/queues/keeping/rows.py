@@ -16,7 +16,7 @@ from mesh.core.context.disk import Committed, Disk, Fetched
 from mesh.core.context.disks import Disks
 from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Op, Put
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
@@ -96,7 +96,7 @@ class Rows:
         """Return the stored state of an envelope once, or empty if it has none."""
         return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
-    def write(self, name: str, lot: Lot) -> None:
+    def write(self, name: str, lot: QueuedEnvelope) -> None:
         """Write the state of an envelope with the next commit."""
         position = lot.parcel.position
         if not position or lot.has_left:
@@ -123,15 +123,17 @@ class Rows:
             if name:  # otherwise of the store: see mesh/store/moving.py
                 yield name.decode(), source, value
 
-    def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
+    def arrive(
+        self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
+    ) -> None:
         """Store envelopes from another node, with the row of everything that has arrived from there."""
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
-    def again(self, name: str, lot: Lot, then: Committed) -> None:
+    def again(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
         """Store an envelope that may have been in another part."""
         self._store(name, [lot], [], then)
 
-    def _store(self, name: str, lots: Iterable[Lot], ops: list[Op], then: Committed) -> None:
+    def _store(self, name: str, lots: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:
         for lot in lots:
             ops.append(self._shelf.append(lot.parcel))
             lot.has_row = True
@@ -139,7 +141,7 @@ class Rows:
         self._shelf.supersede(ops)
         self._disk.commit(ops, then)
 
-    def not_arrived(self, lots: Iterable[Lot]) -> None:
+    def not_arrived(self, lots: Iterable[QueuedEnvelope]) -> None:
         """Release envelopes that did not reach the disk."""
         for lot in lots:
             self._shelf.released(lot.parcel)

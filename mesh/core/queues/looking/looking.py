@@ -8,10 +8,10 @@ from mesh.core.context.component import Component
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import page
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.looking import everywhere
-from mesh.core.queues.looking.everywhere import Everywhere
+from mesh.core.queues.looking import queue_part_calls
+from mesh.core.queues.looking.queue_part_calls import QueuePartCalls
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.errors import NoQueue
 from mesh.queues.declared.definition import plain
@@ -33,13 +33,13 @@ class Looking(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing
+        self, desk: NodeContext, queues: Queues, queue_part_calls: QueuePartCalls, balancing: QueueBalancing
     ) -> None:
         self._desk = desk
         self._queues = queues
-        self._everywhere = everywhere
+        self._everywhere = queue_part_calls
         self._balancing = balancing
-        self._known = everywhere.last_known
+        self._known = queue_part_calls.last_known
 
     def why(self, what: What) -> Iterator[Reason]:
         if what.kind != QUEUE:
@@ -75,7 +75,7 @@ class Looking(Component):
             answer(AskQueueWhy, self._why_here),
         )
 
-    def _get(self, name: str) -> QueueHere:
+    def _get(self, name: str) -> QueueSink:
         """Return the queue. Raises: NoQueue, with the nodes that may have it and cannot be asked."""
         try:
             return self._queues.get(name)
@@ -92,13 +92,13 @@ class Looking(Component):
     def _info(self, asked: IncomingCall[AskQueueInfo]) -> None:
         queue, ask = self._get(asked.ask.name), asked.ask
         if ask.here or self._everywhere.is_alone(queue):
-            asked.say(everywhere.row(row_of(queue, self._desk), {}, ()))
+            asked.say(queue_part_calls.row(row_of(queue, self._desk), {}, ()))
             return
         self._everywhere.ask(
             ask,
             QueueRows,
             lambda told, missing: asked.say(
-                everywhere.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
+                queue_part_calls.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
             ),
         )
 
@@ -112,13 +112,15 @@ class Looking(Component):
     def _list(self, asked: IncomingCall[AskQueues]) -> None:
         ask = asked.ask
         if ask.here or self._everywhere.is_alone(None):
-            asked.say(everywhere.rows(self._page(ask), {}, (), ask))
+            asked.say(queue_part_calls.rows(self._page(ask), {}, (), ask))
             return
         self._everywhere.ask(
             ask,
             QueueRows,
             lambda told, missing: asked.say(
-                everywhere.rows(self._page(ask), told, missing, ask, self._known.parts, self._known.away())
+                queue_part_calls.rows(
+                    self._page(ask), told, missing, ask, self._known.parts, self._known.away()
+                )
             ),
         )
 
@@ -132,7 +134,9 @@ class Looking(Component):
         self._everywhere.ask(
             ask,
             Peeked,
-            lambda told, missing: self._say_pieces(asked, everywhere.peeked(mine, told, ask.count), missing),
+            lambda told, missing: self._say_pieces(
+                asked, queue_part_calls.peeked(mine, told, ask.count), missing
+            ),
         )
 
     def _peek_here(self, asked: IncomingCall[AskQueuePeek]) -> None:
@@ -143,7 +147,7 @@ class Looking(Component):
     def _say_pieces(
         self,
         asked: IncomingCall[AskQueuePeek],
-        pieces: Sequence[everywhere.CountedEnvelope],
+        pieces: Sequence[queue_part_calls.CountedEnvelope],
         missing: Sequence[str] = (),
     ) -> None:
         for at in range(0, len(pieces) or 1, ENVELOPES_A_MESSAGE):
@@ -153,7 +157,7 @@ class Looking(Component):
             said = Peeked(tries=tries, more=more, missing=list(missing))
             asked.say(said, [piece for piece, _ in some])
 
-    def _next(self, queue: QueueHere, n: int) -> Iterator[tuple[Envelope, bytes]]:
+    def _next(self, queue: QueueSink, n: int) -> Iterator[tuple[Envelope, bytes]]:
         """Yield the next `n` messages with their delivery counts."""
         size = 0
         for lot in queue.part.next():
@@ -178,11 +182,11 @@ class Looking(Component):
             ask,
             QueueWhy,
             lambda told, missing: asked.say(
-                everywhere.why(mine.rows, told, missing, self._known.away(queue.name))
+                queue_part_calls.why(mine.rows, told, missing, self._known.away(queue.name))
             ),
         )
 
-    def _reasons(self, queue: QueueHere) -> QueueWhy:
+    def _reasons(self, queue: QueueSink) -> QueueWhy:
         me = self._desk.me.name
         rows = [
             WhyRow(node=me, messages=n, why=text, is_cause=is_in_vain(text))
@@ -191,7 +195,7 @@ class Looking(Component):
         return QueueWhy(rows=rows)
 
 
-def row_of(queue: QueueHere, desk: NodeContext) -> QueueRow:
+def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
     """Return the row of the part here."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)

@@ -23,7 +23,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.places import Places, room_here, taken_here
 from mesh.core.queues.moves.spread import QueueSpread, by_group, in_line
@@ -33,12 +33,12 @@ from mesh.core.routes.nodes import Nodes
 from mesh.names import QUEUE
 from mesh.queues.looking.reasons import WaitReason, reasons
 from mesh.queues.lots.counts import count
-from mesh.queues.lots.lot import Lot
-from mesh.queues.moves.dealing import DealtPiece, Look
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.moves.dealing import DealtPiece, ReadyScan
 from mesh.queues.moves.distribution import NodeUuid
 from mesh.queues.moves.policies import Policies
+from mesh.queues.moves.queue_report import Matching, QueueReport, matching
 from mesh.queues.moves.redistribution import Mine
-from mesh.queues.moves.stock import Matching, Stock, matching
 
 EVERY = 0.25  # s between two scans while other nodes want messages
 SOON = 0.02  # s, after news
@@ -54,7 +54,7 @@ class Moves(Protocol):
 
     def on_move(self, then: PieceMoved) -> None: ...
 
-    def begin(self, queue: QueueHere, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
+    def begin(self, queue: QueueSink, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
 
     def busy(self, name: str) -> Collection[NodeUuid]: ...
 
@@ -78,7 +78,7 @@ class QueueBalancing(Component):
         self._name_of = stocks.name_of
         self._moving = moving
         moving.on_move(self._ended)
-        self._spreads: dict[QueueHere, QueueSpread] = {}
+        self._spreads: dict[QueueSink, QueueSpread] = {}
         self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
 
     def hears(self) -> Sequence[Hearing]:
@@ -90,7 +90,7 @@ class QueueBalancing(Component):
 
     # --- what was put -------------------------------------------------------------------------------------
 
-    def put(self, queue: QueueHere) -> None:
+    def put(self, queue: QueueSink) -> None:
         """Distribute the new messages of a queue."""
         if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
@@ -102,7 +102,7 @@ class QueueBalancing(Component):
         else:
             spread.fresh += queue.fresh[: WAITING - spread.count]
 
-    def _spread(self, queue: QueueHere) -> QueueSpread:
+    def _spread(self, queue: QueueSink) -> QueueSpread:
         spread = self._spreads.get(queue)
         if spread is None:
             spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
@@ -110,7 +110,7 @@ class QueueBalancing(Component):
         spread.used = self._desk.now
         return spread
 
-    def _known(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _known(self, queue: QueueSink, spread: QueueSpread) -> None:
         """Distribute the waiting messages after all reachable nodes have reported or timed out."""
         spread.is_known = True
         fresh, spread.fresh = spread.fresh, []
@@ -119,7 +119,7 @@ class QueueBalancing(Component):
             self.changed(queue)
 
     def _distribute(
-        self, queue: QueueHere, spread: QueueSpread, lots: Sequence[Lot], is_new: bool = False
+        self, queue: QueueSink, spread: QueueSpread, lots: Sequence[QueuedEnvelope], is_new: bool = False
     ) -> None:
         """Assign envelopes to lines; `is_new` means that older messages may wait before them."""
         closed = spread.refusals.closed(self._desk.now)
@@ -141,7 +141,7 @@ class QueueBalancing(Component):
                 spread.line(node).append((lot, runs))
         self._send(queue, spread)
 
-    def _ways_out(self, queue: QueueHere) -> Collection[NodeUuid]:
+    def _ways_out(self, queue: QueueSink) -> Collection[NodeUuid]:
         """Return the nodes to which the messages go while this node leaves; empty if they stay."""
         if not self._places.concerns(queue):
             return ()
@@ -149,11 +149,11 @@ class QueueBalancing(Component):
         closed = spread.refusals.closed(self._desk.now) if spread is not None else ()
         return self._places.homes(queue, closed) or ()
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         """Return whether messages stay for consumers here although this node leaves."""
         return not self._ways_out(queue)
 
-    def _send(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _send(self, queue: QueueSink, spread: QueueSpread) -> None:
         """Begin the transfers of all waiting messages for which there is room."""
         for node in [node for node in spread.waiting if node not in spread.full]:
             pieces = spread.waiting[node]
@@ -172,7 +172,7 @@ class QueueBalancing(Component):
 
     # --- what waits ---------------------------------------------------------------------------------------
 
-    def changed(self, queue: QueueHere) -> None:
+    def changed(self, queue: QueueSink) -> None:
         """Schedule a scan of the queue if it has become useful."""
         now = self._desk.now
         if not queue.part.ready:
@@ -196,7 +196,7 @@ class QueueBalancing(Component):
         if is_behind or is_wanted or self._places.is_guest(queue):
             self._is_due(queue, spread, spread.looked + EVERY)
 
-    def _is_due(self, queue: QueueHere, spread: QueueSpread, at: float) -> None:
+    def _is_due(self, queue: QueueSink, spread: QueueSpread, at: float) -> None:
         """Schedule a scan at that time, or earlier if the delay of stranded messages ends before it."""
         delay = queue.part.terms.redistribution
         if not spread.is_known:
@@ -232,7 +232,7 @@ class QueueBalancing(Component):
         for spread in self._spreads.values():
             spread.give_up(node)
 
-    def _ended(self, queue: QueueHere, node: NodeUuid, taken: int, refused: int) -> None:
+    def _ended(self, queue: QueueSink, node: NodeUuid, taken: int, refused: int) -> None:
         """Handle the outcome of messages that moved to a node."""
         spread = self._spreads.get(queue)
         if spread is None:
@@ -256,7 +256,7 @@ class QueueBalancing(Component):
         if len(due) > TURN:
             self._desk.wake(now + SOON)
 
-    def _look(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _look(self, queue: QueueSink, spread: QueueSpread) -> None:
         spread.looked, spread.due = self._desk.now, inf
         if not queue.part.ready:
             return
@@ -269,7 +269,7 @@ class QueueBalancing(Component):
             self._redistribute(queue, spread)
         self.changed(queue)
 
-    def _redistribute(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _redistribute(self, queue: QueueSink, spread: QueueSpread) -> None:
         others, now = self._places.meant(queue), self._desk.now
         busy = self._busy(queue, spread, others)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
@@ -277,7 +277,7 @@ class QueueBalancing(Component):
         if not most:
             return
         part = queue.part
-        look = Look(part, taken_here(queue), spread.place, most)
+        look = ReadyScan(part, taken_here(queue), spread.place, most)
         if look.stranded:
             spread.since = min(spread.since, now)
         elif look.is_whole:
@@ -304,7 +304,7 @@ class QueueBalancing(Component):
             queue.reading.load_more(_nothing)
 
     def _busy(
-        self, queue: QueueHere, spread: QueueSpread, others: Mapping[NodeUuid, Stock]
+        self, queue: QueueSink, spread: QueueSpread, others: Mapping[NodeUuid, QueueReport]
     ) -> Collection[NodeUuid]:
         """Return the nodes to which nothing more moves now.
 
@@ -318,7 +318,7 @@ class QueueBalancing(Component):
         }
         return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed(now)}
 
-    def reasons(self, queue: QueueHere) -> Iterator[WaitReason]:
+    def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""
         now, spread = self._desk.now, self._spreads.get(queue)
         name_of = self._name_of
@@ -346,7 +346,7 @@ class QueueBalancing(Component):
             elif spread.used < self._desk.now - IDLE:
                 del self._spreads[queue]
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         """Forget a removed queue."""
         self._spreads.pop(queue, None)
 
@@ -355,7 +355,7 @@ def _nothing() -> None:
     pass
 
 
-def _takers(stocks: Mapping[NodeUuid, Stock]) -> dict[NodeUuid, Matching]:
+def _takers(stocks: Mapping[NodeUuid, QueueReport]) -> dict[NodeUuid, Matching]:
     return {node: matching(stock) for node, stock in stocks.items()}
 
 

@@ -16,7 +16,7 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import MOVED
 from mesh.core.queues.moves.balancing import QueueBalancing
@@ -110,10 +110,10 @@ class Draining(Component):
 
     # --- how far ------------------------------------------------------------------------------------------
 
-    def _moved(self, queue: QueueHere, target: bytes, taken: int, refused: int) -> None:
+    def _moved(self, queue: QueueSink, target: bytes, taken: int, refused: int) -> None:
         self._gone += taken
 
-    def _shared(self) -> Iterator[QueueHere]:
+    def _shared(self) -> Iterator[QueueSink]:
         return (queue for queue in self._queues if queue.part.terms.scope == "mesh")
 
     def _how_far(self) -> Drain:

@@ -18,14 +18,21 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.errors import LocalError, RemoteError
 from mesh.names import QUEUE
-from mesh.queues.moves.stock import Stock, is_news, is_only_wish, is_wanted_more, is_worth_telling, stock_of
+from mesh.queues.moves.queue_report import (
+    QueueReport,
+    is_news,
+    is_only_wish,
+    is_wanted_more,
+    is_worth_telling,
+    stock_of,
+)
 
 REST = 0.05  # s
-MUTE: Mapping[bytes, Stock] = {}
+MUTE: Mapping[bytes, QueueReport] = {}
 
 
 class Stocks(Component):
@@ -47,15 +54,15 @@ class Stocks(Component):
         self._presence = presence
         self._queues = queues
         self._peers = peers
-        self._told: dict[QueueHere, tuple[Stock, float]] = {}  # last report and its time
-        self._due: dict[QueueHere, float] = {}  # time of the next report
+        self._told: dict[QueueSink, tuple[QueueReport, float]] = {}  # last report and its time
+        self._due: dict[QueueSink, float] = {}  # time of the next report
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(LoggedIn, lambda _: self._say_all()),)
 
     # --- here ---------------------------------------------------------------------------------------------
 
-    def changed(self, queue: QueueHere) -> None:
+    def changed(self, queue: QueueSink) -> None:
         """Report a change of a queue if it matters."""
         if not self._peers:
             return
@@ -66,7 +73,7 @@ class Stocks(Component):
         elif old is not None and new is not None and is_worth_telling(old, new):
             self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
 
-    def _tell_at(self, queue: QueueHere, at: float) -> None:
+    def _tell_at(self, queue: QueueSink, at: float) -> None:
         """Report at that time, or at an earlier scheduled one."""
         if at <= self._desk.now:
             self._tell(queue, self._stock(queue))
@@ -74,7 +81,7 @@ class Stocks(Component):
         self._due[queue] = min(at, self._due.get(queue, inf))
         self._desk.wake(self._due[queue])
 
-    def _stock(self, queue: QueueHere) -> Stock | None:
+    def _stock(self, queue: QueueSink) -> QueueReport | None:
         """Return the state of a queue, or `None` if it has no consumers and need not be reported."""
         part, is_leaving = queue.part, self._queues.is_leaving
         takers = [taker for taker in part.eligible() if taker.away == inf]
@@ -89,7 +96,7 @@ class Stocks(Component):
             is_leaving=is_leaving,
         )
 
-    def _tell(self, queue: QueueHere, stock: Stock | None) -> None:
+    def _tell(self, queue: QueueSink, stock: QueueReport | None) -> None:
         name = (QUEUE, queue.name)
         self._due.pop(queue, None)
         if stock is None:
@@ -104,7 +111,7 @@ class Stocks(Component):
         self._told[queue] = stock, self._desk.now
         self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         """Withdraw the report of a removed queue."""
         self._tell(queue, None)
 
@@ -126,7 +133,7 @@ class Stocks(Component):
 
     # --- elsewhere ----------------------------------------------------------------------------------------
 
-    def others(self, name: str) -> Mapping[bytes, Stock]:
+    def others(self, name: str) -> Mapping[bytes, QueueReport]:
         """Return the state of a queue at other nodes with consumers, by uuid, and watch it for a minute."""
         notes = self._presence.notes((QUEUE, name))
         if not notes:
@@ -145,8 +152,8 @@ class Stocks(Component):
 
 
 @lru_cache(1000)
-def _read(note: bytes) -> Stock | None:
+def _read(note: bytes) -> QueueReport | None:
     try:
-        return Stock.unpack(note)
+        return QueueReport.unpack(note)
     except RemoteError:
         return None

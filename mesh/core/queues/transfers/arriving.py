@@ -22,12 +22,12 @@ from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import GivenUp
 from mesh.core.peers.peer import Peer
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.sources import TransferMessage, TransferSource, TransferSources
 from mesh.errors import MeshError, StoreFull
 from mesh.names import PUTS, SUBS
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.transfer import PieceVerdict
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import check_key
@@ -46,7 +46,7 @@ class ArrivedPiece(Struct, eq=False):
     """
 
     number: int
-    lot: Lot
+    lot: QueuedEnvelope
     is_doubtful: bool
     is_parting: bool = False  # the source no longer keeps it
 
@@ -148,7 +148,7 @@ class Arriving(Component):
     def _judged(
         self,
         source: TransferSource,
-        queue: QueueHere | None,
+        queue: QueueSink | None,
         low: int,
         entry: MovingEntry,
         envelope: Envelope,
@@ -177,7 +177,7 @@ class Arriving(Component):
             return ArrivedPiece(number, lot, is_doubtful)
         return None
 
-    def _fits(self, queue: QueueHere | None, e: Envelope) -> bool:
+    def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
         """Return whether the envelope is valid for the queue, and the queue has room."""
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
@@ -189,14 +189,14 @@ class Arriving(Component):
             return False
         return not e.flags & ~PERSISTENT and _is_readable(e)
 
-    def _lot(self, e: Envelope, moves: int, tries: bytes) -> Lot:
+    def _lot(self, e: Envelope, moves: int, tries: bytes) -> QueuedEnvelope:
         """Return the envelope as it is queued here.
 
         Its timestamp is limited, in case a clock elsewhere is years ahead.
         """
         sent = max(1, min(e.sent, self._desk.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
-        lot = Lot(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)
         if tries:
             numbers = envelope.number_list(range(envelope.count))
@@ -205,7 +205,7 @@ class Arriving(Component):
 
     # --- to the disk --------------------------------------------------------------------------------------
 
-    def _store(self, queue: QueueHere, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
+    def _store(self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
         lots = [one.lot for one in came if one.lot.envelope.persistent]
         arrived = partial(self._arrived, queue, uuid, source, came)
         if lots:
@@ -217,7 +217,7 @@ class Arriving(Component):
 
     def _arrived(
         self,
-        queue: QueueHere,
+        queue: QueueSink,
         uuid: bytes,
         source: TransferSource,
         came: list[ArrivedPiece],
@@ -237,7 +237,7 @@ class Arriving(Component):
         if self._sources.find(queue.name, uuid) is source:
             self._go_on(queue.name, uuid, source)
 
-    def _taken(self, queue: QueueHere, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
+    def _taken(self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
         fates = _Together()
         for one in came:
             lot, number = one.lot, one.number
@@ -252,7 +252,7 @@ class Arriving(Component):
             queue.arrive(lot)
         self._say(queue.name, *fates.values())
 
-    def _not_stored(self, queue: QueueHere, source: TransferSource, came: list[ArrivedPiece]) -> None:
+    def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
         if queue.part.watch is not None:
             queue.part.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
@@ -262,14 +262,14 @@ class Arriving(Component):
             fates[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
         self._say(queue.name, *fates.values())
 
-    def _part(self, queue: QueueHere, uuid: bytes, numbers: Collection[int]) -> None:
+    def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
         """Answer unsettled pieces that their source does not keep any longer."""
         pledged, redeemed = queue.part.pledged, queue.part.redeemed
         for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
             redeemed.append(pledged.pop(lot))
         self.redeemed(queue)
 
-    def redeemed(self, queue: QueueHere) -> None:
+    def redeemed(self, queue: QueueSink) -> None:
         """Answer the pieces that their source kept until they were settled."""
         done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
@@ -299,7 +299,7 @@ class Arriving(Component):
 
     # --- ends ---------------------------------------------------------------------------------------------
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         """Answer the settled and waiting pieces of a removed queue, and forget its sources."""
         self.redeemed(queue)
         for name, uuid, source in self._sources:

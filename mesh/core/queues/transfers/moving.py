@@ -16,13 +16,13 @@ from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import GivenUp, LoggedIn
 from mesh.core.peers.peer import Peer
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.transfers.leaving import LeavingPiece, PieceFate, QueueTransfer
+from mesh.core.queues.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
 from mesh.core.services.back import batches
 from mesh.errors import MeshError
 from mesh.queues.lots.counts import Runs, count
-from mesh.queues.lots.lot import MOST_MOVES, Lot
+from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
 from mesh.queues.moves.transfer import first_of_boot
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Transfer, Transferred
@@ -32,7 +32,7 @@ from mesh.wire.limits import TRANSFERS
 MOST = 1_000  # nodes in `transfers_to`
 
 # Queue, target, and the counts of accepted and refused messages.
-PieceMoved = Callable[[QueueHere, bytes, int, int], None]
+PieceMoved = Callable[[QueueSink, bytes, int, int], None]
 TransferTold = Callable[[int, int], None]  # counts of accepted and refused messages
 
 
@@ -72,7 +72,7 @@ class Moving(Component):
             "queue_moves_refused": self._refused,
         }
 
-    def _leaving(self) -> Iterator[QueueHere]:
+    def _leaving(self) -> Iterator[QueueSink]:
         """Yield the queues that have messages in transit."""
         for name in {name for ways in self._ways.values() for name in ways}:
             if (queue := self._queues.find(name)) is not None:
@@ -105,9 +105,9 @@ class Moving(Component):
 
     def begin(
         self,
-        queue: QueueHere,
+        queue: QueueSink,
         target: bytes,
-        pieces: Iterable[tuple[Lot, Runs]],
+        pieces: Iterable[tuple[QueuedEnvelope, Runs]],
         told: TransferTold | None = None,
     ) -> int:
         """Move the ready messages of `pieces` to `target` up to the limits, and return their count.
@@ -131,7 +131,7 @@ class Moving(Component):
         self._let_go(way)
         return messages
 
-    def _way(self, queue: QueueHere, target: bytes) -> QueueTransfer:
+    def _way(self, queue: QueueSink, target: bytes) -> QueueTransfer:
         ways = self._ways.setdefault(target, {})
         if queue.name not in ways:
             ways[queue.name] = QueueTransfer(queue, target, self._first)
@@ -156,7 +156,7 @@ class Moving(Component):
         if error is not None:
             if (watch := way.queue.part.watch) is not None:
                 watch.has_no_room("where a move begins")
-            self._end(way, dict.fromkeys(numbers, PieceFate.REFUSED))
+            self._end(way, dict.fromkeys(numbers, TransferOutcome.REFUSED))
         elif (peer := self._peers.get(way.target)) is not None:
             self._send(way, peer, numbers)
 
@@ -209,18 +209,18 @@ class Moving(Component):
         if conn is peer.data and way is not None:
             self._end(way, dict(_fates(way, command)))
 
-    def _end(self, way: QueueTransfer, fates: Mapping[int, PieceFate]) -> None:
+    def _end(self, way: QueueTransfer, fates: Mapping[int, TransferOutcome]) -> None:
         """Record the outcomes of pieces, and finish them when the outcomes are on disk."""
         part, ended = way.queue.part, list[tuple[int, LeavingPiece, Runs]]()
         for number, fate in fates.items():
             piece = way.answered(number)
             if piece is None:
                 continue
-            if fate is PieceFate.TAKEN:
+            if fate is TransferOutcome.TAKEN:
                 part.moved(piece.lot, way.target, number)
                 ended.append((number, piece, []))
             else:
-                is_sure = fate is PieceFate.REFUSED
+                is_sure = fate is TransferOutcome.REFUSED
                 ended.append((number, piece, part.returns(piece.lot, way.target, number, is_sure)))
         if ended:
             self._queues.write(way.queue)
@@ -265,7 +265,7 @@ class Moving(Component):
 
     # --- ends ---------------------------------------------------------------------------------------------
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         """Forget the open moves of a removed queue."""
         for uuid in self.busy(queue.name):
             way = self._ways[uuid].pop(queue.name)
@@ -283,7 +283,7 @@ class Moving(Component):
             n = sum(count(way.out.going[number].runs) for number in numbers)
             text = f"{n:,} messages of {way.queue.name!r} that were on their way to a node which is forgotten"
             self._desk.event("queue", f"{text} are ready again, and say that they may have been given out")
-            self._end(way, dict.fromkeys(numbers, PieceFate.UNSURE))
+            self._end(way, dict.fromkeys(numbers, TransferOutcome.UNSURE))
 
 
 def _hears(peer: Peer) -> bool:
@@ -292,13 +292,13 @@ def _hears(peer: Peer) -> bool:
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
 
 
-def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, PieceFate]]:
+def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, TransferOutcome]]:
     """Yield the outcomes of open pieces in an answer. Other numbers are ignored."""
     open_ones = way.answerable()
     for numbers, fate in (
-        (command.unsure, PieceFate.UNSURE),
-        (command.refused, PieceFate.REFUSED),
-        (command.taken, PieceFate.TAKEN),
+        (command.unsure, TransferOutcome.UNSURE),
+        (command.refused, TransferOutcome.REFUSED),
+        (command.taken, TransferOutcome.TAKEN),
     ):
         ranges = Ranges()
         for first, last in zip(numbers[::2], numbers[1::2], strict=True):

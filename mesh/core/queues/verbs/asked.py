@@ -14,11 +14,11 @@ from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.definitions.declaring import Declaring
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import Rows
-from mesh.core.queues.looking.everywhere import Everywhere, NodesSaid, check_unused, purged, row
 from mesh.core.queues.looking.looking import row_of
+from mesh.core.queues.looking.queue_part_calls import NodesSaid, QueuePartCalls, check_unused, purged, row
 from mesh.errors import BadName, LocalError, MeshError
 from mesh.names import SUBS
 from mesh.queues.declared.definition import terms_of
@@ -30,7 +30,7 @@ class ChangingVerbs(Component):
     """Component for the calls that change queues. Each is answered after the change is on disk."""
 
     def __init__(
-        self, desk: NodeContext, disk: Disk, queues: Queues, declaring: Declaring, everywhere: Everywhere
+        self, desk: NodeContext, disk: Disk, queues: Queues, declaring: Declaring, everywhere: QueuePartCalls
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -90,7 +90,7 @@ class ChangingVerbs(Component):
 
         self._everywhere.ask(AskQueueInfo(name=name), QueueRows, came)
 
-    def _remove_now(self, asked: IncomingCall[AskQueueRemove], queue: QueueHere) -> None:
+    def _remove_now(self, asked: IncomingCall[AskQueueRemove], queue: QueueSink) -> None:
         count = queue.part.messages
         self._declaring.remove(queue.name, asked.doer)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
@@ -113,7 +113,7 @@ class ChangingVerbs(Component):
     def _purge(
         self,
         asked: IncomingCall[AskQueuePurge],
-        queue: QueueHere,
+        queue: QueueSink,
         then: Callable[[Purged], None] | None = None,
     ) -> None:
         """Discard the messages that wait on this node, and answer with their count."""

@@ -15,9 +15,9 @@ from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.definitions.durables import DURABLES, Durables
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.looking.everywhere import UNKNOWN, not_known, row
 from mesh.core.queues.looking.lastknown import LastKnown
 from mesh.core.queues.looking.looking import row_of
+from mesh.core.queues.looking.queue_part_calls import UNKNOWN, not_known, row
 from mesh.core.queues.verbs.asked import ChangingVerbs
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import Replies

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.queues.lots.counts import count
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.dealing import DealtPiece
 from mesh.routing.stored_envelope import StoredEnvelope
 from tests.simulation import SimNode
@@ -38,7 +38,7 @@ class Carrier:
     def busy(self, name: str) -> Collection[bytes]:
         return [node for (queue, node), n in self._going.items() if queue == name and n]
 
-    def begin(self, queue: QueueHere, target: bytes, pieces: Iterable[DealtPiece]) -> int:
+    def begin(self, queue: QueueSink, target: bytes, pieces: Iterable[DealtPiece]) -> int:
         self.begins += 1
         gone, key = 0, (queue.name, target)
         for lot, runs in pieces:
@@ -53,10 +53,10 @@ class Carrier:
         self.sent[self._others[target].name] += gone
         return gone
 
-    def _later(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
+    def _later(self, queue: QueueSink, lot: QueuedEnvelope, target: bytes, number: int) -> None:
         self._net.after(TRIP, lambda: self._arrives(queue, lot, target, number))
 
-    def _arrives(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
+    def _arrives(self, queue: QueueSink, lot: QueuedEnvelope, target: bytes, number: int) -> None:
         other = self._others[target]
         (runs,) = [runs for runs, *way in lot.going if way == [target, number]]
         self._going[queue.name, target] -= count(runs)
@@ -66,7 +66,9 @@ class Carrier:
             self._ended(queue, target, 0, count(runs))
         else:
             indices = lot.indices(runs)
-            moved = Lot(StoredEnvelope(lot.envelope if indices is None else lot.envelope.cut(indices)))
+            moved = QueuedEnvelope(
+                StoredEnvelope(lot.envelope if indices is None else lot.envelope.cut(indices))
+            )
             moved.moves = lot.moves + 1
             there.part.add(moved, self._net.now, other.wall)
             there.changed()

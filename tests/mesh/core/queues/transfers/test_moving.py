@@ -8,8 +8,8 @@ import pytest
 
 from mesh.core.queues.transfers import leaving
 from mesh.core.queues.transfers.moving import Moving
-from mesh.queues.lots import ondisk
-from mesh.queues.part import partial
+from mesh.queues.lots import disk_index
+from mesh.queues.part import local_queue
 from mesh.wire import commands as c
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.pair import MEMORY, Pair, contents, moved_rows
@@ -297,8 +297,8 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     at_b: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead, many, memory = 50, 400, 25_000
-    monkeypatch.setattr(partial, "AHEAD", ahead)
-    monkeypatch.setattr(ondisk, "LOTS", ahead)
+    monkeypatch.setattr(local_queue, "AHEAD", ahead)
+    monkeypatch.setattr(disk_index, "LOTS", ahead)
     net = SimNetwork()
     a, b = net.node("a", memory_bytes=memory), net.node("b", "a", memory_bytes=at_b)
     net.until(lambda: a.alive and b.alive)

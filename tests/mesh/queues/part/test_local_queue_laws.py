@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots import ondisk
+from mesh.queues.lots import disk_index
 from mesh.queues.lots.counts import numbers_of
-from mesh.queues.lots.lot import Lot
-from mesh.queues.lots.ondisk import Wish
-from mesh.queues.part import partial, searching
+from mesh.queues.lots.disk_index import Wish
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part import local_queue, searching
 from mesh.queues.part.giving import give
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.part.searching import Search, put_back, searched, to_search
-from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.queues.making import WALL, lot, taker
@@ -26,7 +26,7 @@ STEPS = 120
 REST = 60  # rounds in which nobody had anything: some 30 s, longer than anything waits
 
 
-def places(dead: partial.DeadMessages) -> set[Place]:
+def places(dead: local_queue.DeadMessages) -> set[Place]:
     return {(dead.lot.parcel.position, n) for n in numbers_of(dead.runs)}
 
 
@@ -35,20 +35,20 @@ class Story:
     """A queue, and what is known of each message by who watched it from outside."""
 
     dice: Random
-    it: PartialQueue
+    it: LocalQueue
     now: float = 0.0
     next: int = 1
     at: int = 0
     epoch: int = 0
     all: dict[Place, int] = field(default_factory=dict)  # message -> times that it was given
-    has: dict[Place, tuple[QueueTaker, int]] = field(default_factory=dict)  # who has it, and its count
+    has: dict[Place, tuple[QueueConsumer, int]] = field(default_factory=dict)  # who has it, and its count
     done: set[Place] = field(default_factory=set)
-    going: dict[int, tuple[Lot, list[Place]]] = field(default_factory=dict)  # by number on the way
-    disk: dict[int, Lot] = field(default_factory=dict)  # as they were put, and not purged
+    going: dict[int, tuple[QueuedEnvelope, list[Place]]] = field(default_factory=dict)  # by number on the way
+    disk: dict[int, QueuedEnvelope] = field(default_factory=dict)  # as they were put, and not purged
     reading: list[Wish] = field(default_factory=list)
     searching: list[Search] = field(default_factory=list)
     kinds: dict[Place, str] = field(default_factory=dict)
-    last: dict[tuple[QueueTaker, int], Place] = field(default_factory=dict)  # new for him, by priority
+    last: dict[tuple[QueueConsumer, int], Place] = field(default_factory=dict)  # new for him, by priority
     were_away: set[Place] = field(default_factory=set)  # and have come back
 
     @property
@@ -64,7 +64,7 @@ class Story:
         kinds = "".join(self.dice.choice("ab") for _ in range(n * step))
         expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
         whole = lot(self.next, n * step, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
-        new = Lot(StoredEnvelope(whole.envelope.cut(range(0, n * step, step)), self.at))
+        new = QueuedEnvelope(StoredEnvelope(whole.envelope.cut(range(0, n * step, step)), self.at))
         self.all.update({(self.at, number): 0 for number in numbers_of(new.open())})
         self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
         self.next += n * step
@@ -78,7 +78,7 @@ class Story:
         """Some of what is on the disk alone has been read."""
         while self.reading:
             priority, positions = self.reading.pop()
-            lots = [Lot(self.disk[position].parcel) for position in positions]
+            lots = [QueuedEnvelope(self.disk[position].parcel) for position in positions]
             self.it.loaded(priority, lots, self.now, self.wall)
         self.reading += filter(None, (self.it.to_load(), self.it.on_disk.void_to_load(self.wall)))
 
@@ -86,7 +86,7 @@ class Story:
         """Some of what is on the disk has been read for selectors."""
         while self.searching:
             it = self.searching.pop()
-            lots = [Lot(self.disk[position].parcel) for position in it.positions]
+            lots = [QueuedEnvelope(self.disk[position].parcel) for position in it.positions]
             searched(self.it, it, lots, self.now, self.wall)
         self.searching += filter(None, [to_search(self.it, self.now)])
 
@@ -224,13 +224,13 @@ class Story:
 
 @pytest.mark.parametrize("seed", stories(range(200), 16))
 def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "AHEAD", 2)
-    monkeypatch.setattr(ondisk, "LOTS", 3)
+    monkeypatch.setattr(local_queue, "AHEAD", 2)
+    monkeypatch.setattr(disk_index, "LOTS", 3)
     monkeypatch.setattr(searching, "MESSAGES", 6)
     monkeypatch.setattr(searching, "VAIN", 12)
     monkeypatch.setattr(searching, "IDLE", 5_000)
     memory = Memory((inf, 5_000)[seed % 2])
-    story = Story(Random(seed), PartialQueue("jobs", QueueTerms(max_attempts=4), memory))
+    story = Story(Random(seed), LocalQueue("jobs", QueueTerms(max_attempts=4), memory))
     for _ in range(STEPS):
         what = (
             story.put,
@@ -266,7 +266,7 @@ def _at_the_end_all_comes(story: Story) -> None:
     assert story.it._memory.used == 0
 
 
-def _takes(story: Story, joe: QueueTaker) -> None:
+def _takes(story: Story, joe: QueueConsumer) -> None:
     story.it.open(joe)
     rest = REST
     while rest and story.it.messages:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import inf
 
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot
 
@@ -23,8 +23,8 @@ class Ear:
         return heard
 
 
-def watched(memory: float = inf) -> tuple[PartialQueue, Ear]:
-    it, ear = PartialQueue("jobs", QueueTerms(), Memory(memory)), Ear()
+def watched(memory: float = inf) -> tuple[LocalQueue, Ear]:
+    it, ear = LocalQueue("jobs", QueueTerms(), Memory(memory)), Ear()
     it.watch = ear
     return it, ear
 

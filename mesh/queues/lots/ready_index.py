@@ -7,27 +7,27 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from mesh.queues.lots.lot import Lot, LotKey
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 
 SPARE = 1_000  # envelopes without ready messages that may remain
 FIRST: LotKey = (0, b"", 0)  # before all envelopes
 
 
-class ReadyLots:
+class ReadyIndex:
     """Envelopes with ready messages, ordered by key; some may have no ready messages any more."""
 
     __slots__ = ("_at", "_lots", "_spare", "priority")
 
     def __init__(self, priority: int) -> None:
         self.priority = priority
-        self._lots: list[Lot] = []
+        self._lots: list[QueuedEnvelope] = []
         self._at = 0  # index of the first remaining envelope
         self._spare = 0
 
     def __len__(self) -> int:
         return len(self._lots) - self._at
 
-    def add(self, lot: Lot) -> None:
+    def add(self, lot: QueuedEnvelope) -> None:
         """Add an envelope with ready messages, unless it is already here."""
         lots = self._lots
         if not lots or lots[-1].key < lot.key:
@@ -44,7 +44,7 @@ class ReadyLots:
         else:
             lots.insert(at, lot)
 
-    def first(self) -> Lot | None:
+    def first(self) -> QueuedEnvelope | None:
         """Return the first envelope that has ready messages."""
         lots = self._lots
         while self._at < len(lots):
@@ -55,7 +55,7 @@ class ReadyLots:
         self._at = self._spare = 0
         return None
 
-    def after(self, key: LotKey) -> Iterator[Lot]:
+    def after(self, key: LotKey) -> Iterator[QueuedEnvelope]:
         """Yield the envelopes behind `key` that have ready messages."""
         if self.first() is None:
             return
@@ -66,7 +66,7 @@ class ReadyLots:
                 yield lots[at]
             at += 1
 
-    def ahead(self, n: int) -> Lot | None:
+    def ahead(self, n: int) -> QueuedEnvelope | None:
         """Return the envelope `n` places behind the first, or the last envelope."""
         if self.first() is None:
             return None
@@ -87,5 +87,5 @@ class ReadyLots:
             self._at = self._spare = 0
 
 
-def _key(lot: Lot) -> LotKey:
+def _key(lot: QueuedEnvelope) -> LotKey:
     return lot.key

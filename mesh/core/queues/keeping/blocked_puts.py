@@ -10,7 +10,7 @@ from collections import Counter, deque
 from mesh.wire.envelope import Envelope
 
 
-class HeldPuts:
+class BlockedPuts:
     """The held envelopes of all producers of one queue, in order, with limits for each stream."""
 
     def __init__(self, most_bytes: int, most_count: int) -> None:

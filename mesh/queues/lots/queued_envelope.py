@@ -57,7 +57,7 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
 read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
 
 
-class Lot:
+class QueuedEnvelope:
     """An envelope in a queue, with the state of its messages."""
 
     __slots__ = (

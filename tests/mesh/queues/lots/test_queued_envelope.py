@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.queues.lots.lot import MOST_TRIES, PERHAPS
+from mesh.queues.lots.queued_envelope import MOST_TRIES, PERHAPS
 from mesh.wire.codec import pack
 from tests.mesh.queues.making import lot
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.queues.takers.groups import MessageGroups
+from mesh.queues.consumers.groups import MessageGroups
 from tests.mesh.queues.making import WALL, lot, numbers, queue, taker
 
 LINE, OTHER = ["to heron"], ["to egret"]

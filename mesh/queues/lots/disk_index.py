@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from mesh.queues.lots.lot import Lot
 from mesh.queues.lots.paged import PagedLots
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.expiry import all_void
 
@@ -21,7 +21,7 @@ VOID = -1  # pseudo-priority of reads of expired envelopes
 Wish = tuple[int, tuple[int, ...]]  # priority, positions to read
 
 
-class OnDisk:
+class DiskIndex:
     """The envelopes of a queue that wait on disk only, by priority."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class OnDisk:
         """Return when the envelope `n` places behind the first was accepted, or the last envelope."""
         return self._paged[priority].last(n) if priority in self._paged else 0
 
-    def add(self, lot: Lot, expiry: float | None, *, is_back: bool = False) -> None:
+    def add(self, lot: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
         """Add an envelope.
 
         `expiry` is that of the queue in seconds. `is_back` inserts the envelope at its place instead of the

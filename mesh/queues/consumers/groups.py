@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 
 
 class MessageGroup(Struct, eq=False):
     """A message group that has messages in the queue."""
 
     messages: int = 0  # messages that are not done
-    home: QueueTaker | None = None
+    home: QueueConsumer | None = None
     out: int = 0  # outstanding messages
     held: int = 0  # delayed redeliveries, which block the group
     late: int = 0  # messages published with a delay, not blocking
@@ -36,7 +36,7 @@ class MessageGroups:
         if name:
             self._all.setdefault(name, MessageGroup()).messages += n
 
-    def may_have(self, name: str, taker: QueueTaker) -> bool:
+    def may_have(self, name: str, taker: QueueConsumer) -> bool:
         """Return whether a consumer may receive messages of a group."""
         if not name:
             return True
@@ -79,7 +79,7 @@ class MessageGroups:
         group.line = line if is_all or is_behind else None
         return is_all or is_behind
 
-    def out(self, name: str, taker: QueueTaker, n: int) -> None:
+    def out(self, name: str, taker: QueueConsumer, n: int) -> None:
         """Record that a consumer received `n` messages of a group, which makes the group its own."""
         if name:
             group = self._all[name]
@@ -102,7 +102,7 @@ class MessageGroups:
             if not group.messages:
                 del self._all[name]
 
-    def leave(self, taker: QueueTaker) -> bool:
+    def leave(self, taker: QueueConsumer) -> bool:
         """Free the groups of a consumer that has left, and return whether it had any."""
         his = [group for group in self._all.values() if group.home is taker]
         for group in his:

@@ -14,18 +14,18 @@ from math import inf
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import Rows
 from mesh.errors import MeshError
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.lots.counts import Runs, count
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part.giving import give
-from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.envelope_slice import EnvelopeSlice
 
 STEP = 4096  # envelopes that a new mark covers in advance
-GivenPortion = deque[tuple[QueueTaker, Lot, EnvelopeSlice, tuple[int, int]]]
+GivenPortion = deque[tuple[QueueConsumer, QueuedEnvelope, EnvelopeSlice, tuple[int, int]]]
 
 
-class MarkedGiving:
+class MarkedDelivery:
     """The delivery of messages from one queue's part; `push(taker, portion)` sends them."""
 
     def __init__(
@@ -33,8 +33,8 @@ class MarkedGiving:
         desk: NodeContext,
         rows: Rows,
         name: str,
-        part: PartialQueue,
-        push: Callable[[QueueTaker, EnvelopeSlice], None],
+        part: LocalQueue,
+        push: Callable[[QueueConsumer, EnvelopeSlice], None],
     ) -> None:
         self._desk = desk
         self._rows = rows
@@ -63,12 +63,12 @@ class MarkedGiving:
         if self._waiting and self._marking is None:
             self._mark()
 
-    def _leaves(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
+    def _leaves(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         if self._part.watch is not None:
             self._part.watch.gives(taker, portion)
         self._push(taker, portion)
 
-    def goes_out(self, lot: Lot, runs: Runs) -> None:
+    def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Mark messages as possibly redelivered if an old store copy makes that uncertain."""
         if self._rows.may_be_forgotten(self._name, lot.key[0]):
             lot.may_have_been_given(runs)
@@ -79,12 +79,12 @@ class MarkedGiving:
         if self._marking is not None:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
-    def lease(self, taker: QueueTaker, counts: tuple[int, int], seconds: float) -> None:
+    def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
         """Start the leases of these tags anew, if the consumer has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)
 
-    def is_marked(self, lot: Lot) -> bool:
+    def is_marked(self, lot: QueuedEnvelope) -> bool:
         return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
 
     def _mark(self) -> None:

@@ -7,18 +7,18 @@ from math import inf
 
 from mesh.core.context.disk import Committed
 from mesh.core.context.node_context import NodeContext
-from mesh.core.queues.keeping.held import HeldPuts
-from mesh.core.queues.keeping.marked import MarkedGiving
+from mesh.core.queues.keeping.blocked_puts import BlockedPuts
+from mesh.core.queues.keeping.marked_delivery import MarkedDelivery
 from mesh.core.queues.keeping.reading import PartReading
 from mesh.core.queues.keeping.rows import Rows
 from mesh.errors import MeshError
 from mesh.names import PUTS
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.looking.rates import RateMeter
 from mesh.queues.lots.counts import Runs, joined
-from mesh.queues.lots.lot import Lot
-from mesh.queues.part.partial import HeldNumbers, PartialQueue
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import HeldNumbers, LocalQueue
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -30,7 +30,7 @@ PACE = 1.0  # s: time constant for consumers that just started
 AHEAD = 10**9  # ns that a mark covers in advance
 
 
-class QueueHere:
+class QueueSink:
     """The sink for the messages of one queue; `push(taker, portion)` sends them to a consumer."""
 
     owner = ""
@@ -42,8 +42,8 @@ class QueueHere:
         memory: Memory,
         name: str,
         terms: QueueTerms,
-        push: Callable[[QueueTaker, EnvelopeSlice], None],
-        changed: Callable[[QueueHere], None],
+        push: Callable[[QueueConsumer, EnvelopeSlice], None],
+        changed: Callable[[QueueSink], None],
     ) -> None:
         self.name = name
         self.key = PUTS.encode() + name.encode()
@@ -51,8 +51,8 @@ class QueueHere:
         self._coming = self._coming_bytes = 0  # messages being written to disk
         self.paces = False  # the log does not pace producers
         s = desk.settings
-        self._held = HeldPuts(2 * s.window_bytes, 2 * s.window_count)
-        self.part = PartialQueue(name, terms, memory)
+        self._held = BlockedPuts(2 * s.window_bytes, 2 * s.window_count)
+        self.part = LocalQueue(name, terms, memory)
         self.arrives, self.leaves = RateMeter(), RateMeter()
         self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
         self.finished = 0  # messages settled by consumers here
@@ -60,13 +60,13 @@ class QueueHere:
         self._desk = desk
         self.rows = rows
         self._tell = changed  # schedules the queue for the end of the event
-        self.giving = MarkedGiving(desk, rows, name, self.part, push)
+        self.giving = MarkedDelivery(desk, rows, name, self.part, push)
         self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.changed)
         self.is_removed = False
         self.drops_oldest = False  # instead of rejecting messages when full
         self.dropped = 0  # messages dropped since the start
         self.queries: tuple[Query, ...] = ()  # of a durable subscription
-        self.fresh: list[Lot] = []  # new, not yet distributed or delivered
+        self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
         self.is_behind = False  # undistributed messages may be on disk only
 
     def changed(self) -> None:
@@ -172,14 +172,14 @@ class QueueHere:
     def restore(self, portion: EnvelopeSlice, now: float) -> None:
         self.wait(portion.parcel, now)
 
-    def wait(self, parcel: StoredEnvelope, now: float) -> Lot | None:
+    def wait(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
         """Add a stored or new envelope, and return it, or `None` if it waits on disk only."""
         row, part = self.rows.of(self.name, parcel.position), self.part
         is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
         if is_plain and part.page_plain(parcel):
             self.changed()
             return None
-        lot = Lot(parcel)
+        lot = QueuedEnvelope(parcel)
         if row:
             lot.restore(row)
         if self.is_removed:
@@ -200,7 +200,7 @@ class QueueHere:
         part.add(lot, now, self._desk.believed, is_old)
         return lot
 
-    def arrive(self, lot: Lot) -> None:
+    def arrive(self, lot: QueuedEnvelope) -> None:
         """Add an envelope from another node, after it is stored if it is persistent."""
         part, desk = self.part, self._desk
         if part.watch is not None:
@@ -221,7 +221,7 @@ class QueueHere:
 
         Its messages are marked as possibly redelivered.
         """
-        lot = Lot(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.may_have_been_given(lot.open())
         self.comes(lot.parcel, +1)
 
@@ -235,7 +235,7 @@ class QueueHere:
 
         self.rows.again(self.name, lot, stored)
 
-    def came_back(self, lot: Lot, runs: Runs) -> None:
+    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Make the messages of a refused move ready, after that is stored."""
         if self.is_removed:
             self.part.gave_up(lot, runs)
@@ -259,7 +259,7 @@ class QueueHere:
 
     # --- takers -----------------------------------------------------------------------------------------
 
-    def open(self, taker: QueueTaker, held: HeldNumbers) -> Runs:
+    def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
         """Register a consumer; see `PartialQueue.open`."""
         self.giving.withdraw(taker.key)
         void = joined(self.part.open(taker, held))
@@ -268,13 +268,13 @@ class QueueHere:
         self.changed()
         return void
 
-    def away(self, taker: QueueTaker, now: float) -> None:
+    def away(self, taker: QueueConsumer, now: float) -> None:
         """Note that the session of a consumer is disconnected, possibly for a short time."""
         taker.away = now
         self.giving.withdraw(taker.key)
         self.changed()
 
-    def close(self, taker: QueueTaker, begun: float) -> None:
+    def close(self, taker: QueueConsumer, begun: float) -> None:
         """Remove a consumer; see `PartialQueue.close`."""
         self.giving.withdraw(taker.key)
         self.part.close(taker, begun)
@@ -289,7 +289,7 @@ class QueueHere:
 
     # --- what is read -----------------------------------------------------------------------------------
 
-    def _loaded(self, lots: list[Lot]) -> None:
+    def _loaded(self, lots: list[QueuedEnvelope]) -> None:
         """Note that envelopes were read from disk and are in memory now."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import RemoteError
-from mesh.queues.moves.stock import (
+from mesh.queues.consumers.queue_consumer import QueueConsumer
+from mesh.queues.moves.queue_report import (
     SELECTORS,
     Matching,
-    Stock,
+    QueueReport,
     is_news,
     is_only_wish,
     is_wanted_more,
@@ -23,7 +24,6 @@ from mesh.queues.moves.stock import (
     stock_of,
 )
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import QueueTaker
 from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER, NOTE
@@ -34,17 +34,19 @@ RED = Headers([("colour", "red")])
 WANTS_RED = "colour == 'red'"
 
 
-def busy(it: QueueTaker, n: int) -> QueueTaker:
+def busy(it: QueueConsumer, n: int) -> QueueConsumer:
     it.holding.give(lot(1, n), [(1, n)], inf)
     return it
 
 
-def away(it: QueueTaker) -> QueueTaker:
+def away(it: QueueConsumer) -> QueueConsumer:
     it.away = 1.0
     return it
 
 
-def stock(*takers: QueueTaker, ready: int = 0, coming: int = 0, leaves: float = 0.0, **more: bool) -> Stock:
+def stock(
+    *takers: QueueConsumer, ready: int = 0, coming: int = 0, leaves: float = 0.0, **more: bool
+) -> QueueReport:
     return stock_of(takers, ready, coming, leaves, **more)
 
 
@@ -67,7 +69,7 @@ def stock(*takers: QueueTaker, ready: int = 0, coming: int = 0, leaves: float = 
         (stock(taker(credit=10), is_leaving=True), 0),
     ],
 )
-def test_a_part_wants_what_its_takers_have_room_for_or_soon_will(found: Stock, wants: int) -> None:
+def test_a_part_wants_what_its_takers_have_room_for_or_soon_will(found: QueueReport, wants: int) -> None:
     assert found.wants == wants
 
 
@@ -76,28 +78,28 @@ def test_a_part_wants_what_its_takers_have_room_for_or_soon_will(found: Stock, w
     [(1, 2, True), (1, 1, False), (4, 7, False), (4, 8, True), (0, 9, False), (9, 0, False)],
 )
 def test_twice_as_much_is_told_soon(old: int, new: int, more: bool) -> None:
-    assert is_wanted_more(Stock(old), Stock(new)) is more
+    assert is_wanted_more(QueueReport(old), QueueReport(new)) is more
 
 
 def test_who_is_not_on_disk_yet_wants_nothing_but_is_there() -> None:
     it = taker(selector=WANTS_RED)
     it.is_paused = True
-    assert stock(it) == Stock(0, selectors=(WANTS_RED,), is_any=False)
+    assert stock(it) == QueueReport(0, selectors=(WANTS_RED,), is_any=False)
 
 
 def test_a_part_names_the_selectors_of_its_takers() -> None:
     some = [taker(selector=f"size == {n}") for n in (2, 1, 1)]
-    assert stock(*some) == Stock(30, selectors=("size == 1", "size == 2"), is_any=False)
-    assert stock(*some, taker()) == Stock(40)
+    assert stock(*some) == QueueReport(30, selectors=("size == 1", "size == 2"), is_any=False)
+    assert stock(*some, taker()) == QueueReport(40)
     assert stock(*some, away(taker())).selectors == ("size == 1", "size == 2")
-    assert stock(away(taker())) == Stock(is_any=False) == stock()
+    assert stock(away(taker())) == QueueReport(is_any=False) == stock()
     assert stock(is_volatile=True).is_volatile and stock(is_leaving=True).is_leaving
 
 
 def test_with_too_many_or_too_long_selectors_whatever_comes_is_taken() -> None:
     most = [taker(selector=f"size == {n}") for n in range(SELECTORS)]
     assert not stock(*most).is_any
-    assert stock(*most, taker(selector="size == 99")) == Stock(10 * SELECTORS + 10)
+    assert stock(*most, taker(selector="size == 99")) == QueueReport(10 * SELECTORS + 10)
     long = [taker(selector=f"'{'ü' * 240}' == a{n}") for n in range(SELECTORS)]
     assert not stock(*long[:6]).is_any and stock(*long).is_any
 
@@ -113,20 +115,20 @@ numbers = st.integers(0, LARGEST_NUMBER)
 texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), max_size=12)
 rates = st.floats(0, allow_nan=False, allow_infinity=False)
 stocks = st.builds(
-    Stock, numbers, numbers, rates, texts.map(tuple), st.booleans(), st.booleans(), st.booleans()
+    QueueReport, numbers, numbers, rates, texts.map(tuple), st.booleans(), st.booleans(), st.booleans()
 )
 
 
 @given(stocks)
-def test_it_is_read_as_it_was_told(it: Stock) -> None:
-    assert Stock.unpack(it.pack()) == it
+def test_it_is_read_as_it_was_told(it: QueueReport) -> None:
+    assert QueueReport.unpack(it.pack()) == it
 
 
 @given(st.binary(max_size=40) | st.lists(st.none() | st.integers() | st.floats() | st.text()).map(
     lambda fields: pack([f if not isinstance(f, int) else f % 2**64 for f in fields])))  # fmt: skip
 def test_whatever_a_peer_says_is_refused_or_a_stock(note: bytes) -> None:
     try:
-        it = Stock.unpack(note)
+        it = QueueReport.unpack(note)
     except RemoteError:
         return
     assert 0 <= it.wants <= LARGEST_NUMBER and 0 <= it.leaves < inf
@@ -159,15 +161,15 @@ def test_whatever_a_peer_says_is_refused_or_a_stock(note: bytes) -> None:
 )
 def test_what_is_no_stock_is_refused(said: bytes) -> None:
     with pytest.raises(RemoteError):
-        Stock.unpack(said)
+        QueueReport.unpack(said)
 
 
 def test_a_later_release_may_add_fields_and_an_earlier_one_has_fewer() -> None:
-    assert Stock.unpack(pack([7, 1, 2.5, [], True, False, True, "new", {"more": 1}])) == Stock(
+    assert QueueReport.unpack(pack([7, 1, 2.5, [], True, False, True, "new", {"more": 1}])) == QueueReport(
         7, 1, 2.5, is_leaving=True
     )
-    assert Stock.unpack(pack([7])) == Stock(7)
-    assert Stock.unpack(pack([7, 1, 2])).leaves == 2.0
+    assert QueueReport.unpack(pack([7])) == QueueReport(7)
+    assert QueueReport.unpack(pack([7, 1, 2])).leaves == 2.0
 
 
 def test_what_is_told_fits_into_a_note() -> None:
@@ -178,12 +180,12 @@ def test_what_is_told_fits_into_a_note() -> None:
 
 # --- when it is told ----------------------------------------------------------------------------------------
 
-HAS = Stock(100, 50, 20.0)
+HAS = QueueReport(100, 50, 20.0)
 
 
-def changed(**fields: Any) -> Stock:
+def changed(**fields: Any) -> QueueReport:
     known: dict[str, Any] = {"wants": 100, "ready": 50, "leaves": 20.0}
-    return Stock(**known | fields)
+    return QueueReport(**known | fields)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,7 @@ def changed(**fields: Any) -> Stock:
     ],
 )
 def test_edges_are_told_at_once_and_a_tenth_with_the_next_ones(
-    old: Stock, new: Stock, news: bool, worth: bool
+    old: QueueReport, new: QueueReport, news: bool, worth: bool
 ) -> None:
     assert (is_news(old, new), is_worth_telling(old, new)) == (news, worth)
 
@@ -220,7 +222,7 @@ def test_that_somebody_takes_or_nobody_any_more_is_news() -> None:
 
 
 def test_what_a_part_takes_is_what_its_selectors_want() -> None:
-    it = matching(Stock(selectors=(WANTS_RED, "priority > 7"), is_any=False))
+    it = matching(QueueReport(selectors=(WANTS_RED, "priority > 7"), is_any=False))
     assert it and not it.takes_all
     assert it.takes("k", 5, RED) and it.takes("k", 8, NO_HEADERS) and not it.takes("k", 5, NO_HEADERS)
 
@@ -228,19 +230,19 @@ def test_what_a_part_takes_is_what_its_selectors_want() -> None:
 @pytest.mark.parametrize(
     ("it", "may"),
     [
-        (Stock(), True),
-        (Stock(selectors=("nonsense ==",)), True),  # somebody else takes whatever comes
-        (Stock(is_any=False), False),
-        (Stock(is_leaving=True), False),
-        (Stock(selectors=("nonsense ==",), is_any=False), False),
-        (Stock(selectors=("",), is_any=False), False),
-        (Stock(selectors=("x" * 3000,), is_any=False), False),
-        (Stock(selectors=("\ud800",), is_any=False), False),
-        (Stock(selectors=("((((((((((((((((((a",), is_any=False), False),
-        (Stock(selectors=(*["a == 1"] * SELECTORS, WANTS_RED), is_any=False), False),
+        (QueueReport(), True),
+        (QueueReport(selectors=("nonsense ==",)), True),  # somebody else takes whatever comes
+        (QueueReport(is_any=False), False),
+        (QueueReport(is_leaving=True), False),
+        (QueueReport(selectors=("nonsense ==",), is_any=False), False),
+        (QueueReport(selectors=("",), is_any=False), False),
+        (QueueReport(selectors=("x" * 3000,), is_any=False), False),
+        (QueueReport(selectors=("\ud800",), is_any=False), False),
+        (QueueReport(selectors=("((((((((((((((((((a",), is_any=False), False),
+        (QueueReport(selectors=(*["a == 1"] * SELECTORS, WANTS_RED), is_any=False), False),
     ],
 )
-def test_a_selector_that_is_none_or_one_too_many_takes_nothing(it: Stock, may: bool) -> None:
+def test_a_selector_that_is_none_or_one_too_many_takes_nothing(it: QueueReport, may: bool) -> None:
     assert matching(it).takes("key", 5, RED) == may == matching(it).takes_all
 
 
@@ -254,7 +256,7 @@ def test_here_each_taker_takes_what_he_selects() -> None:
 
 
 def test_a_selector_is_compiled_once() -> None:
-    one, two = (matching(Stock(n, selectors=(WANTS_RED,), is_any=False)) for n in (1, 2))
+    one, two = (matching(QueueReport(n, selectors=(WANTS_RED,), is_any=False)) for n in (1, 2))
     assert one._selectors[0] is two._selectors[0]
     assert isinstance(one._selectors[0], Selector) and isinstance(one, Matching)
 
@@ -262,17 +264,19 @@ def test_a_selector_is_compiled_once() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "only"),
     [
-        (Stock(0), Stock(5), True),
-        (Stock(0, 9, 1.0), Stock(5, 0, 7.0), True),
-        (Stock(5), Stock(0), False),
-        (Stock(4), Stock(5), False),
-        (Stock(0), Stock(0), False),
-        (None, Stock(5), False),
-        (Stock(0), None, False),
-        (Stock(0), Stock(5, is_leaving=True), False),
-        (Stock(0), Stock(5, selectors=("a = 1",), is_any=False), False),
-        (Stock(0), Stock(5, is_volatile=True), False),
+        (QueueReport(0), QueueReport(5), True),
+        (QueueReport(0, 9, 1.0), QueueReport(5, 0, 7.0), True),
+        (QueueReport(5), QueueReport(0), False),
+        (QueueReport(4), QueueReport(5), False),
+        (QueueReport(0), QueueReport(0), False),
+        (None, QueueReport(5), False),
+        (QueueReport(0), None, False),
+        (QueueReport(0), QueueReport(5, is_leaving=True), False),
+        (QueueReport(0), QueueReport(5, selectors=("a = 1",), is_any=False), False),
+        (QueueReport(0), QueueReport(5, is_volatile=True), False),
     ],
 )
-def test_what_is_no_other_news_than_a_wish(old: Stock | None, new: Stock | None, only: bool) -> None:
+def test_what_is_no_other_news_than_a_wish(
+    old: QueueReport | None, new: QueueReport | None, only: bool
+) -> None:
     assert is_only_wish(old, new) is only

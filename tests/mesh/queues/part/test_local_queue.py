@@ -5,8 +5,8 @@ from math import inf
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.queues.lots.lot import Lot
-from mesh.queues.part.partial import EXPIRED, REJECTED, TRIED
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import EXPIRED, REJECTED, TRIED
 from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.queues.making import WALL, given, lot, numbers, queue, taker
 
@@ -321,7 +321,7 @@ def test_a_row_says_all_that_a_restart_needs() -> None:
 
 def test_what_was_given_together_may_be_settled_in_parts() -> None:
     odds = lot(1, 20).envelope.cut(range(0, 20, 2))
-    it, joe = queue(a := Lot(StoredEnvelope(odds, 1))), taker(credit=20)
+    it, joe = queue(a := QueuedEnvelope(StoredEnvelope(odds, 1))), taker(credit=20)
     it.open(joe)
     assert numbers(it) == [*range(1, 20, 2)]
     it.ack(joe, 2, 4)

@@ -15,8 +15,8 @@ from msgspec.structs import astuple
 
 from discovery.state import Natural
 from mesh.errors import BadSelector, RemoteError
+from mesh.queues.consumers.queue_consumer import QueueConsumer, TakerSelector
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import QueueTaker, TakerSelector
 from mesh.values import Headers
 from mesh.wire.codec import pack, reader
 from mesh.wire.limits import NOTE
@@ -29,7 +29,7 @@ MOST = 10_000  # limit of messages wanted for SOON
 TENTH = 0.1  # relative change that is worth a report
 
 
-class Stock(Struct, frozen=True, array_like=True):
+class QueueReport(Struct, frozen=True, array_like=True):
     """The state of a queue at one node, for nodes that forward messages to it.
 
     Attributes:
@@ -55,7 +55,7 @@ class Stock(Struct, frozen=True, array_like=True):
         return pack(astuple(self))
 
     @classmethod
-    def unpack(cls, note: bytes) -> Stock:
+    def unpack(cls, note: bytes) -> QueueReport:
         """Return the state that a peer sent, without fields of later releases. Raises: RemoteError."""
         stock = _read(note)
         if not isfinite(stock.leaves):
@@ -63,18 +63,18 @@ class Stock(Struct, frozen=True, array_like=True):
         return stock
 
 
-_read = reader(Stock, NOTE)
+_read = reader(QueueReport, NOTE)
 
 
 def stock_of(
-    takers: Iterable[QueueTaker],
+    takers: Iterable[QueueConsumer],
     ready: int,
     coming: int,
     leaves: float,
     *,
     is_volatile: bool = False,
     is_leaving: bool = False,
-) -> Stock:
+) -> QueueReport:
     """Return the state of a part with these consumers; `coming` counts messages in transit to it."""
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
@@ -84,7 +84,7 @@ def stock_of(
     is_short = len(selectors) <= SELECTORS and sum(len(text.encode()) for text in selectors) <= LONG
     is_any = "" in texts or not is_short
     wants = max(0, room + soon - ready - coming)
-    return Stock(
+    return QueueReport(
         0 if is_leaving else wants,
         ready,
         round(leaves, 1),  # rounded so that a falling rate ends
@@ -95,14 +95,14 @@ def stock_of(
     )
 
 
-def is_news(old: Stock | None, new: Stock | None) -> bool:
+def is_news(old: QueueReport | None, new: QueueReport | None) -> bool:
     """Return whether a change must be reported at once. `None` means that the node has no consumers."""
     if old is None or new is None:
         return old is not new
     return _kind(old) != _kind(new)
 
 
-def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
+def is_only_wish(old: QueueReport | None, new: QueueReport | None) -> bool:
     """Return whether the only change is that the node wants messages again.
 
     If just enough messages arrive, that would be reported with each of them.
@@ -112,18 +112,18 @@ def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
     return new.wants > 0 and _kind(old)[1:] == _kind(new)[1:]
 
 
-def is_wanted_more(old: Stock, new: Stock) -> bool:
+def is_wanted_more(old: QueueReport, new: QueueReport) -> bool:
     """Return whether the demand has doubled, which senders should know soon."""
     return new.wants >= 2 * old.wants > 0
 
 
-def is_worth_telling(old: Stock, new: Stock) -> bool:
+def is_worth_telling(old: QueueReport, new: QueueReport) -> bool:
     """Return whether to include the change in the next report: a figure changed by a tenth."""
     figures = ((old.wants, new.wants), (old.ready, new.ready), (old.leaves, new.leaves))
     return is_news(old, new) or any(abs(b - a) > TENTH * max(a, b) for a, b in figures)
 
 
-def _kind(stock: Stock) -> tuple[object, ...]:
+def _kind(stock: QueueReport) -> tuple[object, ...]:
     return stock.wants > 0, stock.selectors, stock.is_any, stock.is_volatile, stock.is_leaving
 
 
@@ -147,7 +147,7 @@ class Matching:
         return self.takes_all or any(each.wants(key, priority, headers) for each in self._selectors)
 
 
-def matching(stock: Stock) -> Matching:
+def matching(stock: QueueReport) -> Matching:
     """Return the messages that a remote part accepts. Invalid or excess selectors match none."""
     if stock.is_leaving:
         return Matching(())
@@ -156,7 +156,7 @@ def matching(stock: Stock) -> Matching:
     return Matching([s for text in stock.selectors[:SELECTORS] if (s := _selector(text)) is not None])
 
 
-def matching_here(takers: Iterable[QueueTaker]) -> Matching:
+def matching_here(takers: Iterable[QueueConsumer]) -> Matching:
     """Return the messages that the connected consumers of a local part match."""
     selectors = [taker.selector for taker in takers if taker.away == inf]
     known = [selector for selector in selectors if selector is not None]

@@ -6,13 +6,13 @@ from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
-from mesh.queues.lots.lot import LateRun, Lot
-from mesh.queues.takers.groups import MessageGroups
+from mesh.queues.consumers.groups import MessageGroups
+from mesh.queues.lots.queued_envelope import LateRun, QueuedEnvelope
 
 S = 10**9  # ns
 
 
-class DelayedLots:
+class DelayedMessages:
     """Delayed messages, ordered by time.
 
     A message that a consumer gave back with a delay holds up its group; a message published with a delay does
@@ -22,7 +22,7 @@ class DelayedLots:
     def __init__(self, groups: MessageGroups) -> None:
         self.messages = 0
         self._groups = groups
-        self._heap: list[tuple[float, int, Lot, int, int, bool]] = []
+        self._heap: list[tuple[float, int, QueuedEnvelope, int, int, bool]] = []
         self._next = count()
 
     def __bool__(self) -> bool:
@@ -33,7 +33,7 @@ class DelayedLots:
         """The time when the first delay is over, or infinity."""
         return self._heap[0][0] if self._heap else inf
 
-    def put(self, lot: Lot, now: float, wall: int, may_be_out: bool = False) -> None:
+    def put(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> None:
         """Delay the messages of a new envelope, as its row or its header says.
 
         With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
@@ -45,13 +45,13 @@ class DelayedLots:
         for late in lot.late:
             self._push(lot, late, now, wall)
 
-    def back(self, lot: Lot, first: int, last: int, delay: float, now: float, wall: int) -> None:
+    def back(self, lot: QueuedEnvelope, first: int, last: int, delay: float, now: float, wall: int) -> None:
         """Delay the messages `first` to `last`, which a consumer gave back, by `delay` seconds."""
         late = (first, last, wall, int(delay * S))
         lot.wait(*late)
         self._push(lot, late, now, wall)
 
-    def _push(self, lot: Lot, late: LateRun, now: float, wall: int) -> None:
+    def _push(self, lot: QueuedEnvelope, late: LateRun, now: float, wall: int) -> None:
         first, last, said, delay = late
         holds = said != lot.envelope.sent
         if holds:
@@ -62,7 +62,7 @@ class DelayedLots:
         self.messages += last - first + 1
         heappush(self._heap, (now + left, next(self._next), lot, first, last, holds))
 
-    def pop(self) -> tuple[Lot, int, int]:
+    def pop(self) -> tuple[QueuedEnvelope, int, int]:
         """Remove and return the first delayed messages. Raises: IndexError if there are none."""
         _, _, lot, first, last, holds = heappop(self._heap)
         self.messages -= last - first + 1

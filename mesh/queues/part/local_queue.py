@@ -13,18 +13,18 @@ from math import inf
 
 from msgspec import Struct
 
+from mesh.queues.consumers.groups import MessageGroups
+from mesh.queues.consumers.outstanding_deliveries import DeliveryRun
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import Runs, count, first_of, joined, numbers_of, slice_of, without
+from mesh.queues.lots.disk_index import DiskIndex, Wish
 from mesh.queues.lots.expiring import Expiring
-from mesh.queues.lots.line import FIRST, ReadyLots
-from mesh.queues.lots.lot import PRIORITY, Lot, LotKey
-from mesh.queues.lots.ondisk import OnDisk, Wish
-from mesh.queues.part.doubtful import Doubtful
-from mesh.queues.part.later import DelayedLots
-from mesh.queues.part.watching import Watching
-from mesh.queues.takers.groups import MessageGroups
-from mesh.queues.takers.holding import Run
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.lots.queued_envelope import PRIORITY, LotKey, QueuedEnvelope
+from mesh.queues.lots.ready_index import FIRST, ReadyIndex
+from mesh.queues.part.delayed_messages import DelayedMessages
+from mesh.queues.part.queue_observer import QueueObserver
+from mesh.queues.part.unclaimed_deliveries import UnclaimedDeliveries
 from mesh.routing.memory import Memory
 from mesh.routing.stored_envelope import StoredEnvelope
 
@@ -41,13 +41,13 @@ class DeadMessages(Struct):
     They count as done when the dead letter is stored.
     """
 
-    lot: Lot
+    lot: QueuedEnvelope
     runs: Runs
     code: str
     text: str
 
 
-class PartialQueue:
+class LocalQueue:
     """The part of a queue at this node.
 
     The owner writes the rows of the envelopes in `changed` and dead-letters the messages in `dead`.
@@ -56,30 +56,30 @@ class PartialQueue:
     def __init__(self, name: str, terms: QueueTerms, memory: Memory | None = None) -> None:
         self.name = name
         self.terms = terms
-        self.takers: dict[bytes, QueueTaker] = {}
+        self.takers: dict[bytes, QueueConsumer] = {}
         self.groups = MessageGroups()
         self.messages = self.bytes = self.out = self.dying = self.going = 0
         self.acked = self.redelivered = self.died = 0  # since the start
-        self.changed: dict[Lot, None] = {}
+        self.changed: dict[QueuedEnvelope, None] = {}
         self.dead: list[DeadMessages] = []
-        self.lines: dict[int, ReadyLots] = {}  # by priority
-        self.later = DelayedLots(self.groups)
-        self.on_disk = OnDisk()
+        self.lines: dict[int, ReadyIndex] = {}  # by priority
+        self.later = DelayedMessages(self.groups)
+        self.on_disk = DiskIndex()
         self._memory = memory or Memory(inf)
         # Envelopes read for a selector, although envelopes before them may still be on disk: see
         # searching.py.
-        self.picked: dict[Lot, None] = {}
-        self.returning: dict[Lot, None] = {}  # picked envelopes that may return to disk
-        self.leaving: dict[Lot, None] = {}  # envelopes with messages in transit to another node
+        self.picked: dict[QueuedEnvelope, None] = {}
+        self.returning: dict[QueuedEnvelope, None] = {}  # picked envelopes that may return to disk
+        self.leaving: dict[QueuedEnvelope, None] = {}  # envelopes with messages in transit to another node
         # Moves that another node keeps until this node is done with the envelope, by (node, number of the
         # move). `redeemed` lists the moves whose envelopes are done.
-        self.pledged: dict[Lot, Pledge] = {}
+        self.pledged: dict[QueuedEnvelope, Pledge] = {}
         self.redeemed: list[Pledge] = []
         self.is_searching = False  # whether a disk read for selectors is pending
         self.seeks = False  # whether a selector has searched all of memory
         self.looks_at = inf  # when the next deferred search is due
-        self.watch: Watching | None = None
-        self._doubtful: Doubtful | None = None
+        self.watch: QueueObserver | None = None
+        self._doubtful: UnclaimedDeliveries | None = None
         self._expiring = Expiring()
 
     @property
@@ -111,7 +111,7 @@ class PartialQueue:
         last = self.on_disk.last(priority, n - here) if here <= n else 0
         return max(lot.key[0] if lot is not None else 0, last)
 
-    def next(self, place: Mapping[int, LotKey] = NOWHERE) -> Iterator[Lot]:
+    def next(self, place: Mapping[int, LotKey] = NOWHERE) -> Iterator[QueuedEnvelope]:
         """Yield the envelopes with ready messages behind `place` in delivery order, by priority.
 
         Envelopes behind the first one on disk are left out.
@@ -125,7 +125,7 @@ class PartialQueue:
 
     # --- coming -----------------------------------------------------------------------------------------
 
-    def add(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
+    def add(self, lot: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
         """Add an envelope and keep it in memory.
 
         `is_doubtful` means that consumers may already have messages of the envelope and claim them.
@@ -136,7 +136,7 @@ class PartialQueue:
         self.bytes += lot.size
         self._keep(lot, now, wall, is_doubtful)
 
-    def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
+    def _keep(self, lot: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
         """Keep an envelope in memory.
 
         The arrival time of a moved envelope that was read from disk is unknown, so the envelope counts as
@@ -168,12 +168,12 @@ class PartialQueue:
 
     # --- what is on the disk alone ----------------------------------------------------------------------
 
-    def may_page(self, lot: Lot) -> bool:
+    def may_page(self, lot: QueuedEnvelope) -> bool:
         """Return whether an envelope should wait on disk only, which excludes delayed and moving messages."""
         is_busy = bool(lot.late or lot.delay or lot.going)
         return not is_busy and (self.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
 
-    def may_page_moved(self, lot: Lot) -> bool:
+    def may_page_moved(self, lot: QueuedEnvelope) -> bool:
         """Return whether an envelope from another node should wait on disk only.
 
         Its timestamp does not match its position, so it stays in memory while there is room. It must not be
@@ -194,7 +194,7 @@ class PartialQueue:
         self.on_disk.add_parcel(parcel, priority, e.count, self.terms.expiry)
         return True
 
-    def page(self, lot: Lot) -> None:
+    def page(self, lot: QueuedEnvelope) -> None:
         """Add an envelope that waits on disk only."""
         if self.watch is not None:
             self.watch.pages(lot)
@@ -210,7 +210,7 @@ class PartialQueue:
                 return self.on_disk.to_load(priority) if here < AHEAD else None
         return None
 
-    def loaded(self, priority: int, lots: Iterable[Lot], now: float, wall: int) -> None:
+    def loaded(self, priority: int, lots: Iterable[QueuedEnvelope], now: float, wall: int) -> None:
         """Keep the envelopes of a finished disk read; finish them if they were purged meanwhile."""
         is_wanted = self.on_disk.loaded(priority)
         for lot in lots:
@@ -224,13 +224,13 @@ class PartialQueue:
                 lot.take_out(runs)
                 self.done(lot, runs)
 
-    def remember(self, lot: Lot) -> None:
+    def remember(self, lot: QueuedEnvelope) -> None:
         """Restore the stored state of an envelope that was read from disk."""
         row = self.on_disk.rows.get(lot.parcel.position)
         if row:
             lot.restore(row)
 
-    def pick(self, lot: Lot, now: float, wall: int) -> bool:
+    def pick(self, lot: QueuedEnvelope, now: float, wall: int) -> bool:
         """Keep an envelope in memory ahead of its order, and return whether it was still on disk."""
         if not self.on_disk.take_out(lot.priority, lot.parcel.position):
             return False
@@ -238,7 +238,7 @@ class PartialQueue:
         self._keep(lot, now, wall)
         return True
 
-    def put_back(self, lot: Lot) -> None:
+    def put_back(self, lot: QueuedEnvelope) -> None:
         """Evict a picked envelope to disk, unless its turn has come.
 
         The caller ensures that all remaining messages of the envelope are ready.
@@ -257,7 +257,7 @@ class PartialQueue:
 
     # --- in memory --------------------------------------------------------------------------------------
 
-    def _back(self, lot: Lot, runs: Runs) -> None:
+    def _back(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Make messages ready and let all consumers search that place again."""
         lot.back(runs)
         if not lot.ready:
@@ -269,19 +269,19 @@ class PartialQueue:
 
     # --- takers -----------------------------------------------------------------------------------------
 
-    def eligible(self) -> list[QueueTaker]:
+    def eligible(self) -> list[QueueConsumer]:
         """Return the consumers that may receive messages: only the first one if the queue is exclusive."""
         takers = list(self.takers.values())
         return takers[:1] if self.terms.exclusive else takers
 
-    def open(self, taker: QueueTaker, held: HeldNumbers = ()) -> list[int]:
+    def open(self, taker: QueueConsumer, held: HeldNumbers = ()) -> list[int]:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
 
         The messages it still has get the tags from 1. Messages that its former registration had, and that it
         does not name, are requeued.
         """
         old = self.takers.pop(taker.key, None)
-        mine: dict[tuple[bytes, int], list[Lot]] = {}
+        mine: dict[tuple[bytes, int], list[QueuedEnvelope]] = {}
         for run in old.holding.take_all() if old is not None else ():
             self._returned(run)
             for number in numbers_of(run.runs):
@@ -304,10 +304,10 @@ class PartialQueue:
 
     def _claimed(
         self,
-        old: QueueTaker | None,
-        mine: dict[tuple[bytes, int], list[Lot]],
+        old: QueueConsumer | None,
+        mine: dict[tuple[bytes, int], list[QueuedEnvelope]],
         held: HeldNumbers,
-        taker: QueueTaker,
+        taker: QueueConsumer,
     ) -> Iterator[int]:
         for stream, ends in held:
             for first, last in zip(ends[::2], ends[1::2], strict=True):
@@ -323,21 +323,21 @@ class PartialQueue:
                     else:
                         self.given(taker, lot, [(number, number)], inf)
 
-    def _was_acked(self, old: QueueTaker | None, stream: bytes, number: int) -> bool:
+    def _was_acked(self, old: QueueConsumer | None, stream: bytes, number: int) -> bool:
         """Return whether `old`, the former registration, acknowledged the message.
 
         After a restart this is unknown, and the consumer's claim is no proof.
         """
         return old is not None and any(s == stream and a <= number <= b for s, a, b in old.acked)
 
-    def _from_doubt(self, taker: QueueTaker, stream: bytes, number: int) -> Lot | None:
+    def _from_doubt(self, taker: QueueConsumer, stream: bytes, number: int) -> QueuedEnvelope | None:
         """Claim a doubtful message for a consumer, which only consumers from before the restart may."""
         doubtful = self._doubtful
         if doubtful is None or taker.key not in doubtful.expected:
             return None
         return doubtful.take(stream, number)
 
-    def close(self, taker: QueueTaker, begun: float = inf) -> None:
+    def close(self, taker: QueueConsumer, begun: float = inf) -> None:
         """Remove a consumer and requeue its messages.
 
         Messages with tags after `begun` were not seen by the consumer and do not count as failed attempts.
@@ -353,7 +353,7 @@ class PartialQueue:
                 self._back(run.lot, slice_of(run.runs, seen, run.n))
         self._freed(taker)
 
-    def _freed(self, taker: QueueTaker) -> None:
+    def _freed(self, taker: QueueConsumer) -> None:
         """Free the message groups of a consumer that has left."""
         if self.groups.leave(taker):
             self._look_again()
@@ -363,13 +363,13 @@ class PartialQueue:
         for taker in self.takers.values():
             taker.passed.clear()
 
-    def given(self, taker: QueueTaker, lot: Lot, runs: Runs, until: float) -> None:
+    def given(self, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, until: float) -> None:
         """Record that a consumer has `runs`, which the caller has removed from the ready messages."""
         n = taker.holding.give(lot, runs, until)
         self.out += n
         self.groups.out(lot.group, taker, n)
 
-    def _returned(self, run: Run) -> None:
+    def _returned(self, run: DeliveryRun) -> None:
         """Record that the consumer no longer has the messages of `run`."""
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
@@ -379,7 +379,7 @@ class PartialQueue:
 
     # --- moving -----------------------------------------------------------------------------------------
 
-    def go(self, lot: Lot, runs: Runs, node: bytes, number: int) -> int:
+    def go(self, lot: QueuedEnvelope, runs: Runs, node: bytes, number: int) -> int:
         """Mark ready messages as moving to `node` under `number`, and return their count."""
         if self.watch is not None:
             self.watch.goes(lot, runs, node)
@@ -393,7 +393,7 @@ class PartialQueue:
             self.line(lot.priority).emptied()
         return n
 
-    def moved(self, lot: Lot, node: bytes, number: int) -> int:
+    def moved(self, lot: QueuedEnvelope, node: bytes, number: int) -> int:
         """Finish the messages that `node` has accepted under `number`, and return their count."""
         runs = self._no_more(lot, node, number)
         if self.watch is not None:
@@ -402,7 +402,7 @@ class PartialQueue:
         self._goes(lot, -n)
         return n
 
-    def returns(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> Runs:
+    def returns(self, lot: QueuedEnvelope, node: bytes, number: int, is_sure: bool) -> Runs:
         """Return the messages of a refused move; they become ready in `came_back`, after their row is stored.
 
         `is_sure` means that no consumer at `node` received them.
@@ -415,26 +415,26 @@ class PartialQueue:
         self.changed[lot] = None
         return runs
 
-    def came_back(self, lot: Lot, runs: Runs) -> None:
+    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Make the messages of a refused move ready, after their row is on disk."""
         if self.watch is not None:
             self.watch.came_back(lot, runs)
         self._goes(lot, -count(runs))
         self._back(lot, runs)
 
-    def gave_up(self, lot: Lot, runs: Runs) -> None:
+    def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Finish the messages of a refused move that are no longer wanted, after their row is on disk."""
         if self.watch is not None:
             self.watch.gave_up(lot, runs)
         self._goes(lot, -count(runs))
         self.done(lot, runs)
 
-    def _goes(self, lot: Lot, n: int) -> None:
+    def _goes(self, lot: QueuedEnvelope, n: int) -> None:
         """Add `n` to the number of moving messages; a negative `n` subtracts."""
         self.going += n
         self.groups.go(lot.group, n)
 
-    def _no_more(self, lot: Lot, node: bytes, number: int) -> Runs:
+    def _no_more(self, lot: QueuedEnvelope, node: bytes, number: int) -> Runs:
         runs = lot.go_no_more(node, number)
         if not lot.going:
             self.leaving.pop(lot, None)
@@ -442,7 +442,7 @@ class PartialQueue:
 
     # --- settling ---------------------------------------------------------------------------------------
 
-    def ack(self, taker: QueueTaker, first: int, last: int) -> Runs:
+    def ack(self, taker: QueueConsumer, first: int, last: int) -> Runs:
         """Acknowledge the delivery tags `first` to `last`, and return the tags that the consumer had lost.
 
         A late ack after the lease counts if the message is still ready. Raises: RemoteError for tags never
@@ -465,7 +465,7 @@ class PartialQueue:
                 ours.add(at)
         return joined(n for n in range(first, last + 1) if n not in ours)
 
-    def nack(self, taker: QueueTaker, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
+    def nack(self, taker: QueueConsumer, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
         """Requeue the messages of these tags after `delay` seconds. Returns and raises as `ack`."""
         runs = taker.holding.take(first, last)
         for run in runs:
@@ -477,7 +477,7 @@ class PartialQueue:
                 self.later.back(run.lot, a, b, delay, now, wall)
         return _others(runs, first, last)
 
-    def reject(self, taker: QueueTaker, first: int, last: int, reason: str) -> Runs:
+    def reject(self, taker: QueueConsumer, first: int, last: int, reason: str) -> Runs:
         """Dead-letter the messages of these tags. Returns and raises as `ack`."""
         runs = taker.holding.take(first, last)
         for run in runs:
@@ -486,15 +486,15 @@ class PartialQueue:
             self._dies(run.lot, run.runs, REJECTED, text)
         return _others(runs, first, last)
 
-    def extend(self, taker: QueueTaker, first: int, last: int, until: float) -> Runs:
+    def extend(self, taker: QueueConsumer, first: int, last: int, until: float) -> Runs:
         """Extend the lease of these tags until `until`. Returns and raises as `ack`."""
         return _others(taker.holding.extend(first, last, until), first, last)
 
-    def _failed(self, lot: Lot, runs: Runs) -> None:
+    def _failed(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Count a failed attempt, and requeue the messages that have attempts left."""
         self._back(lot, self._tried(lot, runs))
 
-    def _tried(self, lot: Lot, runs: Runs) -> Runs:
+    def _tried(self, lot: QueuedEnvelope, runs: Runs) -> Runs:
         """Count a failed attempt, dead-letter messages without attempts left, and return the others."""
         lot.tried(runs)
         self.changed[lot] = None
@@ -506,7 +506,7 @@ class PartialQueue:
         self._dies(lot, joined(over), TRIED, f"it was given out {most} time{'s' * (most > 1)} in vain.")
         return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
 
-    def _dies(self, lot: Lot, runs: Runs, code: str, text: str) -> None:
+    def _dies(self, lot: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
         """Mark messages as dead. They leave the queue in `buried`."""
         self.dying += count(runs)
         self.died += count(runs)
@@ -517,7 +517,7 @@ class PartialQueue:
         self.dying -= count(dead.runs)
         self.done(dead.lot, dead.runs)
 
-    def done(self, lot: Lot, runs: Runs) -> int:
+    def done(self, lot: QueuedEnvelope, runs: Runs) -> int:
         """Remove messages that are neither ready nor out from the queue, and return their count."""
         n = lot.end(runs)
         self.messages -= n
@@ -534,7 +534,7 @@ class PartialQueue:
         self.changed[lot] = None
         return n
 
-    def _picked_done(self, lot: Lot) -> None:
+    def _picked_done(self, lot: QueuedEnvelope) -> None:
         if lot.left:
             self.returning[lot] = None
         else:
@@ -593,20 +593,20 @@ class PartialQueue:
 
         `expected` maps the key of each consumer that may return to the most messages that it can have.
         """
-        self._doubtful = Doubtful(until, set(expected), sum(expected.values()))
+        self._doubtful = UnclaimedDeliveries(until, set(expected), sum(expected.values()))
 
     def priorities(self) -> list[int]:
         """Return the priorities that have envelopes, the highest first."""
         return sorted({*self.lines, *self.on_disk}, reverse=True)
 
-    def line(self, priority: int) -> ReadyLots:
+    def line(self, priority: int) -> ReadyIndex:
         """Return the ready envelopes of a priority in memory; create the list if it is missing."""
         line = self.lines.get(priority)
         if line is None:
-            line = self.lines[priority] = ReadyLots(priority)
+            line = self.lines[priority] = ReadyIndex(priority)
         return line
 
-    def _recovered(self, doubtful: Doubtful) -> None:
+    def _recovered(self, doubtful: UnclaimedDeliveries) -> None:
         """End recovery: requeue what consumers did not claim.
 
         Messages that consumers can have had count as failed attempts. The rest was most likely never
@@ -669,7 +669,7 @@ class PartialQueue:
             self._dies(lot, void, EXPIRED, f"it waited in {self.name} too long.")
 
 
-def _others(runs: list[Run], first: int, last: int) -> Runs:
+def _others(runs: list[DeliveryRun], first: int, last: int) -> Runs:
     """Return the tags from `first` to `last` that no run in `runs` covers."""
     if sum(run.n for run in runs) == last - first + 1:
         return []

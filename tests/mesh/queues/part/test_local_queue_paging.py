@@ -5,12 +5,12 @@ from math import inf
 import pytest
 
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots import ondisk
-from mesh.queues.lots.lot import Lot
-from mesh.queues.lots.ondisk import Wish
+from mesh.queues.lots import disk_index
+from mesh.queues.lots.disk_index import Wish
 from mesh.queues.lots.paged import ROWS, PagedLots
-from mesh.queues.part import partial
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part import local_queue
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, taker
 
@@ -19,11 +19,11 @@ S = 10**9
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "AHEAD", 2)
-    monkeypatch.setattr(ondisk, "LOTS", 3)
+    monkeypatch.setattr(local_queue, "AHEAD", 2)
+    monkeypatch.setattr(disk_index, "LOTS", 3)
 
 
-def put(it: PartialQueue, *lots: Lot) -> dict[int, Lot]:
+def put(it: LocalQueue, *lots: QueuedEnvelope) -> dict[int, QueuedEnvelope]:
     """As a node does it; returns what is on the disk, by position."""
     for each in lots:
         if it.may_page(each):
@@ -33,14 +33,14 @@ def put(it: PartialQueue, *lots: Lot) -> dict[int, Lot]:
     return {each.parcel.position: each for each in lots}
 
 
-def read(it: PartialQueue, disk: dict[int, Lot], wish: Wish | None) -> None:
+def read(it: LocalQueue, disk: dict[int, QueuedEnvelope], wish: Wish | None) -> None:
     if wish is not None:
-        it.loaded(wish[0], [Lot(disk[position].parcel) for position in wish[1]], 0.0, WALL)
+        it.loaded(wish[0], [QueuedEnvelope(disk[position].parcel) for position in wish[1]], 0.0, WALL)
 
 
 def test_all_comes_in_order_and_memory_has_its_bound() -> None:
     memory = Memory(5_000)
-    it, joe = PartialQueue("jobs", QueueTerms(), memory), taker(credit=1)
+    it, joe = LocalQueue("jobs", QueueTerms(), memory), taker(credit=1)
     disk = put(it, *(lot(n) for n in range(1, 60)))
     assert it.ready == it.messages == 59
     it.open(joe)
@@ -60,7 +60,7 @@ def test_all_comes_in_order_and_memory_has_its_bound() -> None:
 
 def test_what_comes_while_the_last_ones_are_read_comes_behind_them() -> None:
     memory = Memory(2_000)
-    it, joe = PartialQueue("jobs", QueueTerms(), memory), taker(credit=1)
+    it, joe = LocalQueue("jobs", QueueTerms(), memory), taker(credit=1)
     disk = put(it, lot(1), lot(2), lot(3))
     it.open(joe)
     assert numbers(it) == [1]
@@ -75,7 +75,7 @@ def test_what_comes_while_the_last_ones_are_read_comes_behind_them() -> None:
 
 
 def test_of_higher_priority_comes_first_from_the_disk_too() -> None:
-    it, joe = PartialQueue("jobs", QueueTerms(), Memory(1_200)), taker(credit=9)
+    it, joe = LocalQueue("jobs", QueueTerms(), Memory(1_200)), taker(credit=9)
     high = (9, 0, "")
     disk = put(it, lot(1), lot(2), lot(3, put=high), lot(4, put=high))
     it.open(joe)
@@ -87,7 +87,7 @@ def test_of_higher_priority_comes_first_from_the_disk_too() -> None:
 
 
 def test_what_is_void_is_read_to_be_buried_and_the_rest_stays() -> None:
-    it = PartialQueue("jobs", QueueTerms(), Memory(0))
+    it = LocalQueue("jobs", QueueTerms(), Memory(0))
     soon = WALL + 2 * S
     disk = put(it, lot(1), lot(2, expires=soon), lot(3), lot(4, expires=soon), lot(5, expires=soon + 9 * S))
     assert it.on_disk.void_to_load(soon - 1) is None
@@ -110,7 +110,7 @@ def test_what_is_void_is_read_to_be_buried_and_the_rest_stays() -> None:
 def test_what_is_not_void_does_not_come_before_its_time_with_what_is(
     times: tuple[int, ...], expiry: float | None, void: int | None
 ) -> None:
-    it, joe = PartialQueue("jobs", QueueTerms(expiry=expiry), Memory(0)), taker()
+    it, joe = LocalQueue("jobs", QueueTerms(expiry=expiry), Memory(0)), taker()
     mixed = lot(2, 2, times=tuple(WALL + at * S if at else 0 for at in times))
     disk = put(it, lot(1), mixed) if expiry is None else put(it, mixed)
     if void is None:
@@ -126,7 +126,7 @@ def test_what_is_not_void_does_not_come_before_its_time_with_what_is(
 
 def test_a_purge_takes_what_is_on_the_disk_and_what_is_being_read() -> None:
     memory = Memory(2_000)
-    it = PartialQueue("jobs", QueueTerms(), memory)
+    it = LocalQueue("jobs", QueueTerms(), memory)
     disk = put(it, *(lot(n) for n in range(1, 9)))
     wish = it.to_load()
     assert it.purge() == 5
@@ -153,7 +153,7 @@ def test_each_takes_18_bytes() -> None:
 def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> None:
     moved, fresh = lot(1), lot(2)
     moved.moves = 1
-    made = PartialQueue("jobs", QueueTerms())
+    made = LocalQueue("jobs", QueueTerms())
     for each in (moved, fresh):
         made.page(each)
     wish = made.to_load()

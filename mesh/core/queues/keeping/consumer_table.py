@@ -15,16 +15,16 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.facts import Consumes
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import Rows
 from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
 from mesh.names import QUEUE, taken_of
+from mesh.queues.consumers.queue_consumer import QueueConsumer, ranges_of
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import QueueTaker, ranges_of
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
 from mesh.wire.envelope import Envelope
@@ -37,13 +37,13 @@ ALL = 2**32 - 1  # delivery tags
 OVER = "LEASE_OVER"
 
 
-class Taking(Component):
+class ConsumerTable(Component):
     """The consumers of queues, by session and number of the subscription."""
 
     def __init__(self, desk: NodeContext, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
-        self._of: dict[Session, dict[int, tuple[QueueHere, QueueTaker]]] = {}
+        self._of: dict[Session, dict[int, tuple[QueueSink, QueueConsumer]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the consumer
         self._away: dict[tuple[Session, int], float] = {}  # until when
         self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by the store that has to commit first
@@ -64,7 +64,7 @@ class Taking(Component):
     def has_work(self, session: Session) -> bool:
         return any(taker.busy for _, taker in self._of.get(session, {}).values())
 
-    def push(self, taker: QueueTaker, portion: EnvelopeSlice) -> None:
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)
 
@@ -87,7 +87,7 @@ class Taking(Component):
         lease = command.lease / 1000 if command.lease else inf
         self._epoch += 1
         key = feed_key(session.stream, number)
-        taker = QueueTaker(key, session.text, self._epoch, command.credit, selector, lease)
+        taker = QueueConsumer(key, session.text, self._epoch, command.credit, selector, lease)
         taker.is_paused = True
         if number in ours:
             session.outlet.withdraw(ours[number][1])
@@ -124,7 +124,7 @@ class Taking(Component):
         conn: Conn,
         session: Session,
         command: Consume,
-        taker: QueueTaker,
+        taker: QueueConsumer,
         void: Runs,
         error: MeshError | None,
     ) -> None:
@@ -163,7 +163,7 @@ class Taking(Component):
         for number in list(self._of.get(session, ())):
             self._end(session, number)
 
-    def removed(self, queue: QueueHere) -> None:
+    def removed(self, queue: QueueSink) -> None:
         """End and notify the consumers of a removed queue."""
         error = NoQueue(f"the queue {queue.name!r} was removed.")
         for session, takers in list(self._of.items()):
@@ -197,7 +197,7 @@ class Taking(Component):
             self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
             self._desk.ending[self._answer] = None
 
-    def _settle(self, queue: QueueHere, taker: QueueTaker, command: Settle) -> Runs:
+    def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
         """Settle messages, and return the tags that the consumer no longer had."""
         desk, part, before = self._desk, queue.part, queue.part.acked
         over: Runs = []

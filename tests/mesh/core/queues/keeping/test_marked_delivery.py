@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.queues.keeping import here, marked
+from mesh.core.queues.keeping import marked_delivery, queue_sink
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames, write
 from tests.mesh.core.queues.worker import Worker, dead_letters
@@ -43,8 +43,8 @@ def test_who_takes_is_told_so_when_that_is_on_the_disk_and_given_something_when_
 def test_what_is_given_out_again_does_not_overtake_what_waits_for_the_mark(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(marked, "STEP", 0)
-    monkeypatch.setattr(here, "AHEAD", 0)
+    monkeypatch.setattr(marked_delivery, "STEP", 0)
+    monkeypatch.setattr(queue_sink, "AHEAD", 0)
     net, a, boss, joe = stage()
     joe.take("jobs")
     boss.put("jobs", b"1")

@@ -8,10 +8,10 @@ from math import inf
 from typing import Protocol
 
 from mesh.errors import RemoteError
+from mesh.queues.consumers.outstanding_deliveries import DeliveryRun, OutstandingDeliveries
 from mesh.queues.lots.counts import numbers_of
-from mesh.queues.lots.line import FIRST
-from mesh.queues.lots.lot import Lot, LotKey
-from mesh.queues.takers.holding import Holding, Run
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
+from mesh.queues.lots.ready_index import FIRST
 from mesh.values import Headers
 
 LAPSED = 1_000  # messages per consumer that accept late acks
@@ -25,7 +25,7 @@ class TakerSelector(Protocol):
     def wants(self, key: str, priority: int, headers: Headers) -> bool: ...
 
 
-class QueueTaker:
+class QueueConsumer:
     """A consumer, identified by the key of its subscription; it outlives a short absence of its session."""
 
     def __init__(
@@ -44,8 +44,8 @@ class QueueTaker:
         self.credit = credit
         self.selector = selector
         self.lease = lease
-        self.holding = Holding()
-        self.lapsed: dict[int, tuple[Lot, int]] = {}  # by tag: messages whose lease ended
+        self.holding = OutstandingDeliveries()
+        self.lapsed: dict[int, tuple[QueuedEnvelope, int]] = {}  # by tag: messages whose lease ended
         self.settled: set[int] = set()  # tags acknowledged before this epoch
         self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # recent acks: stream, first, last
         self.away = inf  # time when its session disconnected
@@ -80,14 +80,14 @@ class QueueTaker:
         if key <= self.place(priority):
             self.passed[priority] = (key[0], key[1], key[2] - 1)
 
-    def lapse(self, run: Run) -> None:
+    def lapse(self, run: DeliveryRun) -> None:
         """Record that the lease of `run` has ended."""
         for count, number in enumerate(numbers_of(run.runs), run.count):
             self.lapsed[count] = run.lot, number
         while len(self.lapsed) > LAPSED:
             del self.lapsed[next(iter(self.lapsed))]
 
-    def take_lapsed(self, first: int, last: int) -> Iterator[tuple[int, Lot, int]]:
+    def take_lapsed(self, first: int, last: int) -> Iterator[tuple[int, QueuedEnvelope, int]]:
         """Remove and yield the (tag, envelope, number) of messages in a tag range whose lease ended."""
         for count in [c for c in self.lapsed if first <= c <= last]:
             yield count, *self.lapsed.pop(count)

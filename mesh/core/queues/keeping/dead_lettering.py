@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.deadletters import DeadLetterContents, DeadLetters
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.errors import RemoteError
 from mesh.names import QUEUE, kind_of
-from mesh.queues.part.partial import DeadMessages
+from mesh.queues.part.local_queue import DeadMessages
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.properties import decode_properties
@@ -20,7 +20,7 @@ from mesh.wire.properties import decode_properties
 WAITS = "FORWARD_WARNING"
 
 
-class Dying:
+class DeadLettering:
     """The dead-lettering of messages.
 
     `publish(envelope)` sends a message to the master of its key. `publishers` maps a stream to the callback
@@ -43,7 +43,7 @@ class Dying:
         self._stuck: list[Callable[[], None]] = []  # retries of dead letters that were refused
         self._sent: dict[int, tuple[DeadLetterContents, Callable[[], None]]] = {}  # by number: not answered
 
-    def bury(self, queue: QueueHere) -> None:
+    def bury(self, queue: QueueSink) -> None:
         """Send all dead messages of a queue to its dead-letter target."""
         dead, queue.part.dead = queue.part.dead, []
         for each in dead:
@@ -53,7 +53,7 @@ class Dying:
                 if number in numbers:
                     self._bury(queue, DeadMessages(each.lot, [(number, number)], each.code, each.text), i)
 
-    def _bury(self, queue: QueueHere, dead: DeadMessages, i: int) -> None:
+    def _bury(self, queue: QueueSink, dead: DeadMessages, i: int) -> None:
         e = dead.lot.envelope
         to = "" if _died_here_before(e, i) else queue.part.terms.dead_letter
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))

@@ -5,8 +5,8 @@ from math import inf
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.queues.lots.line import FIRST
-from mesh.queues.takers.taker import LAPSED, ranges_of
+from mesh.queues.consumers.queue_consumer import LAPSED, ranges_of
+from mesh.queues.lots.ready_index import FIRST
 from tests.mesh.queues.making import given, lot, queue, taker
 
 

@@ -12,14 +12,14 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.moving import Moving
 from mesh.core.routes.nodes import Nodes
 from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode
 from mesh.queues.lots.counts import Runs, count
-from mesh.queues.lots.lot import Lot
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.wire.calls import AskQueueMove
 from mesh.wire.replies import MovedOn
 
@@ -34,7 +34,7 @@ class ManualMove:
     """One request, until it is answered."""
 
     asked: IncomingCall[AskQueueMove]
-    queue: QueueHere
+    queue: QueueSink
     peer: Peer
     left: int  # messages not yet begun
     begun: float
@@ -50,7 +50,7 @@ class ManualMove:
         self.wake()
 
 
-class ByHand(Component):
+class ManualMoves(Component):
     """Client requests to move messages."""
 
     def __init__(
@@ -84,7 +84,7 @@ class ByHand(Component):
         self._neighbours.review_login(peer)
         self._later()
 
-    def _target(self, queue: QueueHere, name: str) -> Peer:
+    def _target(self, queue: QueueSink, name: str) -> Peer:
         """Return the node of that name. Raises: LocalError if no messages can move there."""
         if name == self._desk.me.name:
             raise BadArgument(f"{name} is the node where it is.", hint="Say another one: mesh ls.")
@@ -176,14 +176,14 @@ class ByHand(Component):
         self._later()
 
 
-def _nothing_ready(queue: QueueHere, node: str) -> LocalError:
+def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
     part = queue.part
     where = f"{part.away:,} messages are out, {part.later.messages:,} delayed, {part.going:,} on their way"
     what = f"nothing in the queue {queue.name!r} is ready at {node}: {where}."
     return LocalError(what, hint="mesh queue info tells where it is.", code="NOTHING_READY")
 
 
-def next_ones(part: PartialQueue, n: int) -> Iterator[tuple[Lot, Runs]]:
+def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
     """Yield the next `n` ready messages in memory."""
     for lot in part.next():
         if n <= 0:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mesh.core.context.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.standing import SHOWN
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.looking.lastknown import AwayNode, LastKnown
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
@@ -33,7 +33,7 @@ UNKNOWN = (
 )
 
 
-class Everywhere:
+class QueuePartCalls:
     """The parts of queues at other nodes; `peers` has all other nodes by uuid."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Everywhere:
         self._peers = peers
         self.last_known = last_known
 
-    def is_alone(self, queue: QueueHere | None) -> bool:
+    def is_alone(self, queue: QueueSink | None) -> bool:
         """Return whether no other parts exist."""
         return not self._peers or (queue is not None and queue.part.terms.scope == "node")
 

@@ -14,41 +14,41 @@ from msgspec import Struct
 
 from mesh.errors import RemoteError
 from mesh.queues.lots.counts import Runs, count, slice_of
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 
 
-class Run(Struct, eq=False):
+class DeliveryRun(Struct, eq=False):
     """Messages of an envelope that were delivered together, with consecutive tags from `count`."""
 
     count: int
     n: int
-    lot: Lot
+    lot: QueuedEnvelope
     runs: Runs
     until: float = inf  # end of the lease
 
-    def part(self, start: int, end: int) -> Run:
+    def part(self, start: int, end: int) -> DeliveryRun:
         """Return the part of the run with the tags from `start` to `end`."""
         runs = slice_of(self.runs, start - self.count, end - self.count + 1)
-        return Run(start, end - start + 1, self.lot, runs, self.until)
+        return DeliveryRun(start, end - start + 1, self.lot, runs, self.until)
 
 
-class Holding:
+class OutstandingDeliveries:
     """The outstanding messages of one consumer, in the order of their tags."""
 
     __slots__ = ("_runs", "given", "out")
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self._runs: list[DeliveryRun] = []
         self.given = 0  # the last tag
         self.out = 0  # messages
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[DeliveryRun]:
         return iter(tuple(self._runs))
 
-    def give(self, lot: Lot, runs: Runs, until: float = inf) -> int:
+    def give(self, lot: QueuedEnvelope, runs: Runs, until: float = inf) -> int:
         """Add messages under the next tags, and return their count."""
         n = count(runs)
-        self._runs.append(Run(self.given + 1, n, lot, runs, until))
+        self._runs.append(DeliveryRun(self.given + 1, n, lot, runs, until))
         self.given += n
         self.out += n
         return n
@@ -63,11 +63,11 @@ class Holding:
             what = f"counts {first} to {last} were settled, {self.given} were given"
             raise RemoteError(what, code="FORGED_ACK")
 
-    def take(self, first: int, last: int) -> list[Run]:
+    def take(self, first: int, last: int) -> list[DeliveryRun]:
         """Remove and return the outstanding runs of the tags `first` to `last`. Raises as `check`."""
         self.check(first, last)
         at = max(0, bisect_right(self._runs, first, key=lambda run: run.count) - 1)
-        end, taken, kept = at, list[Run](), list[Run]()
+        end, taken, kept = at, list[DeliveryRun](), list[DeliveryRun]()
         while end < len(self._runs) and self._runs[end].count <= last:
             run = self._runs[end]
             end += 1
@@ -85,7 +85,7 @@ class Holding:
         self.out -= sum(run.n for run in taken)
         return taken
 
-    def extend(self, first: int, last: int, until: float) -> list[Run]:
+    def extend(self, first: int, last: int, until: float) -> list[DeliveryRun]:
         """Let the leases of the tags `first` to `last` end at `until`, and return their runs."""
         taken = self.take(first, last)
         for run in taken:
@@ -99,12 +99,12 @@ class Holding:
         """The time when the first lease ends, or infinity."""
         return min((run.until for run in self._runs), default=inf)
 
-    def over(self, now: float) -> list[Run]:
+    def over(self, now: float) -> list[DeliveryRun]:
         """Remove and return the runs whose lease has ended."""
         late = [run for run in self._runs if run.until <= now]
         return [part for run in late for part in self.take(run.count, run.count + run.n - 1)]
 
-    def take_all(self) -> list[Run]:
+    def take_all(self) -> list[DeliveryRun]:
         """Remove and return all outstanding runs."""
         runs, self._runs, self.out = self._runs, [], 0
         return runs

@@ -6,11 +6,11 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 
 from mesh.queues.lots.counts import Runs
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.streams.ranges import Ranges
 
 
-class Doubtful:
+class UnclaimedDeliveries:
     """Messages that may have been delivered before a restart.
 
     `expected` has the keys of consumers that have not returned. `most` bounds the number of messages that
@@ -21,11 +21,11 @@ class Doubtful:
         self.until = until
         self.most = most
         self.expected = expected
-        self._lots: dict[bytes, list[Lot]] = {}  # by stream, in order
-        self._left: dict[Lot, Ranges] = {}
+        self._lots: dict[bytes, list[QueuedEnvelope]] = {}  # by stream, in order
+        self._left: dict[QueuedEnvelope, Ranges] = {}
         self.messages = 0
 
-    def add(self, lot: Lot, runs: Runs) -> None:
+    def add(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Add messages of an envelope that are not done."""
         insort(self._lots.setdefault(lot.envelope.stream, []), lot, key=_first)
         left = self._left[lot] = Ranges()
@@ -33,7 +33,7 @@ class Doubtful:
             left.add(first, last)
             self.messages += last - first + 1
 
-    def take(self, stream: bytes, number: int) -> Lot | None:
+    def take(self, stream: bytes, number: int) -> QueuedEnvelope | None:
         """Claim a message and return its envelope, or `None` if it is not in doubt."""
         lots = self._lots.get(stream, [])
         at = bisect_right(lots, number, key=_first) - 1
@@ -47,12 +47,12 @@ class Doubtful:
             at -= 1
         return None
 
-    def rest(self) -> Iterator[tuple[Lot, Runs]]:
+    def rest(self) -> Iterator[tuple[QueuedEnvelope, Runs]]:
         """Yield the unclaimed messages in delivery order, surely delivered ones first."""
         for lot in sorted(self._left, key=lambda lot: (lot.given is None, -lot.priority, lot.key)):
             if left := self._left[lot]:
                 yield lot, list(left)
 
 
-def _first(lot: Lot) -> int:
+def _first(lot: QueuedEnvelope) -> int:
     return lot.envelope.first
