@@ -11,7 +11,7 @@ from operator import add, sub
 
 from msgspec import Struct
 
-from mesh.services.figures import Fared
+from mesh.services.figures import OutcomeCounts
 
 REST = "other"  # name of the shared sum
 
@@ -36,7 +36,7 @@ class Sums(Struct, frozen=True):
         return self.sent, self.requests, self.replies, self.failures, self.seconds
 
 
-def sums(fared: Fared) -> Sums:
+def sums(fared: OutcomeCounts) -> Sums:
     return Sums(fared.sent, fared.requests, fared.replies, fared.failures, fared.seconds)
 
 

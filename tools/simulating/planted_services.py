@@ -9,11 +9,11 @@ from mesh.client.core.serving import ClientServing
 from mesh.core.delivery import router
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
-from mesh.core.services.fates import SendFates
 from mesh.core.services.groups import Groups
+from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
 from mesh.services.consumer import AddressConsumer
-from mesh.services.memory import SentMemory
+from mesh.services.sent_requests import SentRequests
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]
@@ -38,7 +38,7 @@ def deltas() -> list[Patch]:
 
 
 def retries_what_was_lost() -> list[Patch]:
-    lost = SendFates.lost
+    lost = RequestOutcomes.lost
 
     def again(self: Any, uuid: bytes) -> None:
         for way in list(self._at.get(uuid, ())):
@@ -48,7 +48,7 @@ def retries_what_was_lost() -> list[Patch]:
                 self._again(memory, way, uuid, numbers)
         lost(self, uuid)
 
-    return [(SendFates, "lost", again)]
+    return [(RequestOutcomes, "lost", again)]
 
 
 def the_first_counts_nothing() -> list[Patch]:
@@ -73,7 +73,7 @@ def chosen_anew() -> list[Patch]:
     def forgets(self: Any, e: Any, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
         yield e.first, e.last, None
 
-    return [(SentMemory, "sort", forgets)]
+    return [(SentRequests, "sort", forgets)]
 
 
 def a_count_forgotten() -> list[Patch]:
@@ -89,7 +89,7 @@ def a_count_forgotten() -> list[Patch]:
 
 
 def nobody_although_it_was_given() -> list[Patch]:
-    came = SendFates._came
+    came = RequestOutcomes._came
 
     def denies(self: Any, memory: Any, way: Any, uuid: bytes, numbers: Any, a: Any) -> None:
         if a.state == "OK" and numbers[0] % 16 == 0 and not way.is_for_all:
@@ -97,7 +97,7 @@ def nobody_although_it_was_given() -> list[Patch]:
         else:
             came(self, memory, way, uuid, numbers, a)
 
-    return [(SendFates, "_came", denies)]
+    return [(RequestOutcomes, "_came", denies)]
 
 
 def local_for_all() -> list[Patch]:

@@ -8,5 +8,5 @@ from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class CameBack(Fact):
+class RequestAnswered(Fact):
     """The outcome of a message from a client here to an address here is known."""

@@ -20,7 +20,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.members import GroupMembers
 from mesh.core.services.dealing import dealt
-from mesh.core.services.departing import Departing
+from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
 from mesh.names import check_group
@@ -79,7 +79,7 @@ class Groups(Component):
         neighbours: Neighbours,
         members: GroupMembers,
         serving: ServedAddresses,
-        departing: Departing,
+        departing: RequestBatch,
         strategies: NodeStrategies,
     ) -> None:
         self._desk = desk

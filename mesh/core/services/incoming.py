@@ -9,9 +9,9 @@ from mesh.core.context.component import Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.abroad import RequestWays
-from mesh.core.services.back import Back
+from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.sites.hops import inside
@@ -35,7 +35,11 @@ class IncomingSends(Component):
     """
 
     def __init__(
-        self, desk: NodeContext, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]
+        self,
+        desk: NodeContext,
+        serving: ServedAddresses,
+        back: ReplyBatch,
+        abroad: Callable[[], SiteRequestRoutes],
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk

@@ -13,13 +13,13 @@ from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.unresponsive_peers import UnresponsivePeers
-from mesh.core.services.abroad import RequestWays
-from mesh.core.services.back import Back
-from mesh.core.services.departing import Departing
 from mesh.core.services.groups import Groups
 from mesh.core.services.incoming import IncomingSends
+from mesh.core.services.reply_batch import ReplyBatch
+from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sessions import Sessions
 
@@ -36,11 +36,11 @@ class Services:
         sessions: Sessions,
         router: Router,
         strategies: NodeStrategies,
-        abroad: Callable[[], RequestWays],
+        abroad: Callable[[], SiteRequestRoutes],
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
-        back = self.back = Back(desk, peers.get)
-        departing = Departing(desk, peers)
+        back = self.back = ReplyBatch(desk, peers.get)
+        departing = RequestBatch(desk, peers)
         audience = Audience(nodes, slow)
         self.presence = Presence(desk, neighbours, nodes, audience)
         self.members = GroupMembers(desk, neighbours, nodes, audience)

@@ -17,22 +17,22 @@ from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.services.abroad import RequestWays, SiteGuest
-from mesh.core.services.back import Back
 from mesh.core.services.dealing import dealt, seen
-from mesh.core.services.departing import Departing
-from mesh.core.services.facts import CameBack
-from mesh.core.services.fates import SendFates
+from mesh.core.services.facts import RequestAnswered
 from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
+from mesh.core.services.reply_batch import ReplyBatch
+from mesh.core.services.request_batch import RequestBatch
+from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.site_request_routes import SiteGuest, SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
-from mesh.services.memory import EnvelopeWay, SentMemory
+from mesh.services.sent_requests import EnvelopeWay, SentRequests
 from mesh.sites.hops import site_of
 from mesh.sites.letters import UNREACHABLE
 from mesh.wire.calls import AskFared
@@ -57,11 +57,11 @@ class Sending(Component):
         sessions: Sessions,
         presence: Presence,
         serving: ServedAddresses,
-        back: Back,
+        back: ReplyBatch,
         strategies: NodeStrategies,
-        departing: Departing,
+        departing: RequestBatch,
         groups: Groups,
-        abroad: Callable[[], RequestWays],
+        abroad: Callable[[], SiteRequestRoutes],
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
@@ -76,7 +76,7 @@ class Sending(Component):
         self._departing = departing
         self._groups = groups
         self._hints = Hints(desk, presence)
-        self._fates = SendFates(desk, peers, sessions, strategies, departing, self._hints, self._choose)
+        self._fates = RequestOutcomes(desk, peers, sessions, strategies, departing, self._hints, self._choose)
         self.figured = self._fates.faring.figures
 
     def sends(self) -> Mapping[str, HandleEnvelope]:
@@ -91,7 +91,7 @@ class Sending(Component):
             hear(PeerLost, lambda fact: self._fates.lost(fact.peer.node.uuid)),
             hear(ServersChanged, self._changed),
             hear(SessionBack, lambda fact: self._fates.arriving.back(fact.session)),
-            hear(CameBack, lambda _: self._came_back()),
+            hear(RequestAnswered, lambda _: self._came_back()),
             hear(SessionClosed, lambda fact: self._fates.closed(fact.session.stream)),
             hear(SessionCutOff, lambda fact: self._fates.cut_off(fact.session.stream)),
         )
@@ -161,7 +161,7 @@ class Sending(Component):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._ask(memory, envelope.part(first, last), until)
 
-    def _check_room(self, session: Session | SiteGuest, memory: SentMemory, envelope: Envelope) -> None:
+    def _check_room(self, session: Session | SiteGuest, memory: SentRequests, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
                 f"{session.text} waits for {len(memory.asked):,} replies.",
@@ -169,7 +169,7 @@ class Sending(Component):
                 code="TOO_MANY_REQUESTS",
             )
 
-    def _ask(self, memory: SentMemory, e: Envelope, until: float) -> None:
+    def _ask(self, memory: SentRequests, e: Envelope, until: float) -> None:
         """Choose a node once the servers are known, in order behind earlier messages."""
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
@@ -180,7 +180,7 @@ class Sending(Component):
 
     def _choose(
         self,
-        memory: SentMemory,
+        memory: SentRequests,
         e: Envelope,
         until: float,
         tries: int = 0,
@@ -204,7 +204,7 @@ class Sending(Component):
 
     def _choose_way(
         self,
-        memory: SentMemory,
+        memory: SentRequests,
         e: Envelope,
         until: float,
         site: str,
@@ -242,7 +242,7 @@ class Sending(Component):
 
     def _go(
         self,
-        memory: SentMemory,
+        memory: SentRequests,
         e: Envelope,
         until: float,
         nodes: dict[bytes, int | None],

@@ -12,7 +12,7 @@ from mesh.core.context.facts import Hearing, InboundClosed, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
-from mesh.core.services.back import Back
+from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
@@ -22,7 +22,7 @@ from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
-from mesh.services.work import GivenMessage, ServedAddress, Server, Work, works_of
+from mesh.services.work import GivenMessage, QueuedRequests, ServedAddress, Server, works_of
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
@@ -36,7 +36,9 @@ LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FU
 class ServedAddresses(Component):
     """Component for the addresses served here. Answers and replies are sent through `back`."""
 
-    def __init__(self, desk: NodeContext, presence: Presence, members: GroupMembers, back: Back) -> None:
+    def __init__(
+        self, desk: NodeContext, presence: Presence, members: GroupMembers, back: ReplyBatch
+    ) -> None:
         self._desk = desk
         self._presence = presence
         self._members = members
@@ -199,7 +201,7 @@ class ServedAddresses(Component):
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Accept messages for an address here. `ttl` is their remaining time in ms; 0 means no limit."""
         until = end_of(ttl, self._desk.now)
-        work = Work(self._taken(envelope), source, until, self._desk.now)
+        work = QueuedRequests(self._taken(envelope), source, until, self._desk.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(source) if address is not None else []
         if address is None or not ready:
@@ -224,7 +226,7 @@ class ServedAddresses(Component):
         is_ours = bool(e.route) and e.route[-1].node == self._desk.me.name
         return replace(e, to="", route=e.route if is_ours else (*e.route, self._desk.hop(far)))
 
-    def _to_all(self, work: Work, ready: Sequence[Server]) -> None:
+    def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
             server.line.append((work, 0))
         self._answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
@@ -267,7 +269,7 @@ class ServedAddresses(Component):
             if at + count < work.envelope.count:
                 server.line.appendleft((work, at + count))
 
-    def _line(self, address: ServedAddress, line: Sequence[Work]) -> None:
+    def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
         while line:
             work = line[0]
             if work.until <= self._desk.now:
@@ -287,7 +289,7 @@ class ServedAddresses(Component):
             if not work.was_given:
                 self._answer(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
 
-    def _give(self, address: ServedAddress, server: Server, work: Work, indices: range) -> None:
+    def _give(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
         address.turn += 1
         server.turn = address.turn
         now, whole = self._desk.now, len(indices) == work.envelope.count
@@ -297,15 +299,17 @@ class ServedAddresses(Component):
         parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
         server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
-    def _refuse(self, work: Work, code: str, text: str) -> None:
+    def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
         """Refuse the messages that were not delivered."""
         self._answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
-    def _answer(self, work: Work, start: int, end: int, answer: Answer, may_wait: bool = False) -> None:
+    def _answer(
+        self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
+    ) -> None:
         for part in work.answers(start, end, answer):
             self._back.outcome(work.source, work.envelope.stream, part, may_wait)
 
-    def _skipped(self, work: Work, at: int, code: str, text: str) -> None:
+    def _skipped(self, work: QueuedRequests, at: int, code: str, text: str) -> None:
         """Fail the request at one of its consumers, which did not get it. Other messages need no reply."""
         if work.is_request:
             e = work.envelope

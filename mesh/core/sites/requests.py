@@ -18,7 +18,7 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
-from mesh.core.services.back import Back, ReplyBatch, batches, sends
+from mesh.core.services.reply_batch import ReplyBatch, TimedEnvelopes, batches, sends
 from mesh.core.services.serving import LOST
 from mesh.core.sites.exits import Exits
 from mesh.core.sites.facts import GateChanged
@@ -69,7 +69,7 @@ class SiteRequests(Component):
         gateways: Gateways,
         transit: Transit,
         exits: Exits,
-        back: Back,
+        back: ReplyBatch,
         why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
@@ -80,7 +80,7 @@ class SiteRequests(Component):
         self._why_paused = why_paused
         self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
         self._counts: Counter[str] = Counter()  # open messages by site
-        self._due: dict[Conn, ReplyBatch] = {}
+        self._due: dict[Conn, TimedEnvelopes] = {}
         self._swept = 0.0
 
     def hears(self) -> Sequence[Hearing]:

@@ -16,9 +16,9 @@ from mesh.core.context.component import Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, hear
 from mesh.core.context.node_context import NodeContext
-from mesh.core.services.abroad import SiteGuest
-from mesh.core.services.back import ReplyBatch, batches
+from mesh.core.services.reply_batch import TimedEnvelopes, batches
 from mesh.core.services.sending import Sending
+from mesh.core.services.site_request_routes import SiteGuest
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.arrivals import NeighbourSite, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged
@@ -63,7 +63,7 @@ class Visitors(Component):
         self._visits: dict[bytes, SiteVisit] = {}  # by alias of the stream
         self._load: dict[str, tuple[int, int]] = {}  # open messages and bytes by site, upper bounds
         self._outcomes: dict[Conn, list[Outcome]] = {}
-        self._replies: dict[Conn, ReplyBatch] = {}
+        self._replies: dict[Conn, TimedEnvelopes] = {}
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),)

@@ -17,7 +17,7 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OwnStateSent, StateReceived
-from mesh.services.figures import Fared, ServiceFigures
+from mesh.services.figures import OutcomeCounts, ServiceFigures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
@@ -169,7 +169,7 @@ class Recording(Component):
                 seconds=round(given.seconds, 6),
             )
 
-    def _service(self, address: str, node: str, fared: Fared) -> None:
+    def _service(self, address: str, node: str, fared: OutcomeCounts) -> None:
         uuid, boot = self._who(node)
         p50, p99 = fared.look()
         self._write(

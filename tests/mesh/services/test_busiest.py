@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.services.busiest import REST, Busiest, Sums, sums
-from mesh.services.figures import Fared
+from mesh.services.figures import OutcomeCounts
 
 
 def looked(busiest: Busiest, **requests: int) -> dict[str, int]:
@@ -64,5 +64,5 @@ def test_all_sums_together_are_all_that_was_counted_and_none_shrinks(
 
 
 def test_failures_of_all_kinds_are_one_figure() -> None:
-    fared = Fared(sent=1, requests=20, replies=9, seconds=0.5, failed=1, lost=2, refused=3, expired=4)
+    fared = OutcomeCounts(sent=1, requests=20, replies=9, seconds=0.5, failed=1, lost=2, refused=3, expired=4)
     assert sums(fared) == Sums(sent=1, requests=20, replies=9, failures=10, seconds=0.5)

@@ -19,7 +19,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
-from mesh.core.services.back import batches
+from mesh.core.services.reply_batch import batches
 from mesh.errors import MeshError
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope

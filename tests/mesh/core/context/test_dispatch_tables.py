@@ -23,7 +23,7 @@ from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, RoutesChanged, ViewChanged
-from mesh.core.services.facts import CameBack
+from mesh.core.services.facts import RequestAnswered
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask, read_ask
@@ -233,13 +233,13 @@ def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
 def test_two_that_are_both_said_last_do_not_wait_for_each_other() -> None:
     node, _ = begun()
     heard: list[Fact] = []
-    for kind in (RoutesChanged, CameBack, Waved):
+    for kind in (RoutesChanged, RequestAnswered, Waved):
         node.parts.desk.face.hears[kind] = [heard.append]
     node.parts.desk.say_last(RoutesChanged())
-    node.parts.desk.say_last(CameBack())
+    node.parts.desk.say_last(RequestAnswered())
     node.parts.desk.say(Waved(1))
     node.take_effects()
-    assert heard == [Waved(1), RoutesChanged(), CameBack()]
+    assert heard == [Waved(1), RoutesChanged(), RequestAnswered()]
 
 
 def test_saying_it_last_costs_the_same_however_much_was_said() -> None:

@@ -46,7 +46,7 @@ class EnvelopeWay(Struct, eq=False):
     heard: dict[int, list[bytes]] = {}  # for all: repliers' nodes, by number
 
 
-class SentMemory:
+class SentRequests:
     """The messages that one client has sent to addresses."""
 
     def __init__(self) -> None:

@@ -10,13 +10,13 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.services.busiest import Busiest, Sums, sums
 from mesh.services.figures import NOWHERE, ServiceFigures
-from mesh.services.memory import EnvelopeWay
+from mesh.services.sent_requests import EnvelopeWay
 from mesh.wire.envelope import REQUEST, Envelope
 from mesh.wire.limits import FARED
 from mesh.wire.replies import FaredRow, FaredRows
 
 
-class Faring:
+class ServiceStats:
     """The statistics of one node, as its own clients see the services."""
 
     def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:

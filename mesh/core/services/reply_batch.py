@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.facts import CameBack
+from mesh.core.services.facts import RequestAnswered
 from mesh.core.subscribers.session import merged
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import Envelope
@@ -16,10 +16,10 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # in one message
 HOLD = 0.05  # s that a lone OK waits for its reply
-ReplyBatch = list[tuple[Envelope, int]]  # with the remaining ms of each
+TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
 
 
-class Back:
+class ReplyBatch:
     """Collects answers and replies during an event.
 
     `here` has those for clients of this node, and for clients of other sites for which it is the gateway; the
@@ -33,7 +33,7 @@ class Back:
         self._peer = peer
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
-        self._replies: dict[bytes, ReplyBatch] = {}
+        self._replies: dict[bytes, TimedEnvelopes] = {}
         self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # one per stream, with its deadline
 
     def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
@@ -68,7 +68,7 @@ class Back:
             self._desk.ending[self._flush] = None
         else:
             self.here.append((stream, answer))
-            self._desk.say_last(CameBack())
+            self._desk.say_last(RequestAnswered())
 
     def reply(self, source: bytes, envelope: Envelope) -> None:
         """Queue a reply to requests. `source` is as in `outcome`."""
@@ -80,7 +80,7 @@ class Back:
             self._desk.ending[self._flush] = None
         else:
             self.here.append(envelope)
-            self._desk.say_last(CameBack())
+            self._desk.say_last(RequestAnswered())
 
     def _flush(self) -> None:
         """Send everything. Answers for a disconnected peer are dropped, as they are useless to it."""
@@ -101,9 +101,9 @@ class Back:
             self._desk.send(peer.data, command, envelopes or ())
 
 
-def batches(envelopes: ReplyBatch) -> Iterator[ReplyBatch]:
+def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
     """Split the envelopes, in order, into batches that fit in one message."""
-    batch: ReplyBatch = []
+    batch: TimedEnvelopes = []
     size = frames = 0
     for pair in envelopes:
         needs = 1 + body_frames(pair[0])
@@ -117,7 +117,7 @@ def batches(envelopes: ReplyBatch) -> Iterator[ReplyBatch]:
         yield batch
 
 
-def sends(batch: ReplyBatch) -> Sends:
+def sends(batch: TimedEnvelopes) -> Sends:
     """Return the command that carries these envelopes to a node."""
     ttls = tuple(ttl for _, ttl in batch)
     return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.back import ReplyBatch, batches, sends
+from mesh.core.services.reply_batch import TimedEnvelopes, batches, sends
 from mesh.wire.envelope import Envelope
 
 
-class Departing:
+class RequestBatch:
     """The envelopes that leave at the end of the event, by node."""
 
     def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
         self._peers = peers
-        self._due: dict[bytes, ReplyBatch] = {}
+        self._due: dict[bytes, TimedEnvelopes] = {}
 
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
         """Queue the envelope for that node."""

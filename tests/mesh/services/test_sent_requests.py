@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.names import SENDS
-from mesh.services.memory import KEPT, LOST, SentMemory
+from mesh.services.sent_requests import KEPT, LOST, SentRequests
 from mesh.wire.envelope import Envelope
 
 
@@ -15,7 +15,7 @@ def sends(first: int, last: int, low: int = 1) -> Envelope:
     return Envelope(b"s" * 16, SENDS, first, last, ("",), n, 1, b"x" * n, low=low, to="a")
 
 
-def sorted_out(memory: SentMemory, e: Envelope, is_resent: bool = False) -> dict[int, str]:
+def sorted_out(memory: SentRequests, e: Envelope, is_resent: bool = False) -> dict[int, str]:
     """By number: "" = fresh, or the state of its answer; what is open is left out."""
     found = {}
     for first, last, answer in memory.sort(e, is_resent):
@@ -27,7 +27,7 @@ def sorted_out(memory: SentMemory, e: Envelope, is_resent: bool = False) -> dict
 
 
 def test_a_number_is_fresh_once_and_then_open_and_then_has_its_answer() -> None:
-    memory = SentMemory()
+    memory = SentRequests()
     assert sorted_out(memory, sends(1, 4)) == {1: "", 2: "", 3: "", 4: ""}
     assert sorted_out(memory, sends(1, 4)) == {}
     memory.answered(1, "OK", "")
@@ -36,14 +36,14 @@ def test_a_number_is_fresh_once_and_then_open_and_then_has_its_answer() -> None:
 
 
 def test_what_another_node_may_have_given_to_somebody_is_chosen_by_nobody() -> None:
-    memory = SentMemory()
+    memory = SentRequests()
     assert sorted_out(memory, sends(5, 6), is_resent=True) == {5: LOST, 6: LOST}
     assert sorted_out(memory, sends(7, 8)) == {7: "", 8: ""}
     assert sorted_out(memory, sends(3, 4)) == {3: LOST, 4: LOST}  # it came later than what follows it
 
 
 def test_refusals_are_remembered_as_far_as_it_goes_and_below_low_nothing() -> None:
-    memory = SentMemory()
+    memory = SentRequests()
     for n in range(1, KEPT + 11):
         sorted_out(memory, sends(n, n))
         memory.answered(n, "NO_HANDLERS", "")
@@ -54,7 +54,7 @@ def test_refusals_are_remembered_as_far_as_it_goes_and_below_low_nothing() -> No
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 5), st.sampled_from(["OK", "NO_HANDLERS", ""]))))
 def test_nothing_is_ever_fresh_twice(steps: list[tuple[int, int, str]]) -> None:
-    memory, fresh = SentMemory(), set[int]()
+    memory, fresh = SentRequests(), set[int]()
     for first, more, state in steps:
         found = sorted_out(memory, sends(first, first + more))
         new = {n for n, said in found.items() if said == ""}

@@ -13,7 +13,7 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
 
-class RequestWays(Protocol):
+class SiteRequestRoutes(Protocol):
     """A component that knows the routes to other sites."""
 
     def ask(self, site: str, then: Callable[[], None]) -> None:

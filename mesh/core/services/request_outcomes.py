@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.arriving import RequestFeeds
-from mesh.core.services.departing import Departing
-from mesh.core.services.faring import Faring
 from mesh.core.services.hints import Hints
+from mesh.core.services.request_batch import RequestBatch
+from mesh.core.services.service_stats import ServiceStats
 from mesh.core.services.serving import LOST, NOBODY
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SENDS
-from mesh.services.memory import EnvelopeWay, SentMemory
 from mesh.services.replies import refusal
+from mesh.services.sent_requests import EnvelopeWay, SentRequests
 from mesh.sites.hops import site_of
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
@@ -25,10 +25,10 @@ SWEEP = 5.0  # s between two scans for expired requests
 
 # Chooses a new destination. Arguments: the memory of the sender, the messages, their deadline, the number of
 # attempts so far, and the nodes that were tried.
-Again = Callable[[SentMemory, Envelope, float, int, frozenset[bytes]], None]
+Again = Callable[[SentRequests, Envelope, float, int, frozenset[bytes]], None]
 
 
-class SendFates:
+class RequestOutcomes:
     """The open messages by stream of the sender, and by destination node."""
 
     def __init__(
@@ -37,7 +37,7 @@ class SendFates:
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
         strategies: NodeStrategies,
-        departing: Departing,
+        departing: RequestBatch,
         hints: Hints,
         again: Again,
     ) -> None:
@@ -51,19 +51,19 @@ class SendFates:
         self.guests: dict[
             bytes, Callable[[Envelope], None]
         ] = {}  # reply callbacks, by stream of another site
-        self.faring = Faring(desk, peers)
-        self.streams: dict[bytes, SentMemory] = {}
+        self.faring = ServiceStats(desk, peers)
+        self.streams: dict[bytes, SentRequests] = {}
         self._at: dict[bytes, dict[EnvelopeWay, None]] = {}  # open envelopes, by node uuid
         self._swept = 0.0
 
-    def memory(self, stream: bytes) -> SentMemory:
+    def memory(self, stream: bytes) -> SentRequests:
         """Return the memory of what a client has sent to addresses."""
         memory = self.streams.get(stream)
         if memory is None:
-            memory = self.streams[stream] = SentMemory()
+            memory = self.streams[stream] = SentRequests()
         return memory
 
-    def begin(self, memory: SentMemory, way: EnvelopeWay) -> None:
+    def begin(self, memory: SentRequests, way: EnvelopeWay) -> None:
         """Register an envelope that was sent to its nodes."""
         memory.unanswered.update(dict.fromkeys(way.open, way))
         for uuid in way.nodes:
@@ -89,7 +89,7 @@ class SendFates:
         for way, numbers in found.items():
             self._came(memory, way, uuid, numbers, a)
 
-    def _given_back(self, memory: SentMemory, uuid: bytes, a: Answer) -> None:
+    def _given_back(self, memory: SentRequests, uuid: bytes, a: Answer) -> None:
         """Handle requests that a consumer returned unstarted, and no other consumer there accepted."""
         found: dict[EnvelopeWay, list[int]] = {}
         for n in _within(memory.asked, a.first, a.last):
@@ -104,7 +104,9 @@ class SendFates:
             else:
                 self._fail(memory, way, numbers, a.state, a.text)
 
-    def _came(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, numbers: list[int], a: Answer) -> None:
+    def _came(
+        self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int], a: Answer
+    ) -> None:
         if way.is_for_all:
             way.nodes[uuid] = a.matched if a.state == "OK" else 0
             way.is_lost = way.is_lost or a.state == LOST
@@ -115,7 +117,7 @@ class SendFates:
         else:
             self._end(memory, way, numbers, a)
 
-    def _told_by_all(self, memory: SentMemory, way: EnvelopeWay) -> None:
+    def _told_by_all(self, memory: SentRequests, way: EnvelopeWay) -> None:
         """Answer a message for all, once each node has reported how many consumers have it."""
         if None in way.nodes.values():
             return
@@ -129,12 +131,12 @@ class SendFates:
         self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
         self._finish(memory, way, list(way.open))
 
-    def _finish(self, memory: SentMemory, way: EnvelopeWay, numbers: Sequence[int]) -> None:
+    def _finish(self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int]) -> None:
         """Close a request to all when each of its consumers has replied."""
         if way.matched:
             self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
-    def _again(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
+    def _again(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
         """Choose another node: no consumer had the message there, so it cannot have run."""
         e = way.envelope
         assert e is not None
@@ -144,7 +146,7 @@ class SendFates:
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._choose(memory, e.part(first, last), way.until, way.tries + 1, way.in_vain | {uuid})
 
-    def _end(self, memory: SentMemory, way: EnvelopeWay, numbers: Sequence[int], a: Answer) -> None:
+    def _end(self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int], a: Answer) -> None:
         """Answer the messages. Accepted requests wait for their reply."""
         if a.state != "OK" or not way.is_request:
             self._heard_of(way, len(numbers), a.state == "OK")
@@ -164,13 +166,13 @@ class SendFates:
             seconds = self._desk.now - way.went if is_done else None
             self._strategies.answered(self.faring.name(uuid), n, seconds)
 
-    def say(self, memory: SentMemory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
+    def say(self, memory: SentRequests, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
         for n in numbers:
             memory.answered(n, a.state, a.text)
         for first, last in runs(numbers):
             self._sessions.answer(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
 
-    def refuse_all(self, memory: SentMemory, e: Envelope, code: str, text: str) -> None:
+    def refuse_all(self, memory: SentRequests, e: Envelope, code: str, text: str) -> None:
         """Refuse the envelope. Messages that were answered before keep their answer."""
         self._desk.count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
@@ -179,7 +181,7 @@ class SendFates:
             else:
                 self.say(memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text))
 
-    def nobody(self, memory: SentMemory, e: Envelope) -> None:
+    def nobody(self, memory: SentRequests, e: Envelope) -> None:
         """Answer NO_HANDLERS, as no node serves the address.
 
         A message that was accepted and returned has had its answer, so the refusal is its reply.
@@ -194,7 +196,7 @@ class SendFates:
         others = [n for n in numbers if n not in taken]
         self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
-    def _drop(self, memory: SentMemory, way: EnvelopeWay, numbers: Iterable[int]) -> None:
+    def _drop(self, memory: SentRequests, way: EnvelopeWay, numbers: Iterable[int]) -> None:
         """Remove messages for which nothing more is expected."""
         for n in numbers:
             way.open.pop(n, None)
@@ -253,13 +255,13 @@ class SendFates:
         session = self._sessions.by_stream.get(stream)
         return session is None or self.arriving.offer(session, envelope)
 
-    def _imply(self, memory: SentMemory, way: EnvelopeWay, n: int) -> None:
+    def _imply(self, memory: SentRequests, way: EnvelopeWay, n: int) -> None:
         """Record the request as accepted, since a reply came. The reply tells its sender."""
         memory.answered(n, "OK", "")
         self._desk.accounts.answered(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.answered(way, 1, "OK")
 
-    def _fail(self, memory: SentMemory, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
+    def _fail(self, memory: SentRequests, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
         """Reply to accepted requests with an error in the name of the mesh."""
         if numbers:
             self._offer(way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text))
@@ -292,7 +294,7 @@ class SendFates:
                 self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
-    def _lost_for_all(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, text: str) -> None:
+    def _lost_for_all(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, text: str) -> None:
         """Fail each reply that the lost node owes; one if it did not report how many it owes."""
         owed = way.nodes[uuid]
         if owed is None:
