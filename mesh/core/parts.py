@@ -49,21 +49,21 @@ from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
-from mesh.core.sites.beyond import Beyond
-from mesh.core.sites.conflicting import Conflicting
-from mesh.core.sites.entering import Entering
-from mesh.core.sites.exits import Exits
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.letters import Letters
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.gateway_routes import GatewayRoutes
+from mesh.core.sites.indirect_sites import IndirectSites
 from mesh.core.sites.listing import Sites
-from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
-from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.remote_sessions import RemoteSessions
 from mesh.core.sites.requests import SiteRequests
-from mesh.core.sites.through import Through
+from mesh.core.sites.site_conflicts import SiteConflicts
+from mesh.core.sites.site_direct_messages import SiteDirectMessages
+from mesh.core.sites.site_ingress import SiteIngress
+from mesh.core.sites.site_pass_through import SitePassThrough
+from mesh.core.sites.site_relay import SiteRelay
+from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.core.sites.transferring import Transferring
-from mesh.core.sites.transit import SITE, Transit
-from mesh.core.sites.visitors import Visitors
 from mesh.core.states.clocks import Clocks
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
@@ -264,12 +264,12 @@ class Parts:
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
-        transit = self.transit = Transit(
+        transit = self.transit = GatewayRelay(
             desk, gateways, services.presence, n, lambda envelope: self.conflicting.leaves(envelope)
         )
         pausing = Pausing(desk, disk, shared)
-        marking = Marking(desk, disk)
-        relaying = self.relaying = Relaying(
+        marking = TransferMarks(desk, disk)
+        relaying = self.relaying = SiteRelay(
             desk,
             disk,
             router,
@@ -285,7 +285,7 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
-        conflicting = self.conflicting = Conflicting(desk, router, relaying, marking)
+        conflicting = self.conflicting = SiteConflicts(desk, router, relaying, marking)
         sites = Sites(
             desk,
             nodes,
@@ -295,15 +295,17 @@ class Parts:
             pausing.is_paused,
             marking.count,
         )
-        through = self.through = Through(desk, transit, services.presence, n, answering, pausing.why_paused)
-        beyond = Beyond(desk, gateways, transit, n, questions, pausing.is_paused)
-        entering = self.entering = Entering(desk, forwarder, answering, through)
-        exits = Exits(desk, n, services.presence, transit)
-        letters = self.letters = Letters(desk, forwarder, n, transit, exits, pausing.why_paused)
+        through = self.through = SitePassThrough(
+            desk, transit, services.presence, n, answering, pausing.why_paused
+        )
+        beyond = IndirectSites(desk, gateways, transit, n, questions, pausing.is_paused)
+        entering = self.entering = SiteIngress(desk, forwarder, answering, through)
+        exits = GatewayRoutes(desk, n, services.presence, transit)
+        letters = self.letters = SiteDirectMessages(desk, forwarder, n, transit, exits, pausing.why_paused)
         requests = self.requests = SiteRequests(
             desk, gateways, transit, exits, services.back, pausing.why_paused
         )
-        visitors = Visitors(desk, gateways, answering.aliases, services.sending)
+        visitors = RemoteSessions(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )

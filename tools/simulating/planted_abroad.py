@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.sites.letters import Letters
 from mesh.core.sites.requests import SiteRequests
+from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.sites.accepting import Accepting
 from mesh.wire.commands import Answer
 
@@ -25,7 +25,7 @@ def asked_for_anything() -> list[Patch]:
 
 def done_when_it_left() -> list[Patch]:
     """Settle a direct message as soon as it has left for a site."""
-    ship = Letters.ship
+    ship = SiteDirectMessages.ship
 
     def ships(self: Any, hop: str) -> None:
         ship(self, hop)
@@ -34,7 +34,7 @@ def done_when_it_left() -> list[Patch]:
                 e = entry.envelope
                 self._forwarder.said(entry, hop, Answer(e.domain, e.first, e.last))
 
-    return [(Letters, "ship", ships)]
+    return [(SiteDirectMessages, "ship", ships)]
 
 
 def lost_unsaid() -> list[Patch]:

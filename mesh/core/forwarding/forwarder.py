@@ -45,7 +45,7 @@ from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.sites.hops import inside, is_foreign
 from mesh.sites.letters import UNKNOWN as KNOWS_NO_SITE
 from mesh.sites.letters import UNREACHABLE, split
-from mesh.sites.pauses import is_for_now
+from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
 from mesh.wire.envelope import HELD, LOCAL_ONLY, TAILED, Envelope

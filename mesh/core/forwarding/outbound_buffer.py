@@ -21,7 +21,7 @@ from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.sites.hops import is_foreign
 from mesh.sites.letters import WAY
-from mesh.sites.pauses import is_for_now
+from mesh.sites.stream_backoff import is_for_now
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope

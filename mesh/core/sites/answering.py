@@ -6,8 +6,8 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.batches import say_relayed
-from mesh.core.sites.gate import Gate, Gateway
 from mesh.core.sites.gateway import UUID, Gateways
+from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.wire.commands import Answer, Outcome
 
 FROM_SITE = b"s"  # prefix of a source: then uuid and site
@@ -47,7 +47,7 @@ class Answering:
         return gate.gateways.get(source[len(FROM_SITE) :][:UUID]) if gate is not None else None
 
 
-def source_of(gate: Gate, conn: Conn) -> bytes:
+def source_of(gate: SiteConnection, conn: Conn) -> bytes:
     """Return the source that stands for the gateway at the other end of a connection in use."""
     return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
 

@@ -14,7 +14,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.sites.facts import GateChanged
-from mesh.core.sites.gate import PAUSED, PING, Gate, Gateway
+from mesh.core.sites.site_connection import PAUSED, PING, Gateway, SiteConnection
 from mesh.errors import RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.duel import keep_mine
@@ -59,7 +59,7 @@ class Gateways(Component):
         self._alive = alive
         self._keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
         self.views = SiteViews((), 0.0)
-        self._gates: dict[str, Gate] = {}
+        self._gates: dict[str, SiteConnection] = {}
         self._told: Site | None = None
 
     # --- the face -----------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Gateways(Component):
         """Dial the site at these addresses, with the current keys."""
         s, now, old = self._desk.settings, self._desk.now, self._gates.get(name)
         timing = Timing(low=s.backoff_min, high=s.backoff_max)
-        gate = self._gates[name] = Gate(name, addresses, now, self._desk.jitter, timing)
+        gate = self._gates[name] = SiteConnection(name, addresses, now, self._desk.jitter, timing)
         if old is not None:
             self._drop(old)
             gate.gateways = old.gateways
@@ -167,7 +167,7 @@ class Gateways(Component):
         if addresses and name in self._keys:
             self._apply(gate, gate.link.wanted(now))
 
-    def _drop(self, gate: Gate, *conns: Conn) -> None:
+    def _drop(self, gate: SiteConnection, *conns: Conn) -> None:
         """Close these connections, and a dial in progress."""
         for conn in (gate.dial, *conns):
             if conn is not None:
@@ -177,16 +177,16 @@ class Gateways(Component):
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
-    def of(self, conn: Conn) -> Gate | None:
+    def of(self, conn: Conn) -> SiteConnection | None:
         """Return the site whose connection it is, if it is still in use."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
 
-    def all(self) -> Iterable[Gate]:
+    def all(self) -> Iterable[SiteConnection]:
         """Return the sites to which this node is a gateway."""
         return self._gates.values()
 
-    def gate(self, site: str) -> Gate | None:
+    def gate(self, site: str) -> SiteConnection | None:
         """Return the gate of that site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
@@ -263,7 +263,7 @@ class Gateways(Component):
 
     # --- keeping it ---------------------------------------------------------------------------------------
 
-    def _keep(self, gate: Gate, gateway: Gateway) -> None:
+    def _keep(self, gate: SiteConnection, gateway: Gateway) -> None:
         now = self._desk.now
         if now >= gateway.silent_at:
             self._desk.note("info", f"{gateway.node.name} of the site {gate.name} fell silent")
@@ -277,12 +277,12 @@ class Gateways(Component):
         if gate is not None:
             self._lost(gate, fact.conn)
 
-    def _lost(self, gate: Gate, conn: Conn) -> None:
+    def _lost(self, gate: SiteConnection, conn: Conn) -> None:
         self._desk.hang_up(conn)
         if self._remove(gate, conn):
             self._apply(gate, gate.link.disconnected(self._desk.now))
 
-    def _remove(self, gate: Gate, conn: Conn) -> bool:
+    def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
         """Remove a connection. Return whether none is left."""
         was_open = gate.has(conn)
         uuid = gate.uuid_of(conn) if was_open else b""
@@ -298,7 +298,7 @@ class Gateways(Component):
         self._desk.send(conn, Bye(REPLACED))
         self._desk.hang_up(conn)
 
-    def _apply(self, gate: Gate, actions: tuple[LinkAction, ...]) -> None:
+    def _apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
         """Execute the actions of the link table."""
         for action in actions:
             if action is LinkAction.DIAL:
@@ -315,7 +315,7 @@ class Gateways(Component):
 
     # --- who is there -------------------------------------------------------------------------------------
 
-    def _site(self, conn: Conn, gate: Gate, said: Site, _: object) -> None:
+    def _site(self, conn: Conn, gate: SiteConnection, said: Site, _: object) -> None:
         if said.name != gate.name:
             what = f"a gateway of the site {gate.name} says that it is of {said.name[:64]!r}"
             raise RemoteError(what, code="SITE")
@@ -327,7 +327,7 @@ class Gateways(Component):
         self.views.heard(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
         self._desk.wake(self.views.deadline())
 
-    def _behind(self, gate: Gate) -> list[str]:
+    def _behind(self, gate: SiteConnection) -> list[str]:
         """Return the sites that are reached through this one."""
         return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
 

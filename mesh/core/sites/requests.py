@@ -20,12 +20,12 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.services.reply_batch import ReplyBatch, TimedEnvelopes, batches, sends
 from mesh.core.services.serving import LOST
-from mesh.core.sites.exits import Exits
 from mesh.core.sites.facts import GateChanged
-from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
+from mesh.core.sites.gateway_relay import GatewayRelay
+from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
-from mesh.core.sites.transit import Transit
+from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import BadName
 from mesh.names import OTHERS, SENDS, SessionName
 from mesh.sites.gateways import gateway
@@ -44,7 +44,7 @@ SWEEP = 5.0  # s after its deadline until a request is forgotten
 
 
 @dataclass(slots=True, eq=False)
-class Trip:
+class SiteRequestInFlight:
     """An envelope that was sent to a site.
 
     `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` tells that a service
@@ -67,8 +67,8 @@ class SiteRequests(Component):
         self,
         desk: NodeContext,
         gateways: Gateways,
-        transit: Transit,
-        exits: Exits,
+        transit: GatewayRelay,
+        exits: GatewayRoutes,
         back: ReplyBatch,
         why_paused: Callable[[str], str],
     ) -> None:
@@ -78,7 +78,7 @@ class SiteRequests(Component):
         self._exits = exits
         self._back = back
         self._why_paused = why_paused
-        self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
+        self._open: dict[bytes, dict[int, SiteRequestInFlight]] = {}  # by stream and number
         self._counts: Counter[str] = Counter()  # open messages by site
         self._due: dict[Conn, TimedEnvelopes] = {}
         self._swept = 0.0
@@ -129,7 +129,7 @@ class SiteRequests(Component):
             self._refuse(source, e, "TOO_MANY_REQUESTS", text)
         else:
             until = end_of(ttl, self._desk.now)
-            trip = Trip(site, conn, source, e.sender, e.flags, until)
+            trip = SiteRequestInFlight(site, conn, source, e.sender, e.flags, until)
             numbers = range(e.first, e.last + 1)
             self._drop(e.stream, numbers)
             self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
@@ -160,7 +160,7 @@ class SiteRequests(Component):
 
     # --- and back ---------------------------------------------------------------------------------------
 
-    def _sent(self, conn: Conn, gate: Gate, command: Sent, _: list[Envelope]) -> None:
+    def _sent(self, conn: Conn, gate: SiteConnection, command: Sent, _: list[Envelope]) -> None:
         for outcome in command.outcomes:
             a = outcome.answer
             if a.domain == SENDS:
@@ -176,7 +176,7 @@ class SiteRequests(Component):
     def _tell(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
         """Pass an answer on to the senders. Accepted requests stay open for their replies."""
         trips = self._open.get(stream, {})
-        by_trip: dict[Trip, list[int]] = {}
+        by_trip: dict[SiteRequestInFlight, list[int]] = {}
         for n in numbers:
             by_trip.setdefault(trips[n], []).append(n)
         for trip, some in by_trip.items():
@@ -188,7 +188,9 @@ class SiteRequests(Component):
             else:
                 trips.update(dict.fromkeys(some, dataclasses.replace(trip, is_taken=True)))
 
-    def _responded(self, conn: Conn, gate: Gate, command: Respond, envelopes: list[Envelope]) -> None:
+    def _responded(
+        self, conn: Conn, gate: SiteConnection, command: Respond, envelopes: list[Envelope]
+    ) -> None:
         for e in envelopes:
             home = f"{OTHERS}{self._desk.settings.site}"
             site = self._site_of(gate, e)
@@ -197,7 +199,7 @@ class SiteRequests(Component):
                 continue
             to = e.to.removeprefix(home) if is_of(self._desk.settings.site, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
-            came: dict[Trip, list[int]] = {}
+            came: dict[SiteRequestInFlight, list[int]] = {}
             for place, n in enumerate(numbers):
                 trip = trips.get(n)
                 if trip is None or trip.conn is not conn or trip.sender != to or site not in ("", trip.site):
@@ -213,7 +215,7 @@ class SiteRequests(Component):
             if late:
                 self._desk.count("late_replies", late)
 
-    def _site_of(self, gate: Gate, e: Envelope) -> str | None:
+    def _site_of(self, gate: SiteConnection, e: Envelope) -> str | None:
         """Return the site of the replying client, "" for the mesh itself, or None if forged."""
         try:
             site = (SessionName.parse(e.sender).site or "") if e.sender else ""
@@ -224,7 +226,7 @@ class SiteRequests(Component):
 
     # --- what changes -----------------------------------------------------------------------------------
 
-    def _all(self) -> Iterator[tuple[bytes, int, Trip]]:
+    def _all(self) -> Iterator[tuple[bytes, int, SiteRequestInFlight]]:
         for stream, trips in list(self._open.items()):
             for n, trip in list(trips.items()):
                 yield stream, n, trip

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import islice, takewhile
 
 from mesh.core.sites.custody import Custody, PartlySent
-from mesh.core.sites.parked import Parked
-from mesh.core.sites.passedover import PassedOver
 from mesh.core.sites.passing import may_leave
+from mesh.core.sites.skipped_positions import SkippedPositions
+from mesh.core.sites.waiting_at_site import WaitingAtSite
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
@@ -65,7 +65,7 @@ class SiteFeed(Feed):
         self.paces = False
         self.connected = True  # always: sent slices wait in custody
         self.rejects = False
-        self.passed_over = PassedOver()
+        self.passed_over = SkippedPositions()
         self._passes = passes
         self._not_owed: Ranges | None = None  # positions in our log, during the start
         self._transient = transient
@@ -73,7 +73,7 @@ class SiteFeed(Feed):
         self._backlog.void_at = all_void
         self._leaves = leaves
         self._row: dict[PartlySent, EnvelopeSlice] = {}  # sent slices in order, except parked ones
-        self._parked = Parked()
+        self._parked = WaitingAtSite()
         self._passed = 0  # last position before everything in transit
         self._ahead = 0  # last settled position among parked slices
         self._may_expire = False  # whether any waiting message can expire
@@ -90,7 +90,7 @@ class SiteFeed(Feed):
         if portion.is_persistent and self.dropped == dropped:
             self.passed_over.keep()
 
-    def resumes(self, position: int, passed_over: PassedOver) -> None:
+    def resumes(self, position: int, passed_over: SkippedPositions) -> None:
         """Resume behind `position`.
 
         Messages offered until `resumed` were kept before the start, except those in `passed_over`.

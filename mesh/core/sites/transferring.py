@@ -17,17 +17,17 @@ from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SiteAnswered
-from mesh.core.sites.marking import Marking
+from mesh.core.sites.gateway_relay import SITE
 from mesh.core.sites.passing import leaving
-from mesh.core.sites.relaying import Relaying
-from mesh.core.sites.transit import SITE
+from mesh.core.sites.site_relay import SiteRelay
+from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import LocalError
 from mesh.patterns import SYSTEM
 from mesh.routing.keylist import KeyList
 from mesh.routing.retained import Retained
 from mesh.routing.retained_value import RetainedValue
 from mesh.sites.hops import is_foreign
-from mesh.sites.pauses import FOR_NOW, Pauses
+from mesh.sites.stream_backoff import FOR_NOW, StreamBackoff
 from mesh.sites.transfers import SiteTransfer, Topic
 from mesh.wire.calls import AskSiteSync
 from mesh.wire.commands import Outcome
@@ -51,8 +51,8 @@ class Transferring(Component):
         self,
         desk: NodeContext,
         retained: Retained,
-        relaying: Relaying,
-        marking: Marking,
+        relaying: SiteRelay,
+        marking: TransferMarks,
         nodes: Nodes,
         questions: PeerCalls,
         is_paused: Callable[[str], bool],
@@ -65,7 +65,7 @@ class Transferring(Component):
         self._questions = questions
         self._is_paused = is_paused
         self._transfers: dict[str, SiteTransfer] = {}
-        self._pauses = Pauses()  # by site
+        self._pauses = StreamBackoff()  # by site
         self._unsent: dict[str, None] = {}  # sites that need everything unanswered again
 
     def hears(self) -> Sequence[Hearing]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.sites.gate import Gate, Gateway
+from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.links.table import LinkAction
 from mesh.wire import commands as c
 from mesh.wire.commands import Command
@@ -299,7 +299,7 @@ def test_a_gateway_whose_line_stands_and_who_says_nothing_is_given_up() -> None:
     nyc, lon = pair(net)
     net.until(lambda: links(nyc) == links(lon) == 1)
 
-    def keep_silent(gate: Gate, gateway: Gateway) -> None:
+    def keep_silent(gate: SiteConnection, gateway: Gateway) -> None:
         gateway.said = net.now
 
     lon.core.parts.gateways._keep = keep_silent  # type: ignore[method-assign]

@@ -1,13 +1,13 @@
 """Is one of what a site has no room for tried, ever more rarely, and does the rest follow it?"""
 
-from mesh.sites.pauses import LONGEST, SHORTEST
-from mesh.sites.trials import Trials
+from mesh.sites.retry_probes import RetryProbes
+from mesh.sites.stream_backoff import LONGEST, SHORTEST
 
 KEY, OTHER = "joe to ann", "eve to ann"
 
 
-def refused(*numbers: int) -> Trials[str]:
-    trials = Trials[str]()
+def refused(*numbers: int) -> RetryProbes[str]:
+    trials = RetryProbes[str]()
     for number in numbers:
         trials.refused(KEY, number, 0.0)
     return trials

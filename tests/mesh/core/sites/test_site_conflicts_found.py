@@ -11,7 +11,7 @@ from mesh.mapping.rules import Rule
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member
-from tests.mesh.core.sites.test_conflicting import LOST, OF_QUOTE
+from tests.mesh.core.sites.test_site_conflicts import LOST, OF_QUOTE
 from tests.mesh.core.sites.test_sitefeed import STOCK
 from tests.mesh.core.sites.test_transferring import synced
 from tests.mesh.envelopes import envelope
@@ -164,7 +164,7 @@ def test_what_is_of_one_site_or_is_transferred_or_passes_by_is_no_conflict() -> 
 
 
 def test_what_a_gateway_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mesh.core.sites.conflicting.KNOWN", 8)
+    monkeypatch.setattr("mesh.core.sites.site_conflicts.KNOWN", 8)
     four = Four(is_ruled=False)
     for name in GATEWAYS:
         client = SimClient(four.net, four.nodes[name].ipc, "joe").connected()

@@ -23,10 +23,10 @@ from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
 from mesh.core.sites.facts import PauseChanged, SiteAnswered
-from mesh.core.sites.marking import Marking
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
 from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
-from mesh.core.sites.transit import SITE, Transit
+from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import SiteFull
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
@@ -39,8 +39,8 @@ from mesh.routing.sink import Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import by_taker
 from mesh.sites.gateways import gateway
-from mesh.sites.pauses import Pauses
 from mesh.sites.stores import broken
+from mesh.sites.stream_backoff import StreamBackoff
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
@@ -66,12 +66,12 @@ class Outbound:
     notes: dict[bytes, bytes] = field(default_factory=dict)  # notes of gateways, when last read
     unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
     open: Counter[bytes] = field(default_factory=Counter)  # sent and unanswered, by stream
-    pauses: Pauses = field(default_factory=Pauses)  # by stream and domain
+    pauses: StreamBackoff = field(default_factory=StreamBackoff)  # by stream and domain
     untold: int = 0  # dropped messages not yet reported to the site
     put_off_told: float = float("-inf")  # time of the last warning about deferral
 
 
-class Relaying(Component):
+class SiteRelay(Component):
     """Component that sends messages of this master to other sites.
 
     `released` is called with stored envelopes that it needs no more.
@@ -84,12 +84,12 @@ class Relaying(Component):
         router: Router,
         neighbours: Neighbours,
         presence: Presence,
-        transit: Transit,
+        transit: GatewayRelay,
         dead: DeadLetters,
         released: Callable[[StoredEnvelope], None],
         paging: Paging,
         is_paused: Callable[[str], bool],
-        marking: Marking,
+        marking: TransferMarks,
     ) -> None:
         self._desk = desk
         self._marking = marking

@@ -7,10 +7,10 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.sites.transit import Transit
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.wire.envelope import Envelope
-from tests.mesh.core.sites.letters import FROM_LON, FROM_NYC, client, name_at, two_sites
 from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member
+from tests.mesh.core.sites.site_direct_messages import FROM_LON, FROM_NYC, client, name_at, two_sites
 from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription
@@ -215,7 +215,7 @@ def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are
     net = SimNetwork()
     a, b, _, d = two_sites(net)
     joe, inbox = client(b, "joe"), client(d, "ann").inbox()
-    transit = next(part for part in a.core.parts.desk.face if isinstance(part, Transit))
+    transit = next(part for part in a.core.parts.desk.face if isinstance(part, GatewayRelay))
     transit._lost["NYC", joe.stream, (b.uuid, True)] = 1
     taken = transit.take
 

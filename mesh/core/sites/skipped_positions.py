@@ -13,7 +13,7 @@ from mesh.streams.ranges import Ranges
 # there are at most as many runs as waiting slices, and one more for each start.
 
 
-class PassedOver:
+class SkippedPositions:
     """The positions of one site, in runs. They are added in rising order."""
 
     def __init__(self, runs: Iterable[tuple[int, int]] = ()) -> None:

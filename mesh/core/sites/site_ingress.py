@@ -13,14 +13,14 @@ from mesh.core.delivery.router import refusal
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, source_of
 from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
-from mesh.core.sites.gate import Gate
 from mesh.core.sites.passing import turn_of
-from mesh.core.sites.through import Through
+from mesh.core.sites.site_connection import SiteConnection
+from mesh.core.sites.site_pass_through import SitePassThrough
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.printable import count
 from mesh.sites.letters import WAY_LOST, split
-from mesh.sites.pauses import FOR_NOW
+from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts
@@ -33,11 +33,11 @@ STREAMS = 4096  # streams whose deferred messages are remembered
 # Rule 3: the other site keeps every message that this node has in memory until it is answered.
 
 
-class Entering(Component):
+class SiteIngress(Component):
     """Component that admits messages from other sites."""
 
     def __init__(
-        self, desk: NodeContext, forwarder: Forwarder, answering: Answering, through: Through
+        self, desk: NodeContext, forwarder: Forwarder, answering: Answering, through: SitePassThrough
     ) -> None:
         self._desk = desk
         self._through = through
@@ -50,7 +50,7 @@ class Entering(Component):
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Relay, self._relayed),)
 
-    def _relayed(self, conn: Conn, gate: Gate, command: Relay, envelopes: list[Envelope]) -> None:
+    def _relayed(self, conn: Conn, gate: SiteConnection, command: Relay, envelopes: list[Envelope]) -> None:
         source, s = source_of(gate, conn), self._desk.settings
         came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
         if command.site != s.site:

@@ -1,12 +1,12 @@
 """Does what a site put off go there again, ever more rarely, and at once when it goes on?"""
 
-from mesh.sites.pauses import LONGEST, SHORTEST, Pauses, is_for_now
+from mesh.sites.stream_backoff import LONGEST, SHORTEST, StreamBackoff, is_for_now
 
 KEY, OTHER = b"key", b"other"
 
 
 def test_it_goes_again_after_a_pause_that_doubles_each_time_in_a_row() -> None:
-    pauses, now, lengths = Pauses(), 0.0, []
+    pauses, now, lengths = StreamBackoff(), 0.0, []
     for _ in range(12):
         until = pauses.put_off(KEY, now)
         assert pauses.put_off(KEY, now + 0.1) == until, "the same pause, of what was sent with it"
@@ -19,14 +19,14 @@ def test_it_goes_again_after_a_pause_that_doubles_each_time_in_a_row() -> None:
 
 
 def test_what_goes_on_begins_with_a_short_pause_anew() -> None:
-    pauses = Pauses()
+    pauses = StreamBackoff()
     pauses.over(pauses.put_off(KEY, 0.0))
     pauses.went_on(KEY, 0.5)
     assert pauses.put_off(KEY, 1.0) == 1.0 + SHORTEST
 
 
 def test_a_last_word_on_some_of_it_makes_a_pause_short_and_does_not_end_it() -> None:
-    pauses = Pauses()
+    pauses = StreamBackoff()
     for _ in range(4):
         pauses.over(until := pauses.put_off(KEY, 0.0))
     until = pauses.put_off(KEY, until)
@@ -37,7 +37,7 @@ def test_a_last_word_on_some_of_it_makes_a_pause_short_and_does_not_end_it() -> 
 
 
 def test_what_is_owed_no_more_takes_no_room() -> None:
-    pauses = Pauses()
+    pauses = StreamBackoff()
     pauses.put_off(KEY, 0.0)
     pauses.forget(KEY)
     pauses.forget(OTHER)

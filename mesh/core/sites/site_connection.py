@@ -48,7 +48,7 @@ class Gateway:
         return min(self.silent_at, self.said + PING)
 
 
-class Gate:
+class SiteConnection:
     """All connections of this node to one site.
 
     The site is dialed while there is no connection, at each of its addresses in turn. Inbound connections are

@@ -21,8 +21,8 @@ from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay, say_relayed
 from mesh.core.sites.custody import answer_key
 from mesh.core.sites.facts import GateChanged, ReachChanged, SiteAnswered
-from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
+from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import RemoteError
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
@@ -56,7 +56,7 @@ class TransitStream:
     asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
 
 
-class Transit(Component):
+class GatewayRelay(Component):
     """Component that forwards messages to other sites."""
 
     def __init__(
@@ -116,7 +116,7 @@ class Transit(Component):
         gate = self._gate(site)
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
-    def _gate(self, site: str) -> Gate | None:
+    def _gate(self, site: str) -> SiteConnection | None:
         """Return the gate of the neighbor through which that site is reached."""
         return self._gateways.gate(self._desk.settings.ways.get(site, ""))
 
@@ -128,7 +128,7 @@ class Transit(Component):
         gate = self._gate(site)
         return self._linked(gate, site, is_ours) if gate is not None else {}
 
-    def _linked(self, gate: Gate, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
+    def _linked(self, gate: SiteConnection, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
         """Return the connections of gateways that reach the site.
 
         Older releases accept only messages of this site.
@@ -191,7 +191,7 @@ class Transit(Component):
             self._review(site, True)
         self._desk.wake(min(self._early.values(), default=self._desk.alarm) + KNOWN_BY)
 
-    def _line(self, gate: Gate, site: str, envelope: Envelope) -> TransitStream | None:
+    def _line(self, gate: SiteConnection, site: str, envelope: Envelope) -> TransitStream | None:
         lines, key = self._lines.setdefault(site, {}), stream_key(envelope)
         line = lines.get(key)
         if line is None:
@@ -221,7 +221,7 @@ class Transit(Component):
 
     # --- and back ---------------------------------------------------------------------------------------
 
-    def _answered(self, conn: Conn, gate: Gate, command: Relayed, _: list[Envelope]) -> None:
+    def _answered(self, conn: Conn, gate: SiteConnection, command: Relayed, _: list[Envelope]) -> None:
         lines = self._lines.get(command.site, {})
         for outcome in command.outcomes:
             key = answer_key(outcome.stream, outcome.answer)

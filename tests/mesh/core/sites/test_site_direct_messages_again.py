@@ -10,7 +10,7 @@ import pytest
 
 from mesh.config.sites import RemoteSite
 from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
-from tests.mesh.core.sites.letters import client, name_at, two_sites
+from tests.mesh.core.sites.site_direct_messages import client, name_at, two_sites
 from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.core.sites.test_pausing import paused
 from tests.simulated_client import SimClient

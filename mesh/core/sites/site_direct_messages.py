@@ -16,16 +16,16 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.batches import say_relay
-from mesh.core.sites.exits import Exits
 from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
+from mesh.core.sites.gateway_relay import GatewayRelay
+from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
-from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
 from mesh.printable import count
 from mesh.routing.pending_forward import PendingForward
 from mesh.sites.gateways import gateway
 from mesh.sites.letters import UNREACHABLE, WAY, goes_again, way_to
-from mesh.sites.trials import Trials
+from mesh.sites.retry_probes import RetryProbes
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
@@ -42,7 +42,7 @@ Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node)
 # Rule 5: answers are accepted only from gateways to that site.
 
 
-class Letters(Component):
+class SiteDirectMessages(Component):
     """Component that sends direct messages to other sites."""
 
     def __init__(
@@ -50,8 +50,8 @@ class Letters(Component):
         desk: NodeContext,
         forwarder: Forwarder,
         neighbours: Neighbours,
-        transit: Transit,
-        exits: Exits,
+        transit: GatewayRelay,
+        exits: GatewayRoutes,
         why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
@@ -62,7 +62,7 @@ class Letters(Component):
         self._exits = exits
         self._sites = desk.settings.ways
         self._asking: set[str] = set()
-        self._trials = Trials[Sending]()
+        self._trials = RetryProbes[Sending]()
         self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> gateway in use
 
     def speaks(self) -> Sequence[str]:

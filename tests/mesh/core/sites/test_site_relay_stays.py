@@ -7,7 +7,7 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.core.forwarding.incoming import Incoming
 from mesh.core.peers.peer import Peer
-from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.site_relay import SiteRelay
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import NO_RELAY, Envelope
 from mesh.wire.limits import STAYS
@@ -59,7 +59,7 @@ def test_a_master_is_told_so_if_it_knows_what_that_is(
         right(it, peer, envelopes)
 
     monkeypatch.setattr(Incoming, "forwarded", forwarded)
-    monkeypatch.setattr(Relaying, "speaks", lambda it: words if it._desk.me.name == "b" else (STAYS,))
+    monkeypatch.setattr(SiteRelay, "speaks", lambda it: words if it._desk.me.name == "b" else (STAYS,))
     net = SimNetwork()
     rules = (Rule("b", domains=(STOCK,)),)
     net.node("b", rules=rules)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
-from mesh.core.sites.passedover import PassedOver
+from mesh.core.sites.skipped_positions import SkippedPositions
 from mesh.operations import Delete, Put
 from mesh.printable import count
 from mesh.reasons.reason import reason
@@ -25,7 +25,7 @@ AGAIN = 3600.0  # s between two new stores that cause a transfer
 # Law: a mark, and the position of a dropped message, are written in the commit that forgets the message.
 
 
-class Marking(Component):
+class TransferMarks(Component):
     """The marks of this node as a master. Each master has its own."""
 
     def __init__(self, desk: NodeContext, disk: Disk) -> None:
@@ -69,9 +69,9 @@ class Marking(Component):
         self._keep(site, mark)
         self._tell(site, mark)
 
-    def passed_over(self, site: str) -> PassedOver:
+    def passed_over(self, site: str) -> SkippedPositions:
         """Return the positions dropped before the start, which may still be owed to other sinks."""
-        return PassedOver(self._runs.pop(site, {}).items())
+        return SkippedPositions(self._runs.pop(site, {}).items())
 
     def passes(self, site: str, first: int, last: int) -> None:
         """Record that these positions of the log are not owed to the site."""

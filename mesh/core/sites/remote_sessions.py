@@ -22,8 +22,8 @@ from mesh.core.services.site_request_routes import SiteGuest
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.arrivals import NeighbourSite, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged
-from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, check_address
 from mesh.patterns import SYSTEM
@@ -52,7 +52,7 @@ class SiteVisit:
     guest: SiteGuest
 
 
-class Visitors(Component):
+class RemoteSessions(Component):
     """Component that serves requests of other sites."""
 
     def __init__(self, desk: NodeContext, gateways: Gateways, aliases: Aliases, sending: Sending) -> None:
@@ -73,7 +73,7 @@ class Visitors(Component):
 
     # --- what comes -------------------------------------------------------------------------------------
 
-    def _came(self, conn: Conn, gate: Gate, command: Sends, envelopes: list[Envelope]) -> None:
+    def _came(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
             raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
@@ -91,7 +91,7 @@ class Visitors(Component):
                 to = address if site == self._desk.settings.site else part.to  # otherwise it passes through
                 self._sending.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
-    def _check(self, gate: Gate, e: Envelope) -> None:
+    def _check(self, gate: SiteConnection, e: Envelope) -> None:
         """Raise LocalError for a message that may not enter."""
         s, (to, address) = self._desk.settings, split(e.to)
         came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)

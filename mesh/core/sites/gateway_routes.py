@@ -12,7 +12,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.facts import ExitsChanged
-from mesh.core.sites.transit import SITE, Transit
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
 from mesh.reasons.near import near
 from mesh.sites.letters import UNKNOWN
 from mesh.sites.stores import broken
@@ -24,11 +24,11 @@ NAMED = 8  # sites named in a hint
 # Rule: gateways are looked up only for sites to which a client here sends something.
 
 
-class Exits(Component):
+class GatewayRoutes(Component):
     """The gateways of this site to other sites, as far as they were looked up."""
 
     def __init__(
-        self, desk: NodeContext, neighbours: Neighbours, presence: Presence, transit: Transit
+        self, desk: NodeContext, neighbours: Neighbours, presence: Presence, transit: GatewayRelay
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours

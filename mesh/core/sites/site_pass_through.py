@@ -26,14 +26,14 @@ from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import answer_key
 from mesh.core.sites.facts import GateChanged, SiteAnswered
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
 from mesh.core.sites.passing import GATEWAY, passing, turn_of
-from mesh.core.sites.transit import SITE, Transit
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.letters import UNREACHABLE, WAY_LOST
-from mesh.sites.pauses import FOR_NOW
 from mesh.sites.stores import broken
+from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome, Relay
 from mesh.wire.envelope import Envelope
@@ -65,13 +65,13 @@ class PassingLine:
     asked: AskedNumbers[PassingWaiter] = field(default_factory=AskedNumbers)
 
 
-class Through(Component):
+class SitePassThrough(Component):
     """Component that passes messages through to third sites."""
 
     def __init__(
         self,
         desk: NodeContext,
-        transit: Transit,
+        transit: GatewayRelay,
         presence: Presence,
         neighbours: Neighbours,
         answering: Answering,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from mesh.config.sites import RemoteSite
-from mesh.core.sites import conflicting
+from mesh.core.sites import site_conflicts
 from mesh.core.sites.pausing import Pausing
 from mesh.values import Headers, parse_message_id
 from mesh.wire import commands as c
 from mesh.wire.properties import decode_properties
 from tests.mesh.core.sites.meshes import Reader, events, member
-from tests.mesh.core.sites.test_relaying_full import MIB, full
+from tests.mesh.core.sites.test_site_relay_full import MIB, full
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.mesh.core.sites.test_transferring import synced
 from tests.seeds import stories
@@ -152,8 +152,8 @@ def lost(two: Two, count: int) -> None:
 def test_of_very_many_that_lose_at_once_no_more_are_kept_than_a_bound_and_all_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(conflicting, "AT_ONCE", 5.0)
-    monkeypatch.setattr(conflicting, "A_SECOND", 0.001)
+    monkeypatch.setattr(site_conflicts, "AT_ONCE", 5.0)
+    monkeypatch.setattr(site_conflicts, "A_SECOND", 0.001)
     two = Two(persistent=False)
     lost(two, 40)
     assert two.conflicts() == 40

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mesh.sites.pauses import LONGEST, SHORTEST
+from mesh.sites.stream_backoff import LONGEST, SHORTEST
 
 K = TypeVar("K", bound=Hashable)
 
@@ -27,7 +27,7 @@ class Trial:
     tried: int | None = None
 
 
-class Trials(Generic[K]):
+class RetryProbes(Generic[K]):
     """The keys with temporary refusals. A message is named by its number."""
 
     def __init__(self) -> None:

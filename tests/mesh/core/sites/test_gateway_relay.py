@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.sites import transit
+from mesh.core.sites import gateway_relay
 from mesh.core.sites.facts import GateChanged
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, gateway, links, member
-from tests.mesh.core.sites.test_relaying import FROM_LON, STOCK, TO_NYC
+from tests.mesh.core.sites.test_site_relay import FROM_LON, STOCK, TO_NYC
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -34,8 +34,8 @@ class Sites:
         self.joe = SimClient(net, self.wren.ipc, "joe").connected()
         self.heard = Reader(net, self.tern.ipc, "ann").connected().subscribed("quote", domain=STOCK)
         net.run(1)
-        self.transit: transit.Transit = next(
-            part for part in self.heron.core.parts.desk.face if isinstance(part, transit.Transit)
+        self.transit: gateway_relay.Transit = next(
+            part for part in self.heron.core.parts.desk.face if isinstance(part, gateway_relay.Transit)
         )
 
     def publish(self, *texts: bytes) -> None:
@@ -78,7 +78,7 @@ def test_what_is_published_before_its_master_knows_of_a_loss_goes_behind_what_wa
 def test_no_more_losses_are_remembered_than_a_bound_and_none_of_who_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transit, "MOST_LOST", 2)
+    monkeypatch.setattr(gateway_relay, "MOST_LOST", 2)
     it = Sites()
     for n in range(4):
         SimClient(it.net, it.wren.ipc, f"bob{n}").connected().publish(f"k{n}", b"", domain=STOCK)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mesh.config.sites import RemoteSite
-from mesh.core.sites import marking
-from mesh.core.sites.marking import TABLE
+from mesh.core.sites import transfer_marks
+from mesh.core.sites.transfer_marks import TABLE
 from mesh.store.memory import MemoryStore
 from tests.mesh.core.sites.meshes import SECOND, events, gateway, links
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
@@ -76,7 +76,7 @@ def test_restarts_and_lines_that_come_and_go_are_no_news() -> None:
 def test_who_shows_ever_new_stores_is_sent_last_values_once_an_hour_and_not_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(marking, "AGAIN", 30.0)
+    monkeypatch.setattr(transfer_marks, "AGAIN", 30.0)
     gull, heron = two()
     emptied(gull)
     gull.net.until(lambda: values(gull, 5) == WANTED and not heron.metric("sites_marked"))

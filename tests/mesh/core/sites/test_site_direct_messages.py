@@ -7,15 +7,15 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
-from mesh.core.sites.letters import Letters
-from mesh.core.sites.transit import Transit
+from mesh.core.sites.gateway_relay import GatewayRelay
+from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.sites.accepting import Accepts
 from mesh.sites.letters import UNKNOWN
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.frames import write
-from tests.mesh.core.sites.letters import FROM_LON, FROM_NYC, client, name_at, refused, two_sites
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
+from tests.mesh.core.sites.site_direct_messages import FROM_LON, FROM_NYC, client, name_at, refused, two_sites
 from tests.mesh.envelopes import envelope
 from tests.simulation import SimNetwork, SimNode
 
@@ -183,7 +183,7 @@ def test_D2_who_reads_what_is_published_everywhere_answers_each_sender_by_a_lett
 @pytest.mark.parametrize("older", ["there", "here"])
 def test_gateways_of_an_earlier_release_are_given_no_letter_and_its_sender_is_told(older: str) -> None:
     net = SimNetwork()
-    silent = patch.object(Letters, "speaks", lambda self: ())
+    silent = patch.object(SiteDirectMessages, "speaks", lambda self: ())
     if older == "there":
         with silent:
             c = gateway(net, "c", "NYC", "LON", tables=FROM_LON)
@@ -288,13 +288,13 @@ def test_what_leaves_promises_nothing_of_a_letter_that_still_waits() -> None:
     a, *_, c, _ = two_sites(net)
     a._settings["sites"] = {"NYC": (), "SFO": ()}
     joe, left = client(a, "joe"), list[int]()
-    take = Transit.take
+    take = GatewayRelay.take
 
-    def taken(self: Transit, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
+    def taken(self: GatewayRelay, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
         left.extend(envelope.low for envelope in envelopes)
         take(self, source, site, envelopes, dropped)
 
-    with patch.object(Transit, "take", taken):
+    with patch.object(GatewayRelay, "take", taken):
         joe.send("/site/NYC/node/nobody/client/ann", b"1", force=True)
         joe.settled()
         for n in range(3):

@@ -12,8 +12,8 @@ from mesh.core.context.component import Component
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
 from mesh.core.sites.lostvalue import LostValue, letter_of
-from mesh.core.sites.marking import Marking
-from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.site_relay import SiteRelay
+from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.patterns import SYSTEM
 from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.conflicts import conflict_key
@@ -33,10 +33,12 @@ TOLD_AGAIN = 60.0  # s until the next warning
 # Law 4: the number of losing values kept and reported per second is bounded.
 
 
-class Conflicting(Component):
+class SiteConflicts(Component):
     """Component that detects conflicts, at each master."""
 
-    def __init__(self, desk: NodeContext, router: Router, relaying: Relaying, marking: Marking) -> None:
+    def __init__(
+        self, desk: NodeContext, router: Router, relaying: SiteRelay, marking: TransferMarks
+    ) -> None:
         self._desk = desk
         self._router = router
         self._relaying = relaying

@@ -24,7 +24,7 @@ from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, events, say
 from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.core.sites.test_listing import asking, members
 from tests.mesh.core.sites.test_pausing import said
-from tests.mesh.core.sites.test_through_liars import from_hf
+from tests.mesh.core.sites.test_site_pass_through_liars import from_hf
 from tests.seeds import stories
 
 

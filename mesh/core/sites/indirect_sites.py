@@ -14,9 +14,9 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.facts import GateChanged, PauseChanged, ReachChanged
-from mesh.core.sites.gate import PAUSED, UP, Gate, Gateway
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.transit import SITE, Transit
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.site_connection import PAUSED, UP, Gateway, SiteConnection
 from mesh.names import node_name
 from mesh.sites.views import SiteMember
 from mesh.wire.calls import AskSites
@@ -35,14 +35,14 @@ ASKED_AGAIN = 1.0  # s between two questions to other gateways of this site
 # linked with it.
 
 
-class Beyond(Component):
+class IndirectSites(Component):
     """Component that reports reachable sites to neighbors, and reads their reports."""
 
     def __init__(
         self,
         desk: NodeContext,
         gateways: Gateways,
-        transit: Transit,
+        transit: GatewayRelay,
         neighbours: Neighbours,
         questions: PeerCalls,
         is_paused: Callable[[str], bool],
@@ -101,7 +101,7 @@ class Beyond(Component):
                 if CHAINS in gateway.conn.speaks:
                     self._tell_one(gate, gateway)
 
-    def _tell_one(self, gate: Gate, gateway: Gateway) -> None:
+    def _tell_one(self, gate: SiteConnection, gateway: Gateway) -> None:
         shown = self._shown_to(gate.name)
         for site in {**gateway.told, **dict.fromkeys(shown)}:
             said = self._state(site) if site in shown else Behind(site)
@@ -151,7 +151,7 @@ class Beyond(Component):
 
     # --- what they say ----------------------------------------------------------------------------------
 
-    def _heard(self, conn: Conn, gate: Gate, said: Behind, _: list[Envelope]) -> None:
+    def _heard(self, conn: Conn, gate: SiteConnection, said: Behind, _: list[Envelope]) -> None:
         """Store a report. A few unknown sites are remembered too, because new settings may name them."""
         uuid = gate.uuid_of(conn)
         gateway, nodes = gate.gateways[uuid], tuple(map(node_name, said.nodes))

@@ -12,7 +12,7 @@ from mesh.streams.ranges import Ranges
 PARKED = 4  # windows
 
 
-class Parked:
+class WaitingAtSite:
     """The waiting slices of one site, for one master here. `bytes` is their total size."""
 
     def __init__(self) -> None:

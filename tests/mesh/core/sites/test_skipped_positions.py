@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.core.sites.passedover import PassedOver
+from mesh.core.sites.skipped_positions import SkippedPositions
 
 KEPT, DROPPED, NOT_ITS, START, SETTLED = range(5)
 
 
 @given(st.lists(st.integers(KEPT, SETTLED)))
 def test_what_was_dropped_is_known_and_what_was_kept_is_not_in_it(story: list[int]) -> None:
-    passed, rows, settled = PassedOver(), dict[int, int](), 0
+    passed, rows, settled = SkippedPositions(), dict[int, int](), 0
     kept, dropped, starts = set[int](), set[int](), 1
     for place, what in enumerate(story, 1):
         if what == KEPT:
@@ -20,12 +20,12 @@ def test_what_was_dropped_is_known_and_what_was_kept_is_not_in_it(story: list[in
             dropped.add(place)
             rows[passed.add(place)] = place
         elif what == START:
-            passed, starts = PassedOver(rows.items()), starts + 1
+            passed, starts = SkippedPositions(rows.items()), starts + 1
         elif what == SETTLED:
             settled = place // 2
             for first in passed.take_settled(settled):
                 del rows[first]
-    known = PassedOver(rows.items()).places()
+    known = SkippedPositions(rows.items()).places()
     assert all(place in known for place in dropped if place > settled)
     assert not any(place in known for place in kept)
     assert len(rows) <= len([place for place in kept if place > settled]) + starts
@@ -33,6 +33,6 @@ def test_what_was_dropped_is_known_and_what_was_kept_is_not_in_it(story: list[in
 
 
 def test_all_of_a_site_that_is_named_no_more_goes() -> None:
-    passed = PassedOver([(9, 9), (3, 5)])
+    passed = SkippedPositions([(9, 9), (3, 5)])
     assert (passed.take_settled(4), passed.take_settled(float("inf"))) == ([], [3, 9])
     assert passed.add(12) == 12

@@ -32,7 +32,7 @@ class _Pause:
     is_over: bool = False  # resent, and not answered yet
 
 
-class Pauses:
+class StreamBackoff:
     """The streams that another site has deferred, and when each is resent."""
 
     def __init__(self) -> None:
