@@ -14,7 +14,7 @@ from discovery import state as node_state
 from discovery.detector import AGAIN
 from discovery.timing import SwimTiming
 from mesh import weightset
-from mesh.client.core import line, publisher
+from mesh.client.core import node_connection, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import authenticator
 from mesh.core.asking import lookup
@@ -151,7 +151,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ),
         (
             "A client sends PING every {} s, and drops a node from which it received nothing for {} s",
-            (line.PING, line.SILENCE),
+            (node_connection.PING, node_connection.SILENCE),
         ),
         ("At most {} KiB. A node refuses what it cannot read", (limits.CONTROL_FRAME // KIB,)),
         ("A **key** has 1 to {} characters", (LONGEST_KEY,)),

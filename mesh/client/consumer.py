@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from mesh.client.core.lots import ACK, Some, TakenLot
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.delivered_envelope import ACK, DeliveredEnvelope, Some
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.delivery import Deliveries, Delivery, Hands, SettlingClient, kept, made_of
 from mesh.client.message import T
 from mesh.client.oneloop import check_loop
@@ -37,7 +37,7 @@ class Consumer(Generic[T]):
         self,
         client: SettlingClient,
         shell: Shell,
-        taking: QueueTaking,
+        taking: QueueConsumption,
         reader: ContentReader | None,
         once: bool = False,
     ) -> None:
@@ -114,7 +114,7 @@ class Consumer(Generic[T]):
         for each in of:
             if not isinstance(each, Delivery) or each._hands is not self._hands:
                 raise BadType(f"{shown(each)} did not come from this consumer.", hint="Give what it gave.")
-        places: dict[TakenLot, dict[int, None]] = {}
+        places: dict[DeliveredEnvelope, dict[int, None]] = {}
         for each in of:
             assert each._lot is not None
             places.setdefault(each._lot, {})[each._place] = None

@@ -10,9 +10,9 @@ from typing import Any, Generic, Protocol, Self, overload
 from msgspec import UNSET
 
 from mesh.client.arguments import seconds
-from mesh.client.core.desk import Promise
-from mesh.client.core.lots import ACK, SAID, Some, TakenLot
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.client_context import Promise
+from mesh.client.core.delivered_envelope import ACK, SAID, DeliveredEnvelope, Some
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
 from mesh.client.shell import Shell
@@ -46,10 +46,12 @@ class Hands:
     """The consumer's side of its deliveries, which settles them. `once`: it consumes a single message."""
 
     __slots__ = ("_client", "_shell", "once", "taking")
-    taking: QueueTaking
+    taking: QueueConsumption
     once: bool
 
-    def __init__(self, client: SettlingClient, shell: Shell, taking: QueueTaking, once: bool = False) -> None:
+    def __init__(
+        self, client: SettlingClient, shell: Shell, taking: QueueConsumption, once: bool = False
+    ) -> None:
         self._client, self._shell = client, shell
         self.taking, self.once = taking, once
 
@@ -152,7 +154,7 @@ class Delivery(QueuedMessage[T]):
 
     # Always set, but fields of a Struct need defaults after a field that has one.
     _hands: Hands | None = None
-    _lot: TakenLot | None = None
+    _lot: DeliveredEnvelope | None = None
     _place: int = 0
 
     @property
@@ -192,7 +194,7 @@ class Delivery(QueuedMessage[T]):
 
 
 def made_of(
-    message: Message[Any], lot: TakenLot, place: int, hands: Hands, reader: ContentReader | None
+    message: Message[Any], lot: DeliveredEnvelope, place: int, hands: Hands, reader: ContentReader | None
 ) -> Delivery[Any]:
     """Return the delivery of one message to its consumer."""
     m, tries = message, lot.tries[place] if lot.tries else 0
@@ -215,7 +217,7 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     """
 
     def __init__(
-        self, lot: TakenLot, places: Sequence[int], hands: Hands, reader: ContentReader | None
+        self, lot: DeliveredEnvelope, places: Sequence[int], hands: Hands, reader: ContentReader | None
     ) -> None:
         self._lot, self._places = lot, places
         self._hands, self._reader = hands, reader

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.events import Event, log_event
 from mesh.client.oneloop import NotCopied, check_loop, not_open, running_loop
@@ -76,7 +76,7 @@ class Shell(NotCopied):
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
-        self.desk: ClientDesk = ClientDesk(self._promise, random.random, random.randbytes, self._wake)
+        self.desk: ClientContext = ClientContext(self._promise, random.random, random.randbytes, self._wake)
         self.core: ClientCore = ClientCore(
             self.desk, name, key, timeout, None if around is None else around.outbox
         )

@@ -8,8 +8,8 @@ from functools import partial
 
 from mesh.client.access import Access
 from mesh.client.core.client import ClientCore
+from mesh.embedded.embedded_connection import EmbeddedConnection
 from mesh.embedded.nodethread import NodeThread, told
-from mesh.embedded.visit import Visit
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -26,14 +26,14 @@ class Inward:
     ) -> None:
         self._node, self._loop, self._core, self._turn = node, loop, core, turn
         self._key = 0
-        self._visit: Visit | None = None
+        self._visit: EmbeddedConnection | None = None
         self._is_closed = False
         told(node.ended, loop, self._over)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
         """Open a connection, and return the function that puts a command on it."""
         driver, hear = self._node.began.result().driver, partial(self._heard, key)
-        self._key, self._visit = key, Visit(driver, self._node.loop, self._loop, hear)
+        self._key, self._visit = key, EmbeddedConnection(driver, self._node.loop, self._loop, hear)
         return partial(self._say, key, self._visit)
 
     def look(self) -> None:
@@ -52,7 +52,9 @@ class Inward:
         self.hang_up(self._key)
         self._node.stop()
 
-    def _say(self, key: int, visit: Visit, command: c.Command, envelopes: tuple[Envelope, ...]) -> None:
+    def _say(
+        self, key: int, visit: EmbeddedConnection, command: c.Command, envelopes: tuple[Envelope, ...]
+    ) -> None:
         if not visit.say(command, envelopes):
             self._loop.call_soon(self._lost, key)
 

@@ -18,9 +18,9 @@ from mesh.local.mounts import check_disk
 from mesh.local.segments import SegmentLog
 from mesh.operations import Image
 from mesh.security.keyring import MeshKeys, keyring
+from mesh.shell.event_reporter import EventReporter
 from mesh.shell.preparing import Preparation
 from mesh.shell.queuestores import Taken, check_places, take_all
-from mesh.shell.teller import Teller
 from mesh.store.base import NodeStore
 from mesh.store.opening import open_store
 from mesh.store.room import Tell
@@ -49,7 +49,12 @@ class Holdings:
 
 
 def take(
-    config: Config, state: Path, ready: Preparation, accept_rollback: bool, teller: Teller, undo: ExitStack
+    config: Config,
+    state: Path,
+    ready: Preparation,
+    accept_rollback: bool,
+    teller: EventReporter,
+    undo: ExitStack,
 ) -> tuple[Holdings, Mapping[str, Image]]:
     """Acquire all resources, and return them with the content of each store; `undo` releases them.
 

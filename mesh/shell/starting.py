@@ -26,6 +26,7 @@ from mesh.shell.backing import Backing
 from mesh.shell.binding import bind
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
+from mesh.shell.event_reporter import EventReporter
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, keys_of, take
 from mesh.shell.http.place import bound
@@ -34,7 +35,6 @@ from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
 from mesh.shell.reloading import Reloading
 from mesh.shell.settings import allowance_of, settings_of
-from mesh.shell.teller import Teller
 from mesh.shell.world import World
 from mesh.store.base import NodeStore
 from mesh.store.worker import StoreWorker
@@ -61,7 +61,7 @@ async def start(
     point, state = crashpoint(environ), state_dir(environ)
     ready = prepared(config, state)
     with ExitStack() as undo:
-        teller = Teller(loop)
+        teller = EventReporter(loop)
         held, images = take(config, state, ready, accept_rollback, teller, undo)
         named(held.name)
         secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
@@ -143,7 +143,7 @@ def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Drive
 
 
 def _core(
-    config: Config, held: Holdings, world: World, secret: bytes, accept_rollback: bool, teller: Teller
+    config: Config, held: Holdings, world: World, secret: bytes, accept_rollback: bool, teller: EventReporter
 ) -> NodeCore:
     keys, data = held.keys, held.data
     address, *also = addresses(world.bound.tcp, config.discovery)

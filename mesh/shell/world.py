@@ -43,7 +43,7 @@ from mesh.transport import Sockets
 AGAIN = (0.0, 0.1, 0.4)  # s between attempts: a dying process may still listen
 
 
-class Hears(Protocol):
+class EffectResults(Protocol):
     """Receiver of results of slow effects, and of effects outside the world."""
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
@@ -65,7 +65,7 @@ class World:
         put: SendFrames,
         workers: Mapping[str, StoreWorker],
         snapshots: SegmentLog | None,
-        hears: Hears,
+        hears: EffectResults,
         backing: Backing,
         sites: Mapping[str, Keys] | None = None,
     ) -> None:

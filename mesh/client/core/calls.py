@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.refusals import of_reply
 from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
 from mesh.wire import commands as c
@@ -47,7 +47,7 @@ def readable(command: c.Command) -> c.Command:
 class Calls:
     """Open commands by their numbers. Each may be sent twice without harm. `timeout` in seconds."""
 
-    def __init__(self, desk: ClientDesk, line: Line, timeout: float) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, timeout: float) -> None:
         self._desk, self._line = desk, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}

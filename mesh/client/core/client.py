@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
-from mesh.client.core.caution import UNREADABLE, Caution
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.cautious_resend import UNREADABLE, CautiousResend
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, Report
-from mesh.client.core.line import OURS, Line
 from mesh.client.core.member import GroupMember
+from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.requests import REPLIES, Requests
 from mesh.client.core.services import ClientServices
@@ -41,7 +41,7 @@ class ClientCore:
 
     def __init__(
         self,
-        desk: ClientDesk,
+        desk: ClientContext,
         name: tuple[str, int, bool],
         key: StreamKey,
         timeout: float,
@@ -51,7 +51,9 @@ class ClientCore:
         self._place = (b"", 0)  # uuid and boot of the last node
         self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
-        self.line: Line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
+        self.line: NodeConnection = NodeConnection(
+            desk, name, key, self._welcomed, self._objected, self._waiting
+        )
         self.publisher: Publisher = Publisher(
             desk, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
         )
@@ -62,7 +64,7 @@ class ClientCore:
         self.queues: Takings = Takings(desk, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
-        self._caution = Caution(self.publisher.is_answered)
+        self._caution = CautiousResend(self.publisher.is_answered)
 
     # --- events from the shell ----------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mesh.client.core.builder import Builder
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.deadlines import Deadlines
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
 from mesh.names import SENDS
@@ -31,7 +31,7 @@ class Publisher:
 
     def __init__(
         self,
-        desk: ClientDesk,
+        desk: ClientContext,
         stream: bytes,
         outbox: Outbox,
         send: Callable[[Envelope], None],

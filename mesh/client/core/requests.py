@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, frexp, ldexp
 from typing import Protocol
 
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.refusals import of_answer, of_reply_code
 from mesh.client.message import Batch, Message
 from mesh.errors import HandlerLost, MeshError, MeshTimeout
@@ -84,7 +84,7 @@ class One:
 class Requests:
     """The open requests of a client, by their sequence numbers among sends to addresses."""
 
-    def __init__(self, desk: ClientDesk) -> None:
+    def __init__(self, desk: ClientContext) -> None:
         self._desk = desk
         self._open: dict[int, ReplyWaiter] = {}
         self._buckets: dict[float, Bucket] = {}

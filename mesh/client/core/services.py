@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import ClientDesk
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.serving import ClientServing
 from mesh.errors import Closed, LocalError, MeshError
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
@@ -14,7 +14,7 @@ from mesh.wire.envelope import Envelope
 class ClientServices:
     """The services of one session."""
 
-    def __init__(self, desk: ClientDesk, line: Line, calls: Calls, stream: bytes) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
         self._all: dict[int, ClientServing] = {}
         self._asked: dict[int, Pending] = {}  # the last registration command of each

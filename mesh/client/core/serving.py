@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from mesh.client.core.builder import Builder
-from mesh.client.core.desk import Alarm, ClientDesk
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import Alarm, ClientContext
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError, RemoteError
 from mesh.names import SENDS
@@ -73,8 +73,8 @@ class ClientServing:
 
     def __init__(
         self,
-        desk: ClientDesk,
-        line: Line,
+        desk: ClientContext,
+        line: NodeConnection,
         stream: bytes,
         number: int,
         address: str,

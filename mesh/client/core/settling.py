@@ -8,9 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import ClientDesk
-from mesh.client.core.line import Line
-from mesh.client.core.lots import ACK, GONE, HERE, LotPlace, SettleEntry, Settlement, TakenLot, as_ranges
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.delivered_envelope import (
+    ACK,
+    GONE,
+    HERE,
+    DeliveredEnvelope,
+    LotPlace,
+    SettleEntry,
+    Settlement,
+    as_ranges,
+)
+from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import MeshError
 from mesh.wire.commands import EXTEND, Settle
 from mesh.wire.limits import QUEUE_CREDIT
@@ -27,7 +36,12 @@ class Settling:
     """
 
     def __init__(
-        self, desk: ClientDesk, line: Line, calls: Calls, number: int, ours: Callable[[TakenLot], None]
+        self,
+        desk: ClientContext,
+        line: NodeConnection,
+        calls: Calls,
+        number: int,
+        ours: Callable[[DeliveredEnvelope], None],
     ) -> None:
         self.answered: Callable[[], None] = lambda: None
         self._desk, self._line, self._calls = desk, line, calls

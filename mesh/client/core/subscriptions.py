@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import NEVER, Alarm, ClientDesk
+from mesh.client.core.client_context import NEVER, Alarm, ClientContext
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
-from mesh.client.core.line import Line
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
 from mesh.errors import BadQuery, BadType, BadXPath, Closed, LocalError, MeshError, SlowConsumer, shown
@@ -39,7 +39,7 @@ GAPS_AFTER = 1.0  # s of summing gaps before a report
 class Subscriptions:
     """The subscriptions of one session, by number."""
 
-    def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
         self._all: dict[int, Intake] = {}
         self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)

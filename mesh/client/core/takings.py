@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import ClientDesk, Promise
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import ClientContext, Promise
+from mesh.client.core.node_connection import NodeConnection
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.core.refusals import of_code
-from mesh.client.core.taking import QueueTaking
 from mesh.errors import Closed, MeshError, MeshTimeout
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
 from mesh.wire.envelope import Envelope
@@ -15,9 +15,9 @@ from mesh.wire.envelope import Envelope
 class Takings:
     """The consumers of one session."""
 
-    def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
-        self._all: dict[int, QueueTaking] = {}
+        self._all: dict[int, QueueConsumption] = {}
         self._entering: dict[int, Promise] = {}  # resolved when the first epoch is open
         self._leaving: dict[int, Promise] = {}  # resolved when the consumer has left
         self._asked: dict[int, Pending] = {}  # unanswered CONSUME commands
@@ -25,11 +25,11 @@ class Takings:
     def __len__(self) -> int:
         return len(self._all)
 
-    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueTaking:
+    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueConsumption:
         """Return a consumer that `enter` will register. `lease` in ms; 0: none."""
-        return QueueTaking(self._desk, self._line, self._calls, number, address, credit, selector, lease)
+        return QueueConsumption(self._desk, self._line, self._calls, number, address, credit, selector, lease)
 
-    def enter(self, it: QueueTaking) -> Promise:
+    def enter(self, it: QueueConsumption) -> Promise:
         """Register the consumer; the promise resolves when its epoch is open."""
         promise = self._desk.promise()
         self._all[it.number], self._entering[it.number] = it, promise
@@ -38,7 +38,7 @@ class Takings:
         self._open(it)
         return promise
 
-    def _open(self, it: QueueTaking) -> None:
+    def _open(self, it: QueueConsumption) -> None:
         """Request an epoch, with a time limit only while a caller waits for it."""
         ask = self._calls.ask if it.number in self._entering else self._calls.tell
         it.is_asked = True
@@ -46,14 +46,14 @@ class Takings:
         pending.refused = lambda error: self._refused(it, error)
         self._asked[it.number] = pending
 
-    def _opened(self, it: QueueTaking, pending: Pending) -> None:
+    def _opened(self, it: QueueConsumption, pending: Pending) -> None:
         it.opened(pending.parts[-1][0])
         self._asked.pop(it.number, None)
         _keep(self._entering.pop(it.number, None))
         if it.is_leaving:
             self._stop(it)
 
-    def _refused(self, it: QueueTaking, error: MeshError) -> None:
+    def _refused(self, it: QueueConsumption, error: MeshError) -> None:
         self._drop(it)
         it.end(error)
         if isinstance(error, MeshTimeout):
@@ -62,7 +62,7 @@ class Takings:
         if entering is not None and not entering.done():
             entering.set_exception(error)
 
-    def leave(self, it: QueueTaking) -> Promise | None:
+    def leave(self, it: QueueConsumption) -> Promise | None:
         """Leave the queue; the promise resolves when the node knows. None: there is nothing to wait for."""
         if it.number not in self._all or it.is_leaving:
             return None
@@ -74,23 +74,23 @@ class Takings:
             self._stop(it)
         return promise
 
-    def give_up(self, it: QueueTaking) -> None:
+    def give_up(self, it: QueueConsumption) -> None:
         """Leave the queue after a failed or abandoned registration, which the node may have accepted."""
         self._entering.pop(it.number, None)
         self.leave(it)
 
-    def _stop(self, it: QueueTaking) -> None:
+    def _stop(self, it: QueueConsumption) -> None:
         self._forget(it)
         pending = self._calls.ask(it.left, lambda: self._left(it))
         pending.refused = lambda _: self._left(it)
         self._asked[it.number] = pending
 
-    def _left(self, it: QueueTaking) -> None:
+    def _left(self, it: QueueConsumption) -> None:
         self._asked.pop(it.number, None)
         _keep(self._leaving.pop(it.number, None))
         self._finish(it)
 
-    def _finish(self, it: QueueTaking) -> None:
+    def _finish(self, it: QueueConsumption) -> None:
         """Drop a consumer that was left once all of its settlements are answered."""
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
@@ -137,12 +137,12 @@ class Takings:
             if entering is not None and not entering.done():
                 entering.set_exception(error)
 
-    def _drop(self, it: QueueTaking) -> None:
+    def _drop(self, it: QueueConsumption) -> None:
         self._all.pop(it.number, None)
         self._forget(it)
         _keep(self._leaving.pop(it.number, None))
 
-    def _forget(self, it: QueueTaking) -> None:
+    def _forget(self, it: QueueConsumption) -> None:
         pending = self._asked.pop(it.number, None)
         if pending is not None:
             self._calls.forget(pending)

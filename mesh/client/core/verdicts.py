@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from mesh.client.core.desk import Promise
+from mesh.client.core.client_context import Promise
 from mesh.client.core.refusals import of_answer
 from mesh.errors import BadQuery, MeshError, PublishRefused
 from mesh.names import SENDS

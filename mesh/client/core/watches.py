@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from mesh.client.core.line import Line
+from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import MeshError, RemoteError
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
@@ -78,7 +78,7 @@ class AddressWatch:
 class Watches:
     """The watched addresses, with their readers. Dropped readers leave by themselves."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: NodeConnection) -> None:
         self._line = line
         self._tables: dict[str, dict[NodeProcess, Row]] = {}
         self._known: set[str] = set()  # addresses that the node has reported

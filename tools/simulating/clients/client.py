@@ -10,7 +10,7 @@ from typing import Any
 from mesh.client.access import Access
 from mesh.client.core.calls import Pending
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import Framing
 from mesh.client.core.intake import Intake, Terms
@@ -51,7 +51,7 @@ class SimClient:
         self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
         self.stream = self.key.id
         self.outbox = Diary(4 << 20, 1024, self.wrote)
-        desk = ClientDesk(Outcome, rng.random, rng.randbytes, self._wake)
+        desk = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
         self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
         self.pipe: Pipe | None = None
         self._connection = 0

@@ -10,9 +10,9 @@ from itertools import cycle
 from random import Random
 from typing import Any
 
-from mesh.client.core.lots import ACK, HERE, TakenLot
+from mesh.client.core.delivered_envelope import ACK, HERE, DeliveredEnvelope
 from mesh.client.core.publisher import PutTerms
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.errors import MeshError, WouldBlock
 from mesh.names import PUTS, SUBS
 from mesh.values import Headers
@@ -41,12 +41,14 @@ class Consumer:
     `seconds`: processing time of a message; `habits`: letters of SAYS.
     """
 
-    taking: QueueTaking
+    taking: QueueConsumption
     seconds: float
     habits: str
     dice: Random
     opening: int = 0  # last epoch in the history
-    silent: list[tuple[TakenLot, int]] = field(default_factory=list)  # deliveries without a settlement
+    silent: list[tuple[DeliveredEnvelope, int]] = field(
+        default_factory=list
+    )  # deliveries without a settlement
 
 
 class Hand(Partner):
@@ -190,7 +192,7 @@ class Hand(Partner):
             self._note_opening(it)
             if it.taking.error is not None:
                 self._begun(name, it, it.taking.error)
-            new: list[tuple[TakenLot, int]] = []
+            new: list[tuple[DeliveredEnvelope, int]] = []
             while (taken := it.taking.take()) is not None:
                 lot, place, message = taken
                 tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
@@ -222,7 +224,7 @@ class Hand(Partner):
         self.event("opened", sub=number, domain=address, stamp=epoch, keys=keys)
 
     def _told_of(
-        self, it: Consumer, kind: str, one: tuple[TakenLot, int], tries: int = 0, text: str = ""
+        self, it: Consumer, kind: str, one: tuple[DeliveredEnvelope, int], tries: int = 0, text: str = ""
     ) -> None:
         stream, domain, number = _name(*one)
         self.event(
@@ -239,12 +241,12 @@ class Hand(Partner):
 
     # --- settling -----------------------------------------------------------------------------------------
 
-    def _work_at(self, it: Consumer, some: Sequence[tuple[TakenLot, int]], then_looks: bool) -> None:
+    def _work_at(self, it: Consumer, some: Sequence[tuple[DeliveredEnvelope, int]], then_looks: bool) -> None:
         """Settle each delivery at random."""
         if self.is_closed:
             return
         self.core.desk.now = self.net.now
-        words: dict[str, list[tuple[TakenLot, int]]] = {}
+        words: dict[str, list[tuple[DeliveredEnvelope, int]]] = {}
         for one in some:
             words.setdefault(it.dice.choice(it.habits), []).append(one)
         for word, ones in words.items():
@@ -252,7 +254,7 @@ class Hand(Partner):
         if then_looks:
             self._turn()
 
-    def _say(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]]) -> None:
+    def _say(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
         if word == ".":
             it.silent += ones
             return
@@ -260,7 +262,7 @@ class Hand(Partner):
         if not fit:
             return
         what, delay = SAYS[word], {"d": LATER, "e": LONGER}.get(word, 0)
-        of: dict[TakenLot, list[int]] = {}
+        of: dict[DeliveredEnvelope, list[int]] = {}
         for lot, place in fit:
             of.setdefault(lot, []).append(place)
             self._told_of(it, "says", (lot, place), text=WORDS[what])
@@ -270,13 +272,15 @@ class Hand(Partner):
             seconds = LONGER / 2000
             self.net.after(seconds, partial(self._say_later, it, "a", fit))
 
-    def _say_later(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]]) -> None:
+    def _say_later(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
         if not self.is_closed:
             self.core.desk.now = self.net.now
             self._say(it, word, ones)
             self._turn()
 
-    def _settled(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]], error: Any) -> None:
+    def _settled(
+        self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]], error: Any
+    ) -> None:
         code = error.code if isinstance(error, MeshError) else "OK"
         if code not in ("OK", "CLOSED"):
             self.history.met(f"settled in vain: {code}")
@@ -368,7 +372,7 @@ class Hand(Partner):
         self._wanted.clear()
 
 
-def _can_say(taking: QueueTaking, one: tuple[TakenLot, int]) -> bool:
+def _can_say(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bool:
     try:
         taking.check(*one)
     except MeshError:
@@ -376,5 +380,5 @@ def _can_say(taking: QueueTaking, one: tuple[TakenLot, int]) -> bool:
     return True
 
 
-def _name(lot: TakenLot, place: int) -> Name:
+def _name(lot: DeliveredEnvelope, place: int) -> Name:
     return lot.stream.hex(), lot.batch._envelope.to, lot.numbers()[place]

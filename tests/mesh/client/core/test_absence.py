@@ -4,7 +4,7 @@ import pytest
 
 from mesh.client.core.absence import AWAY, AWAY_AGAIN
 from mesh.client.core.intake import Terms
-from mesh.client.core.line import REDIAL_MAX, SILENCE
+from mesh.client.core.node_connection import REDIAL_MAX, SILENCE
 from mesh.client.core.subscriptions import DROPPED, GAPS_AFTER
 from mesh.errors import Closed, NodeNotFound
 from mesh.wire import commands as c

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
 from mesh.client.core.intake import Terms
-from mesh.client.core.line import SILENCE
+from mesh.client.core.node_connection import SILENCE
 from mesh.errors import Closed
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, RESENT

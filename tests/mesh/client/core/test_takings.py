@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mesh.client.core.delivered_envelope import ACK
 from mesh.client.core.effects import Report
-from mesh.client.core.lots import ACK
 from mesh.errors import Closed, LeaseOver, MeshTimeout, NoQueue, NotAvailable
 from mesh.wire import commands as c
 from tests.mesh.client.core.benches import result

@@ -16,9 +16,19 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from mesh.client.core.calls import Calls
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
-from mesh.client.core.line import Line
-from mesh.client.core.lots import GONE, HERE, SAID, LotPlace, Settlement, Some, TakenLot, fitting, listed
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.delivered_envelope import (
+    GONE,
+    HERE,
+    SAID,
+    DeliveredEnvelope,
+    LotPlace,
+    Settlement,
+    Some,
+    fitting,
+    listed,
+)
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.settling import Settling
 from mesh.client.message import Message
 from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
@@ -28,7 +38,7 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 from mesh.wire.replies import Opened, read_result
 
 
-class QueueTaking:
+class QueueConsumption:
     """A consumer of one queue. `stirred` is called when there may be a message, or the end."""
 
     number: int
@@ -37,8 +47,8 @@ class QueueTaking:
 
     def __init__(
         self,
-        desk: ClientDesk,
-        line: Line,
+        desk: ClientContext,
+        line: NodeConnection,
         calls: Calls,
         number: int,
         address: str,
@@ -60,8 +70,8 @@ class QueueTaking:
         self._opening = 0
         self._given = 0  # last delivery tag received
         self._begun = 0  # last delivery tag begun
-        self._lots: dict[TakenLot, None] = {}  # with unsettled messages
-        self._waiting: deque[TakenLot] = deque()  # with messages that are not begun
+        self._lots: dict[DeliveredEnvelope, None] = {}  # with unsettled messages
+        self._waiting: deque[DeliveredEnvelope] = deque()  # with messages that are not begun
         self._listed: list[LotPlace] = []  # messages listed by CONSUME
         self._alarm: Alarm | None = None
         self._looked = 0.0  # when the alarm was set
@@ -108,7 +118,7 @@ class QueueTaking:
         for lot in dict.fromkeys(lot for lot, _ in self._listed):
             lot.opening, lot.counts = self._opening, [0] * len(lot)
             self._leased(lot, self._desk.now)
-        kept: dict[TakenLot, None] = {}
+        kept: dict[DeliveredEnvelope, None] = {}
         for count, (lot, place) in enumerate(self._listed, 1):
             lot.counts[place] = count  # type: ignore[index]
             if lot.states[place] == HERE:
@@ -152,7 +162,7 @@ class QueueTaking:
         """
         if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
-        lot = TakenLot(envelope, indices, head.tries, self._opening, self._given + 1)
+        lot = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
         self._given += len(lot)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
             raise RemoteError(f"{self.address} gave far more than the {self.credit} that were asked for")
@@ -164,7 +174,7 @@ class QueueTaking:
         self._watch()
         self.stirred()
 
-    def _outdate(self, new: TakenLot) -> None:
+    def _outdate(self, new: DeliveredEnvelope) -> None:
         """Drop older copies of redelivered messages, whose leases are over.
 
         Without a lease no message is redelivered in the same epoch: a second copy is then another message.
@@ -176,7 +186,7 @@ class QueueTaking:
                     lot.states[place] = GONE
             self._is_ours(lot)
 
-    def _is_ours(self, lot: TakenLot) -> None:
+    def _is_ours(self, lot: DeliveredEnvelope) -> None:
         """Keep or drop an envelope, by whether it has an unsettled message."""
         if HERE not in lot.states:
             self._lots.pop(lot, None)
@@ -187,7 +197,7 @@ class QueueTaking:
     def _is_open(self) -> bool:
         return self._epoch >= 0 and self._line.is_up and self.error is None
 
-    def take(self) -> tuple[TakenLot, int, Message] | None:
+    def take(self) -> tuple[DeliveredEnvelope, int, Message] | None:
         """Begin and return the next message; None if there is none now."""
         while self._is_open and self._waiting and not self._must_ask():
             lot = self._waiting[0]
@@ -211,7 +221,7 @@ class QueueTaking:
                 return lot, places
         return None
 
-    def _begin(self, lot: TakenLot, places: Sequence[int]) -> None:
+    def _begin(self, lot: DeliveredEnvelope, places: Sequence[int]) -> None:
         self._begun = max(self._begun, lot.counts[places[-1]])
         if self._lease and self._desk.now - lot.since > self._lease / 10_000:
             lot.until = max(lot.until, self._desk.now + self._lease / 1000)
@@ -219,7 +229,7 @@ class QueueTaking:
 
     # --- leases -----------------------------------------------------------------------------------------
 
-    def _leased(self, lot: TakenLot, now: float) -> None:
+    def _leased(self, lot: DeliveredEnvelope, now: float) -> None:
         lot.since, lot.until = now, now + self._lease / 1000 if self._lease else inf
 
     def _watch(self) -> None:
@@ -259,7 +269,7 @@ class QueueTaking:
 
     # --- settling ---------------------------------------------------------------------------------------
 
-    def check(self, lot: TakenLot, place: int) -> None:
+    def check(self, lot: DeliveredEnvelope, place: int) -> None:
         """Raise LocalError SETTLED, LeaseOver, or the reason of the end, if it cannot be settled."""
         state = lot.states[place]
         if state == SAID:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from mesh.embedded.lane import ThreadLane
+from mesh.embedded.thread_channel import ThreadChannel
 from mesh.shell.driver import Driver
 from mesh.shell.program import Program
 from mesh.wire.commands import Command
@@ -15,7 +15,7 @@ VisitSaid = tuple[Command, tuple[Envelope, ...]]
 VisitHeard = Callable[[Sequence[list[bytes]], bool], None]
 
 
-class Visit:
+class EmbeddedConnection:
     """A connection of two queues. Each method belongs to the thread named above it.
 
     `hear(frames, is_last)` gets the node's messages in the program's loop.
@@ -29,8 +29,8 @@ class Visit:
         hear: VisitHeard,
     ) -> None:
         self._driver, self._its = driver, its
-        self._to_node: ThreadLane[VisitSaid] = ThreadLane(its, self._told)
-        self._to_program: ThreadLane[list[bytes]] = ThreadLane(ours, hear)
+        self._to_node: ThreadChannel[VisitSaid] = ThreadChannel(its, self._told)
+        self._to_program: ThreadChannel[list[bytes]] = ThreadChannel(ours, hear)
         self._program = Program(self._put, self._to_program.end)
         self._has_come = False
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, CloseConnection, Find
 from mesh.errors import Closed
 from tests.mesh.client.core.benches import Promised, quiet_desk
@@ -82,7 +82,7 @@ class Shell:
 
     def __init__(self) -> None:
         self.calls, self.away = 0, False
-        self.desk = ClientDesk(Promised, lambda: 0.5, bytes, self._wake)
+        self.desk = ClientContext(Promised, lambda: 0.5, bytes, self._wake)
 
     def _wake(self) -> None:
         if self.away:

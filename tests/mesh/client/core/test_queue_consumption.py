@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.client.core.lots import ACK
+from mesh.client.core.delivered_envelope import ACK
 from mesh.errors import LeaseOver
 from mesh.wire import commands as c
 from mesh.wire.commands import EXTEND

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from mesh.client.core.desk import Promise
+from mesh.client.core.client_context import Promise
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError
 from mesh.wire.envelope import Envelope
@@ -18,7 +18,7 @@ HERE, SAID, GONE = 0, 1, 2
 ACK = 0  # the other settlements are constants of the wire
 
 
-class TakenLot:
+class DeliveredEnvelope:
     """An envelope, or some of its messages, from a queue. The messages have places 0, 1, ...
 
     `counts` are delivery tags in the epoch numbered `opening`, and mean nothing in another.
@@ -64,8 +64,8 @@ class TakenLot:
         return [place for place in range(first, last) if self.states[place] == state]
 
 
-LotPlace = tuple[TakenLot, int]
-Some = tuple[TakenLot, Sequence[int]]  # messages, and their places
+LotPlace = tuple[DeliveredEnvelope, int]
+Some = tuple[DeliveredEnvelope, Sequence[int]]  # messages, and their places
 
 
 SettleEntry = tuple[int, int, int, int, str]  # an entry of SETTLE
@@ -136,7 +136,7 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
 def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
     """Return messages as the field `held` of CONSUME lists them, in this order."""
     entries: list[tuple[bytes, list[int]]] = []
-    before: TakenLot | None = None
+    before: DeliveredEnvelope | None = None
     numbers: list[int] = []
     for lot, place in places:
         if lot is not before:

@@ -36,7 +36,7 @@ class Alarm:
         self._cancelled()
 
 
-class ClientDesk:
+class ClientContext:
     """The shared state of all components of a client.
 
     `promise` creates a promise, `chance` returns numbers from [0, 1), and `dice` random bytes. `wake` is

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mesh.embedded.lane import MOST, TURN, ThreadLane
+from mesh.embedded.thread_channel import MOST, TURN, ThreadChannel
 from tests.mesh.meshes import LIMIT
 
 
@@ -35,7 +35,7 @@ async def until_over(reader: Reader) -> None:
 def test_what_another_thread_puts_comes_once_and_in_order() -> None:
     async def story() -> None:
         reader = Reader()
-        lane = ThreadLane(asyncio.get_running_loop(), reader.hear)
+        lane = ThreadChannel(asyncio.get_running_loop(), reader.hear)
 
         def put() -> None:
             for number in range(20_000):
@@ -66,7 +66,7 @@ def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
             return wake(function, *args)  # type: ignore[arg-type]
 
         monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
-        lane = ThreadLane(loop, reader.hear)
+        lane = ThreadChannel(loop, reader.hear)
         for number in range(3 * TURN):
             lane.put(number)
         assert len(woken) == 1 and not reader.turns
@@ -81,12 +81,12 @@ def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
 
 def test_it_is_bounded_while_nobody_reads_and_after_the_loop_has_ended() -> None:
     loop, reader = asyncio.new_event_loop(), Reader()
-    lane = ThreadLane(loop, reader.hear)
+    lane = ThreadChannel(loop, reader.hear)
     assert all(lane.put(number) for number in range(MOST)) and not lane.put(MOST)
     lane.end()  # there is always room for that
     loop.close()
     lane.end()
-    other = ThreadLane(loop, reader.hear)
+    other = ThreadChannel(loop, reader.hear)
     assert sum(other.put(number) for number in range(2 * MOST)) == MOST
     assert not reader.turns
 
@@ -95,7 +95,7 @@ def test_what_was_stopped_is_heard_no_more_and_what_comes_behind_the_end_is_noth
     async def story() -> None:
         first, second = Reader(), Reader()
         loop = asyncio.get_running_loop()
-        stopped, ended = ThreadLane(loop, first.hear), ThreadLane(loop, second.hear)
+        stopped, ended = ThreadChannel(loop, first.hear), ThreadChannel(loop, second.hear)
         stopped.put(1)
         stopped.stop()
         ended.put(1)
@@ -110,7 +110,7 @@ def test_what_was_stopped_is_heard_no_more_and_what_comes_behind_the_end_is_noth
 def test_a_look_takes_what_is_there_now() -> None:
     async def story() -> None:
         reader = Reader()
-        lane = ThreadLane(asyncio.get_running_loop(), reader.hear)
+        lane = ThreadChannel(asyncio.get_running_loop(), reader.hear)
         lane.put(1)
         lane.look()
         assert reader.all == [1]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mesh.client.content import Prepared
-from mesh.client.core.caution import Caution
+from mesh.client.core.cautious_resend import CautiousResend
 from mesh.core.context import message_fragments
 from mesh.errors import PublishRefused
 from mesh.wire.envelope import Envelope
@@ -23,7 +23,7 @@ class Line:
     def __init__(self, count: int) -> None:
         self.waiting = [envelope(number) for number in range(1, count + 1)]
         self.answered: set[int] = set()
-        self.caution = Caution(lambda e: e.first in self.answered)
+        self.caution = CautiousResend(lambda e: e.first in self.answered)
 
     def again(self) -> list[int]:
         left = [e for e in self.waiting if e.first not in self.answered]

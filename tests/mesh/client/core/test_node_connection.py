@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mesh.client import operating
 from mesh.client.access import Access
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
-from mesh.client.core.line import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
+from mesh.client.core.node_connection import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
 from mesh.errors import Closed, KeysRefused, NodeNotFound, Refused, RemoteError
 from mesh.proof import prove, stream_text
 from mesh.security.signing import verify

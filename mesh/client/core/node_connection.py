@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mesh.client.access import Access
 from mesh.client.core.absence import Absence
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
 from mesh.client.core.standstill import Standstill
@@ -36,7 +36,7 @@ OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands a
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
 
-class Line:
+class NodeConnection:
     """The connection: dials, sends HELLO, and dials again. The owner handles other commands.
 
     `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node hung
@@ -48,7 +48,7 @@ class Line:
 
     def __init__(
         self,
-        desk: ClientDesk,
+        desk: ClientContext,
         name: tuple[str, int, bool],
         stream: StreamKey,
         welcomed: Callable[[c.Welcome, bool], None],

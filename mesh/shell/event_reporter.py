@@ -17,7 +17,7 @@ def _to_log(kind: str, text: str, level: str) -> None:
     log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
 
 
-class Teller:
+class EventReporter:
     """Passes reports from threads, and from objects older than the node, to a receiver."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

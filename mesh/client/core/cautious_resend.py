@@ -16,7 +16,7 @@ TWICE = 2
 UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POISONED")
 
 
-class Caution:
+class CautiousResend:
     """A queue of envelopes that leave one at a time. `is_answered` tests whether an envelope is answered."""
 
     def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:

@@ -14,7 +14,7 @@ TURN = 128  # items per turn of the loop
 T = TypeVar("T")
 
 
-class ThreadLane(Generic[T]):
+class ThreadChannel(Generic[T]):
     """A queue in one direction. `hear(items, is_last)` gets the items, in the loop of the reader."""
 
     # A deque is safe between two threads, and the reader clears its flag before it reads, so that later items
