@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from balancers import capacity, least_loaded
-from discovery import hearsay, listening, news, relay, sieve
+from discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
 from discovery import state as node_state
 from discovery.detector import AGAIN
 from discovery.timing import SwimTiming
@@ -69,7 +69,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("in `mesh events`, at most {} a minute, then as a count", (damper.MOST,)),
         (
             "keeps at most {} other nodes and processes {} advertisements a second; at most {} wait",
-            (sieve.MOST_SERVICES, sieve.MOST_A_SECOND, sieve.LONGEST_LINE),
+            (advert_limiter.MOST_SERVICES, advert_limiter.MOST_A_SECOND, advert_limiter.LONGEST_LINE),
         ),
         (
             "remembers up to {} nodes for a week after their last contact. At its next start it dials the"
@@ -178,9 +178,12 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (rounds.CROWD, rounds.UNUSED),
         ),
         ("On the control connection: PING every {} s", (TIMING.ping,)),
-        ("Up to {} nodes a rumor makes no node alive", (hearsay.HEARSAY,)),
-        ("rumors, up to {} with each probe", (news.PACKET,)),
-        ("Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times", (AGAIN, news.FRESH)),
+        ("Up to {} nodes a rumor makes no node alive", (rumor_evidence.HEARSAY,)),
+        ("rumors, up to {} with each probe", (rumor_queue.PACKET,)),
+        (
+            "Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times",
+            (AGAIN, rumor_queue.FRESH),
+        ),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
         ("unless it is more than {} s ahead of the receiver's", (node_context.AHEAD / 1e9,)),
         ("| {} nodes have forwarded it. |", (limits.HOPS,)),

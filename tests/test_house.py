@@ -51,7 +51,7 @@ PLANTED = {
          "mesh.testing.arguments is not allowed to import mesh.testing.network: - mesh.testing.arguments"),
     "rooms-of-the-client-core":
         ({"mesh.client.core.effects": "mesh.client.core.node_connection"},
-         "mesh.client.core.effects is not allowed to import mesh.client.core.node_connection: - mesh.client.core"),
+         "mesh.client.core.effects is not allowed to import mesh.client.core.node_connection: - mesh.client"),
     "sans-io-client":
         ({"mesh.client.core.refusals": "multiprocessing"},
          "mesh.client.core is not allowed to import multiprocessing: - mesh.client.core.refusals"),

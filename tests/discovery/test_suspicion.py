@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.member import NodeLife, Trusted
+from discovery.member import NodeLife, SuspicionRefuted
 from discovery.membership import Inform, SwimTiming
 from discovery.suspicion import Suspicion
 from tests.discovery.nodes import HERON, IBIS, ME, STORK, fates, membership, rumour, until, until_probe
@@ -56,7 +56,7 @@ def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() ->
     members = membership("heron", "ibis", "stork")
     members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
     trusted, told = members.heard(HERON, 10.0)
-    assert isinstance(trusted, Trusted)
+    assert isinstance(trusted, SuspicionRefuted)
     assert trusted.member.state is ALIVE
     assert told == Inform(HERON, (rumour(SUSPECT),))
     assert members.heard(HERON, 10.1) == []

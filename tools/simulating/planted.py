@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from discovery.detector import Detector
-from discovery.hearsay import Hearsay
+from discovery.rumor_evidence import RumorEvidence
 from discovery.table import weigh
 from mesh.client.core.intake import Intake
 from mesh.core.access import authenticator
@@ -143,7 +143,7 @@ def disconnect_is_death() -> list[Patch]:
 
 
 def older_word_counts() -> list[Patch]:
-    about = Hearsay._about
+    about = RumorEvidence._about
 
     def believes(self: Any, rumour: Any, by: bytes, now: float) -> Any:
         record = self._table.records.get(rumour.node.uuid)
@@ -152,7 +152,7 @@ def older_word_counts() -> list[Patch]:
             return self._news_of(record, rumour, now)
         return about(self, rumour, by, now)
 
-    return [(Hearsay, "_about", believes)]
+    return [(RumorEvidence, "_about", believes)]
 
 
 def anybody_may_come() -> list[Patch]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discovery.member import NodeLife
-from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
+from discovery.membership import (
+    Conflict,
+    Dead,
+    Joined,
+    Left,
+    Moved,
+    Restarted,
+    Sighted,
+    Suspected,
+    SuspicionRefuted,
+)
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, RoutesChanged, ViewChanged
@@ -20,7 +30,7 @@ EVENTS: dict[type[Sighted | Lived], ReachEvent] = {
     Restarted: ReachEvent.RESTARTED,
     Moved: ReachEvent.MOVED,
     Suspected: ReachEvent.SUSPECTED,
-    Trusted: ReachEvent.TRUSTED,
+    SuspicionRefuted: ReachEvent.TRUSTED,
     Dead: ReachEvent.DIED,
     Conflict: ReachEvent.DOUBLED,
     Left: ReachEvent.SAID_GOODBYE,

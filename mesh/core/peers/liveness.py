@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.fates import Results
+from discovery.member_transitions import Results
 from discovery.membership import (
     DialProbe,
     DirectProbe,

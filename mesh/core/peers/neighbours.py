@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from discovery.fates import Results
 from discovery.member import Left, NodeLife
-from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
+from discovery.member_transitions import Results
+from discovery.membership import IdentityDuplicated, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.context.component import Beginning, Component, HandlerEntry, take
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
@@ -213,7 +213,7 @@ class Neighbours(Component):
         if isinstance(event, NameClash):
             return
         node = as_introduction(event.member.node)
-        if isinstance(event, Doubled):
+        if isinstance(event, IdentityDuplicated):
             self._doubled(node)
             return
         peer = self.peers.get(node.uuid) or self._newcomer(node)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
+from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, ProtocolBroken, hear
 from mesh.core.delivery.facts import EnvelopeAccepted
@@ -39,7 +39,7 @@ EVERYTHING = Query("pattern", "#")
 WORDS = {
     Joined: "alive",
     Restarted: "alive",
-    Trusted: "trusted",
+    SuspicionRefuted: "trusted",
     Suspected: "suspect",
     Dead: "dead",
     Left: "left",

@@ -13,7 +13,7 @@ from discovery.member import (
     NodeLife,
     Restarted,
     Suspected,
-    Trusted,
+    SuspicionRefuted,
 )
 from mesh.core.peers.changes import EVENTS, TOLD
 from mesh.core.peers.facts import Lived
@@ -26,7 +26,7 @@ SAID: list[tuple[Lived, str]] = [
     (Restarted(M, 6), "restarted: heron is a new process (boot 7)"),
     (Moved(M, ""), "moved: heron is at tcp://10.0.0.1:1 now"),
     (Suspected(M), "suspect: heron does not answer"),
-    (Trusted(M), "alive: heron answers again"),
+    (SuspicionRefuted(M), "alive: heron answers again"),
     (Dead(M), "dead: heron (boot 7) did not answer"),
     (Left(M), "left: heron (boot 7) said goodbye"),
     (Conflict(M), "conflict: two processes answer for heron: was its data directory copied?"),

@@ -34,8 +34,8 @@ class Sites:
         self.joe = SimClient(net, self.wren.ipc, "joe").connected()
         self.heard = Reader(net, self.tern.ipc, "ann").connected().subscribed("quote", domain=STOCK)
         net.run(1)
-        self.transit: gateway_relay.Transit = next(
-            part for part in self.heron.core.parts.desk.face if isinstance(part, gateway_relay.Transit)
+        self.transit: gateway_relay.GatewayRelay = next(
+            part for part in self.heron.core.parts.desk.face if isinstance(part, gateway_relay.GatewayRelay)
         )
 
     def publish(self, *texts: bytes) -> None:

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from discovery.member import Doubled, NodeLife, Rumour
+from discovery.member import IdentityDuplicated, NodeLife, Rumour
 from discovery.membership import Inform, Membership
 from tests.discovery.nodes import ELSEWHERE, HERON, IBIS, ME, kinds, membership, node, rumour, until_probe
 
@@ -55,7 +55,7 @@ def test_row_51_who_is_said_to_be_us_where_we_never_were_is_another_process() ->
     for at in (ME.address, ELSEWHERE, ""):
         assert members.rumoured(HERON, (rumour(ALIVE, "me", 3, at=at),), 2.0) == []
     [doubled] = members.rumoured(HERON, (rumour(ALIVE, "me", 3, at="tcp://127.0.0.9:1"),), 3.0)
-    assert isinstance(doubled, Doubled) and doubled.member.address == "tcp://127.0.0.9:1"
+    assert isinstance(doubled, IdentityDuplicated) and doubled.member.address == "tcp://127.0.0.9:1"
 
 
 def test_who_moves_says_so_with_a_higher_incarnation() -> None:

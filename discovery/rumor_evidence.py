@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discovery.fates import Fates, Results
 from discovery.health import Health
-from discovery.member import Doubled, Node, NodeLife, Rumour
-from discovery.news import News
+from discovery.member import IdentityDuplicated, Node, NodeLife, Rumour
+from discovery.member_transitions import MemberTransitions, Results
 from discovery.requests import Inform
+from discovery.rumor_queue import RumorQueue
 from discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
 from discovery.timing import SwimTiming
 
@@ -27,14 +27,19 @@ HEARSAY = 32  # nodes; among more, not all are connected to each other
 HIGHEST = 2**62
 
 
-class Hearsay:
+class RumorEvidence:
     """Processes what nodes report about others.
 
     `no_room` counts the nodes for which the table was full.
     """
 
     def __init__(
-        self, table: MemberTable, fates: Fates, news: News, health: Health, timing: SwimTiming
+        self,
+        table: MemberTable,
+        fates: MemberTransitions,
+        news: RumorQueue,
+        health: Health,
+        timing: SwimTiming,
     ) -> None:
         self.no_room = 0
         self._table = table
@@ -117,7 +122,7 @@ class Hearsay:
             return []
         if rumour.state is NodeLife.ALIVE:
             is_us = self._places.issuperset(places(node))
-            return [] if is_us else [Doubled(replace(me.member, node=node))]
+            return [] if is_us else [IdentityDuplicated(replace(me.member, node=node))]
         if rumour.incarnation >= me.incarnation:
             self.raise_incarnation(rumour.incarnation)
             self._health.worse(1)  # perhaps this node was too slow

@@ -43,7 +43,7 @@ class TurnGroup:
         return counts
 
 
-class InTurn(Strategy):
+class WeightedTurns(Strategy):
     """A round-robin balancer by weights.
 
     Candidates of weight 0 are picked only if all have it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discovery.detector import Detector
-from discovery.fates import Fates, Results
 from discovery.member import Member, NameClash, Node, NodeLife
+from discovery.member_transitions import MemberTransitions, Results
 from discovery.requests import Inform
 from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
@@ -17,13 +17,13 @@ from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 # others.
 
 
-class Firsthand:
+class DirectEvidence:
     """Processes what nodes send about themselves.
 
     `old_news` counts messages of earlier boots, `no_room` counts nodes for which the table was full.
     """
 
-    def __init__(self, table: MemberTable, fates: Fates, detector: Detector) -> None:
+    def __init__(self, table: MemberTable, fates: MemberTransitions, detector: Detector) -> None:
         self.old_news = 0
         self.no_room = 0
         self._table = table

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.hearsay import HIGHEST
 from discovery.member import LEAP, Dead, Joined, Left, Member, Moved, NodeLife, Restarted, Rumour, Sighted
 from discovery.membership import HEARSAY, DirectProbe, Inform, NameClash
+from discovery.rumor_evidence import HIGHEST
 from discovery.table import SEEN_FOR, TOLD
 from tests.discovery.nodes import (
     AT,

@@ -6,11 +6,11 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.roster import Roster
+from discovery.probe_order import ProbeOrder
 
 
 def test_nobody_has_a_turn_in_an_empty_roster() -> None:
-    roster = Roster(Random(0).random)
+    roster = ProbeOrder(Random(0).random)
     assert (roster.next(), roster.some(3, b""), len(roster)) == (None, [], 0)
 
 
@@ -21,7 +21,7 @@ def test_nobody_has_a_turn_in_an_empty_roster() -> None:
 def test_nobody_has_two_turns_in_a_round_and_nobody_who_stays_misses_two_rounds(
     story: list[tuple[str, int]], seed: int
 ) -> None:
-    roster = Roster(Random(seed).random)
+    roster = ProbeOrder(Random(seed).random)
     waits: dict[bytes, int] = {}
     for what, i in story:
         uuid = bytes([i])
@@ -41,7 +41,7 @@ def test_nobody_has_two_turns_in_a_round_and_nobody_who_stays_misses_two_rounds(
 
 
 def test_a_round_gives_each_one_turn() -> None:
-    roster = Roster(Random(0).random)
+    roster = ProbeOrder(Random(0).random)
     for i in range(20):
         roster.add(bytes([i]))
     for _ in range(5):
@@ -49,7 +49,7 @@ def test_a_round_gives_each_one_turn() -> None:
 
 
 def test_helpers_are_others_and_chosen_evenly() -> None:
-    roster = Roster(Random(0).random)
+    roster = ProbeOrder(Random(0).random)
     for i in range(10):
         roster.add(bytes([i]))
     chosen: Counter[bytes] = Counter()

@@ -14,11 +14,11 @@ from discovery.member import (
     Restarted,
     Sighted,
     Suspected,
-    Trusted,
+    SuspicionRefuted,
 )
-from discovery.news import News
 from discovery.requests import DiscoveryRequest
 from discovery.rivalry import SILENCE, Rivalry
+from discovery.rumor_queue import RumorQueue
 from discovery.suspicion import Suspicion
 from discovery.table import MemberRecord, MemberTable, farewell, weigh
 from discovery.timers import Timers, call_off
@@ -29,10 +29,10 @@ Results = list[MemberEvent | DiscoveryRequest]
 SWEEP = 10.0  # s between two removals of outdated records
 
 
-class Fates:
+class MemberTransitions:
     """Makes every change of a node's state, and updates the table, the rumors and the timers with it."""
 
-    def __init__(self, table: MemberTable, news: News, timers: Timers, timing: SwimTiming) -> None:
+    def __init__(self, table: MemberTable, news: RumorQueue, timers: Timers, timing: SwimTiming) -> None:
         self._table = table
         self._news = news
         self._timers = timers
@@ -130,7 +130,7 @@ class Fates:
         self._acquit(record)
         self._table.move(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)  # nodes that believe the rumor will receive the denial
-        return [Trusted(record.member)]
+        return [SuspicionRefuted(record.member)]
 
     def _wait(self, record: MemberRecord, suspicion: Suspicion, now: float) -> None:
         call_off(suspicion.timer)

@@ -5,16 +5,23 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery import sieve
+from discovery import advert_limiter
+from discovery.advert_limiter import (
+    LONGEST_LINE,
+    MOST_BOOTS,
+    MOST_COMPLAINTS,
+    MOST_SERVICES,
+    AdvertLimiter,
+    Boots,
+)
 from discovery.adverts import Advert, Rejected
-from discovery.sieve import LONGEST_LINE, MOST_BOOTS, MOST_COMPLAINTS, MOST_SERVICES, Boots, Sieve
 
 BAD = Rejected("01" * 16, "its MAC is wrong", "ADVERT_MAC")
 HERON = Advert(b"\x01" * 16, "heron", 7, 7710, ("10.0.0.5",))
 
 
 def test_a_few_adverts_pass_at_once_in_their_order() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     for instance in ("b", "a", "c"):
         ours.hear(instance)
     assert ours.take(0.0) == ["b", "a", "c"]
@@ -22,7 +29,7 @@ def test_a_few_adverts_pass_at_once_in_their_order() -> None:
 
 
 def test_a_hundred_pass_in_a_second_and_the_others_wait() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     for number in range(250):
         ours.hear(str(number))
     assert len(ours.take(0.0)) == 100
@@ -34,7 +41,7 @@ def test_a_hundred_pass_in_a_second_and_the_others_wait() -> None:
 
 
 def test_what_calls_often_stands_in_the_line_once() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     for _ in range(5_000):
         ours.hear("a")
     assert ours.take(0.0) == ["a"]
@@ -42,7 +49,7 @@ def test_what_calls_often_stands_in_the_line_once() -> None:
 
 
 def test_a_flood_of_names_is_counted_and_takes_no_more_room() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     for number in range(100_000):
         ours.hear(str(number))
     assert ours.ignored == 100_000 - LONGEST_LINE
@@ -51,7 +58,7 @@ def test_a_flood_of_names_is_counted_and_takes_no_more_room() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.floats(0, 2)), max_size=30))
 def test_never_more_than_the_rate_passes(steps: list[tuple[int, float]]) -> None:
-    ours, now, passed, name = Sieve(), 0.0, 0, 0
+    ours, now, passed, name = AdvertLimiter(), 0.0, 0, 0
     for heard, wait in steps:
         for _ in range(heard):
             name += 1
@@ -62,7 +69,7 @@ def test_never_more_than_the_rate_passes(steps: list[tuple[int, float]]) -> None
 
 
 def test_so_many_services_are_kept_and_a_goodbye_makes_room() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     assert all(ours.keep(str(number)) for number in range(MOST_SERVICES))
     assert not ours.keep("one more")
     assert ours.ignored == 1
@@ -73,14 +80,14 @@ def test_so_many_services_are_kept_and_a_goodbye_makes_room() -> None:
 
 
 def test_who_says_goodbye_is_not_looked_at() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     ours.hear("a")
     ours.forget("a")
     assert ours.take(0.0) == []
 
 
 def test_the_same_complaint_is_news_once_a_minute() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     assert ours.is_news(BAD, 0.0)
     assert not ours.is_news(BAD, 59.0)
     assert ours.is_news(replace(BAD, code="ADVERT_REPLAYED"), 59.0)
@@ -90,11 +97,11 @@ def test_the_same_complaint_is_news_once_a_minute() -> None:
 
 
 def test_a_flood_of_complaints_is_counted_and_people_hear_again_after_a_minute() -> None:
-    ours = Sieve()
+    ours = AdvertLimiter()
     told = [ours.is_news(replace(BAD, instance=str(number)), 0.0) for number in range(1000)]
     assert sum(told) == MOST_COMPLAINTS
     assert ours.ignored == 1000 - MOST_COMPLAINTS
-    assert ours.is_news(replace(BAD, instance="later"), sieve.SAY_AGAIN)
+    assert ours.is_news(replace(BAD, instance="later"), advert_limiter.SAY_AGAIN)
 
 
 def test_an_advert_of_an_earlier_boot_is_a_recording() -> None:

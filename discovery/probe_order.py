@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-class Roster:
+class ProbeOrder:
     """The other living nodes in random order, reshuffled after each round.
 
     Rounds bound the time until a death is noticed to two rounds, unlike random picks. `jitter` returns random

@@ -16,7 +16,7 @@ MOST_MESHES = 8
 SAY_AGAIN = 60.0  # s before an identical complaint is repeated
 
 
-class Sieve:
+class AdvertLimiter:
     """Limits the rate of processed adverts and the number of kept services.
 
     Excess adverts wait in a queue, once per name. Those that find the queue full are only counted.

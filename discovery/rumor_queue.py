@@ -22,7 +22,7 @@ def urgency(rumour: Rumour) -> int:
     return PLAIN if is_new else URGENT
 
 
-class News:
+class RumorQueue:
     """The latest rumor about each node, by priority and by how often it was sent."""
 
     def __init__(self) -> None:
