@@ -1,4 +1,4 @@
-"""Portions that wait for a subscriber's credit, within the limits of its overflow policy."""
+"""Slices that wait for a subscriber's credit, within the limits of its overflow policy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST = 1024  # envelopes that are read at once
 
 
 class Backlog(EnvelopeSlices):
-    """Waiting portions within the limits of a policy.
+    """Waiting slices within the limits of a policy.
 
-    The portions in the row may leave. The `away` part comes behind them. Without `paging` all portions are in
+    The slices in the row may leave. The `away` part comes behind them. Without `paging` all slices are in
     memory.
     """
 
@@ -41,17 +41,17 @@ class Backlog(EnvelopeSlices):
         return self.bytes > 0  # each message counts some bytes
 
     def __iter__(self) -> Iterator[EnvelopeSlice]:
-        """Iterate over the portions in memory."""
+        """Iterate over the slices in memory."""
         return iter(self._row) if self.away is None else chain(self._row, self.away.behind)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the first portion may leave."""
+        """Whether the first slice may leave."""
         return bool(self._row)
 
     @property
     def gap(self) -> int:
-        """Dropped messages before waiting portions that are not reported yet."""
+        """Dropped messages before waiting slices that are not reported yet."""
         return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
 
     def resize(self, credit: Credit) -> None:
@@ -59,7 +59,7 @@ class Backlog(EnvelopeSlices):
         self._credit = credit
 
     def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
-        """Append the portion.
+        """Append the slice.
 
         `is_awaited`: its publisher waits for it, and publishes little meanwhile.
         """
@@ -87,17 +87,17 @@ class Backlog(EnvelopeSlices):
             away.keep(portion)
 
     def pop(self) -> EnvelopeSlice:
-        """Remove and return the first portion, which must be ready."""
+        """Remove and return the first slice, which must be ready."""
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove a portion from its place in memory."""
+        """Remove a slice from its place in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
 
     def take_void(self, is_void: Callable[[EnvelopeSlice], bool]) -> list[EnvelopeSlice]:
-        """Remove and return all expired portions in memory."""
+        """Remove and return all expired slices in memory."""
         void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
         if void:
             gone = set(void)
@@ -107,9 +107,9 @@ class Backlog(EnvelopeSlices):
         return [self._less(portion) for portion in void]
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all portions.
+        """Remove and return all slices.
 
-        Parcels that were on disk only lack their envelopes.
+        Stored envelopes that were on disk only lack their envelopes.
         """
         for portion in self:
             self._uncount(portion.parcel)
@@ -123,7 +123,7 @@ class Backlog(EnvelopeSlices):
         return portions
 
     def fetch(self, then: Callable[[], None]) -> None:
-        """Read more portions if less than a window is ready.
+        """Read more slices if less than a window is ready.
 
         Call `then` when some have arrived.
         """
@@ -143,9 +143,9 @@ class Backlog(EnvelopeSlices):
         paging.have(coming, came)
 
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
-        """Read some expired portions from disk, up to `size` bytes but for the last one.
+        """Read some expired slices from disk, up to `size` bytes but for the last one.
 
-        The portions are in memory when `then` is called.
+        The slices are in memory when `then` is called.
         """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
@@ -162,19 +162,19 @@ class Backlog(EnvelopeSlices):
             paging.have(void, came)
 
     def _count(self, portions: Iterable[EnvelopeSlice]) -> None:
-        """Count the portions as waiting in memory."""
+        """Count the slices as waiting in memory."""
         for portion in portions:
             if (paging := self._paging_of(portion.parcel)) is not None:
                 paging.count(portion.parcel, +1)
 
     def _ready(self, portions: list[EnvelopeSlice]) -> None:
-        """Merge the portions into those that may leave, by number."""
+        """Merge the slices into those that may leave, by number."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None
 
     def leave_gap(self, gap: int, number: int = 0) -> bool:
-        """Add the gap to the first portion behind `number`.
+        """Add the gap to the first slice behind `number`.
 
         Return False if there is none.
         """
@@ -185,11 +185,11 @@ class Backlog(EnvelopeSlices):
 
     @property
     def has_place(self) -> bool:
-        """Whether another persistent portion or initial value may wait."""
+        """Whether another persistent slice or initial value may wait."""
         return self.bytes < self._credit.backlog
 
     def has_room(self, portion: EnvelopeSlice, is_slow: bool) -> bool:
-        """Return whether a transient portion may wait.
+        """Return whether a transient slice may wait.
 
         `is_slow`: under the limits of persistent ones.
         """
@@ -200,7 +200,7 @@ class Backlog(EnvelopeSlices):
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
-        """Return the oldest portion that can be dropped to make room for this one."""
+        """Return the oldest slice that can be dropped to make room for this one."""
         if not self._oldest_go or portion.is_persistent:
             return None
         return next((each for each in self if not (each.is_persistent or each.is_first)), None)
@@ -208,7 +208,7 @@ class Backlog(EnvelopeSlices):
     # --- internals --------------------------------------------------------------------------------------
 
     def _paging_of(self, parcel: StoredEnvelope) -> Paging | None:
-        """Return the paging if the parcel is on this node's disk, so that it need not be in memory."""
+        """Return the paging if the stored envelope is on this node's disk and need not be in memory."""
         return self._paging if parcel.own and parcel.position else None
 
     def _uncount(self, parcel: StoredEnvelope) -> None:

@@ -47,7 +47,7 @@ class DiskBacklog:
         return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
 
     def page(self, portion: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
-        """Keep the portion on disk only.
+        """Keep the slice on disk only.
 
         `void_at` is when all of it expires; 0 = never relevant.
         """
@@ -61,12 +61,12 @@ class DiskBacklog:
         self._paging.put(parcel)
 
     def keep(self, portion: EnvelopeSlice) -> None:
-        """Keep the portion in memory, behind the others."""
+        """Keep the slice in memory, behind the others."""
         self.behind.append(portion)
         self.bytes += portion.size
 
     def remove(self, portion: EnvelopeSlice) -> bool:
-        """Remove the portion if it waits in memory here.
+        """Remove the slice if it waits in memory here.
 
         Return whether it did.
         """
@@ -77,21 +77,21 @@ class DiskBacklog:
         return True
 
     def lose(self, gone: Collection[EnvelopeSlice]) -> None:
-        """Remove those of the portions that wait in memory here."""
+        """Remove those of the slices that wait in memory here."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Return the next portions to read, limited to `size` bytes but for the last one."""
+        """Return the next slices to read, limited to `size` bytes but for the last one."""
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
             size -= self.coming[-1].size
         return self.coming
 
     def came(self) -> list[EnvelopeSlice]:
-        """Remove and return the portions that were read, and those before the next entries on disk."""
+        """Remove and return the slices that were read, and those before the next entries on disk."""
         ready, self.coming = self.coming, []
         while self.behind and self.behind[0].number < (self._paged.first or inf):
             ready.append(self.behind.popleft())
@@ -99,7 +99,7 @@ class DiskBacklog:
         return ready
 
     def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
-        """Return expired portions to read, limited by `most` and `size`.
+        """Return expired slices to read, limited by `most` and `size`.
 
         Both limits may be exceeded slightly.
         """
@@ -107,15 +107,15 @@ class DiskBacklog:
         return self.void
 
     def void_came(self) -> list[EnvelopeSlice]:
-        """Remove and return the expired portions after they were read."""
+        """Remove and return the expired slices after they were read."""
         void, self.void = self.void, []
         self.bytes -= sum(portion.size for portion in void)
         return void
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all portions in order.
+        """Remove and return all slices in order.
 
-        Parcels that were on disk lack their envelopes.
+        Stored envelopes that were on disk lack their envelopes.
         """
         portions = [*self.coming, *self.void, *self.behind]
         while self._paged:
@@ -123,7 +123,7 @@ class DiskBacklog:
         return sorted(portions, key=_number)
 
     def leave_gap(self, gap: int, number: int) -> bool:
-        """Add the gap to the first portion behind `number`.
+        """Add the gap to the first slice behind `number`.
 
         Return False if there is none.
         """

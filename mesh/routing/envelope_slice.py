@@ -1,4 +1,4 @@
-"""A slice of a parcel for one subscriber, and sequences of slices with their totals."""
+"""A slice of a stored envelope for one subscriber, and sequences of slices with their totals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mesh.wire.expiry import unexpired
 
 
 class EnvelopeSlice(Struct, eq=False):
-    """A parcel, or some of its messages (`indices`), for one feed."""
+    """A stored envelope, or some of its messages (`indices`), for one feed."""
 
     parcel: StoredEnvelope
     indices: tuple[int, ...] | None = None
@@ -89,7 +89,7 @@ class EnvelopeSlice(Struct, eq=False):
 
 
 class EnvelopeSlices:
-    """Portions in order, with their total `bytes` and `messages`."""
+    """Slices in order, with their total `bytes` and `messages`."""
 
     def __init__(self, portions: Iterable[EnvelopeSlice] = ()) -> None:
         self._row: deque[EnvelopeSlice] = deque()
@@ -113,16 +113,16 @@ class EnvelopeSlices:
         self.messages += portion.messages
 
     def pop(self) -> EnvelopeSlice:
-        """Remove and return the first portion."""
+        """Remove and return the first slice."""
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove a portion from its place."""
+        """Remove a slice from its place."""
         self._row.remove(portion)
         return self._less(portion)
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all portions."""
+        """Remove and return all slices."""
         portions = list(self._row)
         self._row.clear()
         self.bytes = self.messages = 0

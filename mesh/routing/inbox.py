@@ -44,7 +44,7 @@ class Inbox(Feed):
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all waiting portions.
+        """Remove and return all waiting slices.
 
         Those that are on disk only lack their envelopes.
         """
@@ -52,15 +52,15 @@ class Inbox(Feed):
         return self._backlog.take_all()
 
     def take_void(self, is_void: Callable[[Envelope], bool]) -> list[EnvelopeSlice]:
-        """Remove and return the expired portions in memory, which the caller dead-letters.
+        """Remove and return the expired slices in memory, which the caller dead-letters.
 
-        Expired portions on disk are read for the next call.
+        Expired slices on disk are read for the next call.
         """
         self._backlog.fetch_void(self._wall(), self.pump)
         void = self._backlog.take_void(lambda portion: is_void(portion.parcel.envelope))
         for portion in void:
             self.buried += portion.messages
-            self._release(portion.parcel)  # not settled: earlier portions still wait
+            self._release(portion.parcel)  # not settled: earlier slices still wait
         return void
 
     def _stays(self, portion: EnvelopeSlice) -> bool:

@@ -42,11 +42,11 @@ class Merging:
         self._masters, self._is_backed = masters, is_backed
         self._seen = Seen()
         self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # highest number handed on
-        # By stream: parcels needed here, each with its duplicates.
+        # By stream: stored envelopes needed here, each with its duplicates.
         self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
     def take(self, parcel: StoredEnvelope) -> tuple[int, ...] | None:
-        """Return the messages of the parcel that are new; None = all.
+        """Return the messages of the stored envelope that are new; None = all.
 
         They count as handed on from now on.
         """
@@ -100,7 +100,7 @@ class Merging:
             self._seen.add(value)
 
     def keep(self, parcel: StoredEnvelope) -> None:
-        """Remember a parcel that was handed on until it is released."""
+        """Remember a stored envelope that was handed on until it is released."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
     def waits(self, repeat: StoredEnvelope) -> bool:
@@ -118,7 +118,7 @@ class Merging:
         return False
 
     def released(self, parcel: StoredEnvelope) -> list[StoredEnvelope]:
-        """Return the duplicates that are settled with a parcel that is no longer needed."""
+        """Return the duplicates that are settled with a stored envelope that is no longer needed."""
         lane = self._open.get(_lane(parcel), {})
         repeats = lane.pop(parcel, [])
         if not lane:

@@ -29,33 +29,33 @@ class Paging:
         self._read = read
         self._memory = memory
         self._master = master
-        # By position, with the sinks that need it. A parcel with one waiting sink need not be here.
+        # By position, with the sinks that need it. A stored envelope with one waiting sink need not be here.
         self._shared: dict[int, StoredEnvelope] = {}
 
     def is_full_for(self, parcel: StoredEnvelope) -> bool:
-        """Return whether the parcel does not fit in memory."""
+        """Return whether the stored envelope does not fit in memory."""
         return self._memory.has_no_room(parcel.size + OWN)
 
     def count(self, parcel: StoredEnvelope, sign: int) -> None:
-        """Count a parcel that waits in memory; -1: no longer.
+        """Count a stored envelope that waits in memory; -1: no longer.
 
         Each sink that waits for it counts.
         """
         self._memory.used += sign * (parcel.size + OWN)
 
     def put(self, parcel: StoredEnvelope) -> None:
-        """Note that one of the parcel's sinks waits for it on disk."""
+        """Note that one of the stored envelope's sinks waits for it on disk."""
         if parcel.owed > 1 or parcel.shares is not None:
             self.rest(parcel)
 
     def rest(self, parcel: StoredEnvelope) -> None:
-        """Note that a sink that keeps the parcel object waits for it on disk."""
+        """Note that a sink that keeps the stored envelope object waits for it on disk."""
         self._shared[parcel.position] = parcel
         parcel.paged += 1
         parcel.give_away()
 
     def take(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
-        """Return the parcel at this position for one of its sinks, perhaps without its envelope."""
+        """Return the stored envelope at this position for one of its sinks, perhaps without its envelope."""
         parcel = self._shared.get(position)
         if parcel is None:
             lacks = size - 64 * stub.count
@@ -64,13 +64,13 @@ class Paging:
         return parcel
 
     def wake(self, parcel: StoredEnvelope) -> None:
-        """Note that a sink which kept the parcel no longer waits for the disk."""
+        """Note that a sink which kept the stored envelope no longer waits for the disk."""
         parcel.paged -= 1
         if not parcel.paged:
             del self._shared[parcel.position]
 
     def have(self, portions: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
-        """Call `then` when the envelopes of the portions are in memory, except for those that are lost."""
+        """Call `then` when the envelopes of the slices are in memory, except for those that are lost."""
         lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
 
         def read(found: Found) -> None:

@@ -19,13 +19,13 @@ class Sink(Protocol):
     paces: bool  # publishers wait for it while it progresses
 
     def comes(self, parcel: StoredEnvelope, sign: int) -> None:
-        """Count a parcel that was accepted and is being stored.
+        """Count a stored envelope that was accepted and is being stored.
 
         `sign` -1: it is stored, or was refused.
         """
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        """Accept a portion."""
+        """Accept a slice."""
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         """Return the first position in this node's log from which such messages are owed and not settled."""

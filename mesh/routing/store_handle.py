@@ -30,7 +30,7 @@ class StoreHandle:
         self._rewrites: dict[int, Rewrite] = {}
 
     def append(self, parcel: StoredEnvelope, owed: OwedShares = ()) -> Append:
-        """Give the parcel the next position, and set its sinks.
+        """Give the stored envelope the next position, and set its sinks.
 
         Return the operation to store it.
         """
@@ -42,7 +42,7 @@ class StoreHandle:
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
     def restore(self, parcel: StoredEnvelope, owed: OwedShares) -> None:
-        """Register a parcel from before the start, which may have no sinks left."""
+        """Register a stored envelope from before the start, which may have no sinks left."""
         self.live += 1
         parcel.is_late = self.is_other
         parcel.owe(owed)
@@ -50,7 +50,7 @@ class StoreHandle:
             self.released(parcel)
 
     def released(self, parcel: StoredEnvelope) -> None:
-        """Delete the envelope of a parcel that has no sinks left with the next commit."""
+        """Delete a stored envelope that has no sinks left with the next commit."""
         self.left(parcel.position)
 
     def left(self, position: int) -> None:

@@ -1,6 +1,6 @@
-"""Portions that a peer has received and not settled, which are resent if the peer fails.
+"""Slices that a peer has received and not settled, which are resent if the peer fails.
 
-A stopped subscriber at the peer must not fill the memory here. Above the limit the oldest portions are left
+A stopped subscriber at the peer must not fill the memory here. Above the limit the oldest slices are left
 to the peer: if it fails, they are a gap.
 """
 
@@ -11,12 +11,12 @@ from mesh.routing.paging import Paging
 
 
 class Unsettled:
-    """Unsettled portions by master, each in log order, with at most `bound` bytes in all."""
+    """Unsettled slices by master, each in log order, with at most `bound` bytes in all."""
 
     def __init__(self, bound: int, paging: Paging | None = None) -> None:
         self._bound = bound
         self._paging = paging
-        self._resting: set[int] = set()  # numbers of portions that are on disk only
+        self._resting: set[int] = set()  # numbers of slices that are on disk only
         self._bytes = 0
         self._rows: dict[bytes, EnvelopeSlices] = {}
         self._trusted: dict[bytes, tuple[int, int]] = {}  # master: (messages, last position)
@@ -30,7 +30,7 @@ class Unsettled:
         return sum(messages for messages, _ in self._trusted.values())
 
     def keep(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
-        """Add a portion.
+        """Add a slice.
 
         Return those that are left to the peer from now on.
         """
@@ -48,7 +48,7 @@ class Unsettled:
     def settle(self, master: bytes, position: int) -> list[EnvelopeSlice]:
         """Settle a master's log up to `position`.
 
-        Return the settled portions.
+        Return the settled slices.
         """
         settled = []
         while master in self._rows and self._rows[master].first.parcel.position <= position:
@@ -58,7 +58,7 @@ class Unsettled:
         return settled
 
     def take_all(self) -> list[EnvelopeSlice]:
-        """Remove and return all unsettled portions."""
+        """Remove and return all unsettled slices."""
         portions = [portion for row in self._rows.values() for portion in row]
         self._rows.clear()
         self._trusted.clear()
@@ -76,7 +76,7 @@ class Unsettled:
         return portion
 
     def _rest(self, portion: EnvelopeSlice) -> None:
-        """Page the portion out if memory is full: it is seldom resent."""
+        """Page the slice out if memory is full: it is seldom resent."""
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
             return

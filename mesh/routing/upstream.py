@@ -16,9 +16,9 @@ class Upstream:
         self._open: OrderedDict[int, StoredEnvelope] = OrderedDict()
 
     def receive(self, parcel: StoredEnvelope) -> bool:
-        """Return whether the parcel is new.
+        """Return whether the stored envelope is new.
 
-        After a reconnect the master resends unsettled parcels.
+        After a reconnect the master resends unsettled stored envelopes.
         """
         if parcel.position <= self.received:
             return False
@@ -27,11 +27,11 @@ class Upstream:
         return True
 
     def open_at(self, position: int) -> StoredEnvelope | None:
-        """Return the parcel from that position, if it is still needed here."""
+        """Return the stored envelope from that position, if it is still needed here."""
         return self._open.get(position)
 
     def release(self, parcel: StoredEnvelope) -> bool:
-        """Note that a parcel is no longer needed here.
+        """Note that a stored envelope is no longer needed here.
 
         Return whether the settled position moved.
         """

@@ -17,7 +17,10 @@ CREDIT = Credit(bytes=400, items=3, backlog=1200)
 def parcel(
     position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0
 ) -> StoredEnvelope:
-    """A parcel of a master's log, owed to one feed if it has a position. `expires`: of every message."""
+    """A stored envelope of a master's log, owed to one feed if it has a position.
+
+    `expires`: of every message.
+    """
     e = envelope(" ".join("a" * count), [bytes(size)] * count, persistent=position > 0, expires=expires)
     return StoredEnvelope(e, position, master, own=master == ME, owed=int(position > 0))
 

@@ -1,4 +1,4 @@
-"""What belongs to a portion, what of it expires, and do portions in a row add up?"""
+"""What belongs to a slice, what of it expires, and do slices in a row add up?"""
 
 from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
 from mesh.routing.stored_envelope import StoredEnvelope

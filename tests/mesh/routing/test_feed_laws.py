@@ -39,7 +39,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.memory = Memory(0)
         self.positions = {ME: 0, HERON: 0}  # the newest in the log of each master
         self.taken = self.gap_told = self.messages = 0
-        self.life = 0  # portions sent before the last restart
+        self.life = 0  # slices sent before the last restart
 
     @initialize(
         kind=st.sampled_from(["client", "peer", "inbox"]),

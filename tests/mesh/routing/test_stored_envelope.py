@@ -1,4 +1,4 @@
-"""Does a parcel keep its size and its places while its envelope is on disk only?"""
+"""Does a stored envelope keep its size and its places while its envelope is on disk only?"""
 
 from mesh.operations import BOOT
 from mesh.routing.shares import LARGE

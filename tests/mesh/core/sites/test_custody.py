@@ -36,7 +36,7 @@ def given_all(*portions: EnvelopeSlice) -> Custody:
 
 
 def done(custody: Custody, said: Answer, stream: bytes = STREAM) -> list[StoredEnvelope]:
-    """The parcels of which that was the last word."""
+    """The stored envelopes of which that was the last word."""
     return [given.parcel for given, _ in custody.answered(stream, said) if not given.left]
 
 
