@@ -11,7 +11,7 @@ KEPT = 4096  # nodes, the most recently used
 
 @dataclass(slots=True)
 class AnswerRecord:
-    """One process of a node: its unanswered messages, and its response time in s (0: unknown)."""
+    """A process of a node: its unanswered messages, and its response time in s (0: unknown)."""
 
     boot: object
     outstanding: int = 0

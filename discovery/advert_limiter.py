@@ -19,7 +19,7 @@ SAY_AGAIN = 60.0  # s before an identical complaint is repeated
 class AdvertLimiter:
     """Limits the rate of processed adverts and the number of kept services.
 
-    Excess adverts wait in a queue, once per name. Those that find the queue full are only counted.
+    Excess adverts wait in a queue, once per name. Adverts beyond a full queue are only counted.
     """
 
     def __init__(self) -> None:

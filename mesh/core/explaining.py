@@ -143,7 +143,7 @@ def _within(what: What, here: str) -> What:
 
 
 def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:
-    """Return the reasons of a node and of those behind it.
+    """Return the reasons of a node and of the nodes behind it.
 
     A reason for a node in `asked` counts as the sender's own, as that node answers itself.
     """

@@ -1,4 +1,4 @@
-"""One node without its sockets: frames and time go in, effects come out.
+"""A node without its sockets: frames and time go in, effects come out.
 
 The shell calls `receive`, `stored`, `disconnected` and `tick`. After each call it carries out the effects of
 `take_effects()`, in order. The simulator runs the same core.

@@ -168,7 +168,7 @@ class Backlog(EnvelopeSlices):
                 paging.count(portion.parcel, +1)
 
     def _ready(self, portions: list[EnvelopeSlice]) -> None:
-        """Merge the slices into those that may leave, by number."""
+        """Merge the slices into the row that may leave, by number."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None

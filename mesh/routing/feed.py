@@ -233,7 +233,7 @@ class Feed:
 
     @property
     def line(self) -> int:
-        """The number of items sent since the last restart, and of those waiting."""
+        """The number of items sent since the last restart, and of waiting items."""
         return self._flight.sent + len(self._backlog)
 
     @property
@@ -252,7 +252,7 @@ class Feed:
         return self._flight.bytes
 
     def parcels(self) -> Iterator[StoredEnvelope]:
-        """Stored envelopes under way or waiting in memory, but for those that `Memory` counts."""
+        """Stored envelopes under way or waiting in memory, unless `Memory` counts them."""
         yield from (portion.parcel for portion in self._flight)
         for portion in self._backlog:
             if not (portion.parcel.own and portion.is_persistent):

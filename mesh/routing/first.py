@@ -49,7 +49,7 @@ def mark(entry: PendingForward, masters: Sequence[str], me: str, takes: Takes) -
 
 
 def _free(entry: PendingForward, masters: Sequence[str], me: str) -> Sequence[str]:
-    """Return the masters that can still be FIRST: not those that may have it without the mark."""
+    """Return the masters that can still be FIRST: not masters that may have it without the mark."""
     had = [name for name in masters if entry.was_sent and _hop(name, me) in entry.lacking]
     if had and not entry.was_divided:
         return had

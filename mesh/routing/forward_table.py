@@ -129,7 +129,7 @@ class ForwardTable:
     ) -> Iterator[PendingForward]:
         """Yield the entries that may be sent to the node now, in order. Each counts as in flight.
 
-        A queue stops at an entry that may not leave yet, and passes one that must be deferred.
+        A queue stops at an entry that may not leave yet, and passes a deferred entry.
         """
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.first()) is not None:
@@ -152,7 +152,7 @@ class ForwardTable:
             line.aside[entry] = None
 
     def back(self, hop: str, entries: Iterable[PendingForward]) -> None:
-        """Let the deferred ones of these entries wait again, in their places."""
+        """Let the deferred ones of the given entries wait again, in their places."""
         for entry in entries:
             line = self.line_of(entry, hop)
             if line is not None and entry in line.aside:
@@ -181,7 +181,7 @@ class ForwardTable:
     def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
         """Note the node's final answer on these numbers.
 
-        Return those that are final for all nodes.
+        Return the entries that are final for all nodes.
         """
         left = entry.lacking[hop]
         taken = left.remove(first, last)

@@ -51,7 +51,7 @@ class HeldBodies:
                 self._drop(stream, domain, first)
 
     def _around(self, e: Envelope) -> Envelope | None:
-        """Return the held envelope that contains all of these numbers."""
+        """Return the held envelope that contains all numbers of the envelope."""
         lane = self._lanes.get((e.stream, e.domain), {})
         exact = lane.get(e.first)  # the usual case
         held = (exact,) if exact is not None else lane.values()

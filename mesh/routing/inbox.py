@@ -40,13 +40,13 @@ class Inbox(Feed):
 
     @property
     def accepted_bytes(self) -> int:
-        """Bytes in flight or waiting, and those that are being stored."""
+        """Bytes in flight or waiting, and bytes that are being stored."""
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all waiting slices.
 
-        Those that are on disk only lack their envelopes.
+        Slices that are on disk only lack their envelopes.
         """
         self.matched -= self._backlog.messages
         return self._backlog.take_all()

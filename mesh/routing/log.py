@@ -50,7 +50,7 @@ class Accepted(Struct, eq=False):
 
 @dataclass(slots=True)
 class StreamLog:
-    """One publisher stream: its state, and the messages that wait for the disk."""
+    """A publisher stream: its state, and the messages that wait for the disk."""
 
     shelf: StoreHandle  # bookkeeping of the store that it is in
     origin: OriginStream = field(default_factory=OriginStream)

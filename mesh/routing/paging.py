@@ -70,7 +70,7 @@ class Paging:
             del self._shared[parcel.position]
 
     def have(self, portions: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
-        """Call `then` when the envelopes of the slices are in memory, except for those that are lost."""
+        """Call `then` when the envelopes of the slices are in memory, except for lost slices."""
         lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
 
         def read(found: Found) -> None:

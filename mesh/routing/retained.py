@@ -197,7 +197,7 @@ class Retained:
 
     @property
     def key_count(self) -> int:
-        """The number of these keys."""
+        """The number of the given keys."""
         self._settle()
         return len(self._domains)
 

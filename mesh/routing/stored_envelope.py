@@ -1,4 +1,4 @@
-"""One envelope on one node, and the number of its sinks here."""
+"""An envelope on one node, and the number of its sinks here."""
 
 from array import array
 from functools import lru_cache

@@ -53,9 +53,9 @@ def keyring(
 ) -> MeshKeys | None:
     """Return the keys of the node in `data`, or None if its mesh has none. Missing ones are created.
 
-    `passwd` is the scrypt hash of the password that others must send. `passwds` are those that it sends to
-    nodes, by name. `sites` are the known other sites. Raises KeysRefused if the user has no keys for a node,
-    or if they are damaged.
+    `passwd` is the scrypt hash of the password that others must send. `passwds` are the passwords that it
+    sends to nodes, by name. `sites` are the known other sites. Raises KeysRefused if the user has no keys for
+    a node, or if they are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:

@@ -44,7 +44,7 @@ class Holdings:
 
     @property
     def stores(self) -> dict[str, NodeStore]:
-        """All stores by name; "" is the node's own."""
+        """The stores by name; "" is the node's own."""
         return {"": self.store, **self.queue_stores}
 
 

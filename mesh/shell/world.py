@@ -55,7 +55,7 @@ class EffectResults(Protocol):
 class World:
     """The sockets, the stores and the log of one node.
 
-    `put` sends on a connection of these sockets. `sites` holds the keys for dialing other sites.
+    `put` sends on a connection of the given sockets. `sites` holds the keys for dialing other sites.
     """
 
     def __init__(

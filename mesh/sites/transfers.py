@@ -70,7 +70,7 @@ class SiteTransfer:
             self.refused += not is_ok
 
     def is_about(self, domain: str, first: int, last: int) -> bool:
-        """Return whether any of these numbers is in transit."""
+        """Return whether any number of the range is in transit."""
         return any(self._about(domain, first, last))
 
     def _about(self, domain: str, first: int, last: int) -> Iterator[int]:

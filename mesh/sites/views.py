@@ -47,7 +47,7 @@ class SiteView(NamedTuple):
 
 @dataclass(slots=True)
 class _Seen:
-    """One known site: the reports of each of its gateways, and the last reported state."""
+    """A known site: the reports of each of its gateways, and the last reported state."""
 
     since: float
     said: dict[bytes, tuple[tuple[SiteMember, ...], bool]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class SiteViews:
     def heard(
         self, gateway: bytes, site: str, members: Iterable[SiteMember], now: float, leaving: bool = False
     ) -> None:
-        """Record a report of a connected gateway of the site. `leaving` tells that the site stops."""
+        """Record a report of a connected gateway of the site. `leaving` means that the site stops."""
         seen = self._sites.get(site)
         if seen is not None:
             seen.said[gateway] = tuple(members)[:MOST], leaving

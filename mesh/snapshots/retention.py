@@ -72,7 +72,7 @@ class Pile:
 
 
 class ClosedSegments:
-    """A node's own closed segments, in two sets: those that are safe elsewhere and the rest.
+    """A node's own closed segments, in two sets: segments that are safe elsewhere and the rest.
 
     All have the same uuid. Segments of others in the same directory are never passed in.
     """

@@ -29,7 +29,7 @@ IDLE = 600.0  # s of silence after which a leg is not waited for
 
 
 class LegsFull(Exception):
-    """Nothing was accepted for lack of room to remember it.
+    """The number was not accepted for lack of room to remember it.
 
     The sender may retry.
     """
@@ -37,7 +37,7 @@ class LegsFull(Exception):
 
 @dataclass(slots=True)
 class _Leg:
-    """One source of messages of the stream.
+    """A source of messages of the stream.
 
     Below `low` its sender has all answers.
     """

@@ -60,7 +60,7 @@ class Stream:
 
 
 class Outbox:
-    """All streams of a session."""
+    """The streams of a session."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.window: tuple[int, int] = (window_bytes, window_count)

@@ -115,7 +115,7 @@ class Mesh:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of all nodes, including those that do not run."""
+        """The names of all nodes, including stopped ones."""
         return tuple(self._nodes)
 
     def kill(self, name: str) -> None:

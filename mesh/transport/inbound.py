@@ -42,7 +42,7 @@ class Arrivals:
         return self._newest.pop(place, None)
 
     def spoke(self, key: Inbound, place: Place, catch_up: Callable[[], None]) -> Inbound | None:
-        """Name a connection by its first message. Return the one that has ended, possibly itself.
+        """Name a connection by its first message. Return the connection that has ended, possibly itself.
 
         `catch_up` reads all events of its listener. An end that is reported later belongs to this connection.
         """
@@ -77,7 +77,7 @@ class Arrivals:
 def is_newer(one: Inbound, other: Inbound) -> bool:
     """Return whether `one` began after `other`, which was read after it.
 
-    A routing id that a peer chose has no order, so the one that was read later counts as newer.
+    A routing id that a peer chose has no order, so the later one counts as newer.
     """
     made = [key[1] for key in (one, other) if len(key[1]) == MADE and key[1][0] == 0]
     if len(made) < 2:

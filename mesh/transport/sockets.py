@@ -1,4 +1,4 @@
-"""All sockets of a process, on one event loop, and their connections."""
+"""The sockets of a process, on one event loop, and their connections."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Sockets:
     With `keys` each TCP socket uses CURVE, and `came` gets the public key of the dialing peer. `heard` gets
     gossip messages. `stranger` gets a line about each failed handshake; with `failed`, those of outbound
     connections go there as an error with the key. `left` is called when inbound TCP connections have ended;
-    `gone` reports those that had sent something. `allowance` limits inbound connections.
+    `gone` reports connections that had sent something. `allowance` limits inbound connections.
     """
 
     def __init__(  # noqa: PLR0913

@@ -244,7 +244,7 @@ class InterestSync(Component):
         return len(frames)
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
-        """Return the versions that peers have yet to confirm: of these, or of all.
+        """Return the versions that the given peers, or all, have yet to confirm.
 
         Unreachable and slow peers are left out.
         """

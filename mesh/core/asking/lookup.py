@@ -271,7 +271,7 @@ class Lookup(Component):
 
 
 def _fits(value: Envelope, query: Query) -> bool:
-    """Return whether the value is one that the query asked for."""
+    """Return whether the query asked for the value."""
     if query.kind == "exact" and value.keys[0] != query.text:
         return False
     return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

@@ -25,7 +25,7 @@ class Registry:
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """Return the notes of these nodes about the name."""
+        """Return the notes of the given nodes about the name."""
         return self._notes.get(name, NOTHING)
 
     def names(self) -> Iterable[ServedName]:

@@ -55,7 +55,7 @@ OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes 
 
 @dataclass(slots=True, eq=False)
 class Confirmation:
-    """A wait until each of these nodes has confirmed at least that version of our queries."""
+    """A wait until all given nodes have confirmed at least that version of our queries."""
 
     need: dict[bytes, int]
     deadline: float
@@ -122,7 +122,7 @@ class PeerCalls(Component):
             self._early.append(work)
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
-        """Call `then` when each of these peers has confirmed that version, at the latest after CONFIRM."""
+        """Call `then` when all given peers have confirmed that version, at the latest after CONFIRM."""
         confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
         self._confirmations[confirmation] = None
         self._request += 1

@@ -129,7 +129,7 @@ class LiveStrata(Component):
     # --- what is measured ---------------------------------------------------------------------------------
 
     def _domains(self) -> list[str]:
-        """Return the domains of own rules, those requested here, and those that others follow."""
+        """Return the domains of own rules, requested domains, and domains that others follow."""
         now, me = self._desk.now, self._desk.me.name
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)

@@ -12,7 +12,7 @@ KEPT = 10_000  # addresses whose strategy is cached
 
 
 class Strategies:
-    """All strategies of a node: `usual`, and others for some domains and addresses."""
+    """The strategies of a node: `usual`, and others for some domains and addresses."""
 
     def __init__(self, settings: Settings, usual: Balancer) -> None:
         self._usual = usual

@@ -151,7 +151,7 @@ class Shared(Component):
         self._questions.when_settled(work)
 
     def learner(self, *kinds: str) -> Callable[[Peer, Callable[[], None]], None]:
-        """Return a function that asks a node for newer rows of these kinds, and then calls `then`.
+        """Return a function that asks a node for newer rows of the given kinds, and then calls `then`.
 
         `then` is called after each kind was asked for, and not at all if the node does not answer.
         """

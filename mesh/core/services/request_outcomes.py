@@ -256,7 +256,7 @@ class RequestOutcomes:
         return session is None or self.arriving.offer(session, envelope)
 
     def _imply(self, memory: SentRequests, way: EnvelopeWay, n: int) -> None:
-        """Record the request as accepted, since a reply came. The reply tells its sender."""
+        """Record the request as accepted, since a reply came. The reply notifies its sender."""
         memory.answered(n, "OK", "")
         self._desk.accounts.answered(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.answered(way, 1, "OK")

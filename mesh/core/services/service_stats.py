@@ -52,7 +52,7 @@ class ServiceStats:
             self.figures.asked(e.to, NOWHERE, e.count, code)
 
     def answered(self, way: EnvelopeWay, n: int, state: str) -> None:
-        """Count n answers: messages accepted at each of these nodes, or refused."""
+        """Count n answers: messages that each node accepted or refused."""
         for uuid, matched in way.nodes.items():
             if n and way.is_request and (matched != 0 or state != "OK"):
                 self.figures.asked(way.to, self.name(uuid), n, state)
@@ -60,7 +60,7 @@ class ServiceStats:
                 self.figures.sent(way.to, self.name(uuid), n)
 
     def replied(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
-        """Count the replies of that node to some of these messages."""
+        """Count the replies of that node to some messages of an envelope."""
         now, name = self._desk.now, self.name(uuid)
         if now > way.until:
             self.figures.failed(way.to, name, len(places), "EXPIRED")

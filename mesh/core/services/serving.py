@@ -76,7 +76,7 @@ class ServedAddresses(Component):
         return sum(size for _, _, size in self.shares())
 
     def shares(self) -> Iterator[Share]:
-        """Yield delivered messages that are not settled, and those that wait for consumers."""
+        """Yield delivered messages that are not settled, and messages that wait for consumers."""
         seen = set[ServedAddress]()
         for session, served in self._of.items():
             for address, server in served.values():
@@ -85,7 +85,7 @@ class ServedAddresses(Component):
                 seen.add(address)
 
     def here(self, name: str, is_ours: bool) -> int:
-        """Return how many consumers serve the address here. `is_ours` tells that a client here sends."""
+        """Return how many consumers serve the address here. `is_ours` means that a client here sends."""
         address = self.addresses.get(name)
         if address is None:
             return 0

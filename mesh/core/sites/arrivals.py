@@ -95,7 +95,7 @@ def origin(envelope: Envelope) -> str:
 def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
     """Return an error for a forged sender, a routing loop, or too many hops.
 
-    `is_sent` tells that the envelope goes to an address.
+    `is_sent` means that the envelope goes to an address.
     """
     sites: list[str] = []
     try:

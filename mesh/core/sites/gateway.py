@@ -52,7 +52,7 @@ class Gateways(Component):
         alive: Callable[[], list[str]],
         is_reached: Callable[[str], bool],
     ) -> None:
-        """Create the component. `is_reached(site)` tells that another gateway here reaches the site."""
+        """Create the component. `is_reached(site)` means that another gateway here reaches the site."""
         self._desk = desk
         self._is_reached = is_reached
         self._dialler = dialler

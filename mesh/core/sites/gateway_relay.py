@@ -1,7 +1,7 @@
 """Gateway side of site relay: forwards messages to other sites and returns their answers.
 
 The gateway keeps no message. The master here does, and resends through another gateway, or this one, when a
-connection is lost. The gateway remembers the requester, so that an answer finds its way back.
+connection is lost. The gateway remembers the requester, so that it can return the answer.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class GatewayRelay(Component):
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
         """Return the connections toward that site, by the uuid of the remote gateway.
 
-        `is_ours` tells that the message is from this site.
+        `is_ours` means that the message is from this site.
         """
         gate = self._gate(site)
         return self._linked(gate, site, is_ours) if gate is not None else {}

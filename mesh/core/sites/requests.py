@@ -47,7 +47,7 @@ SWEEP = 5.0  # s after its deadline until a request is forgotten
 class SiteRequestInFlight:
     """An envelope that was sent to a site.
 
-    `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` tells that a service
+    `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` means that a service
     there has it, so that only replies are still expected.
     """
 
@@ -144,7 +144,7 @@ class SiteRequests(Component):
         return known[uuid] if uuid is not None else None
 
     def _as_it_leaves(self, e: Envelope, is_first: bool) -> Envelope:
-        """Return the envelope as it leaves. `is_first` tells that no other node of this site forwarded it."""
+        """Return the envelope as it leaves. `is_first` means that no other node of this site forwarded it."""
         e = e.passed(self._desk.hop(0), self._desk.stamp()) if is_first else e
         return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 

@@ -69,7 +69,7 @@ class SiteConflicts(Component):
     # --- finding ----------------------------------------------------------------------------------------
 
     def met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
-        """Record that two values of one topic met here. `stays` tells that `stood` won."""
+        """Record that two values of one topic met here. `stays` means that `stood` won."""
         if came.key.startswith(SYSTEM) or came.site(self._here) == stood.site(self._here):
             return
         if stays:
@@ -138,7 +138,7 @@ class SiteConflicts(Component):
         return value.site(self._here), value.key, value.envelope.domain
 
     def _was_lacking(self, own: RetainedValue, theirs: RetainedValue) -> bool:
-        """Return whether our value may have been dropped on its way to the other site."""
+        """Return whether our value may have been dropped in transit to the other site."""
         site, since = theirs.site(self._here), self._marking.since(theirs.site(self._here))
         if own.site(self._here) != self._here or since is None or own.envelope.sent < since:
             return False

@@ -49,7 +49,7 @@ class Gateway:
 
 
 class SiteConnection:
-    """All connections of this node to one site.
+    """The connections of this node to one site.
 
     The site is dialed while there is no connection, at each of its addresses in turn. Inbound connections are
     accepted in addition.

@@ -88,7 +88,7 @@ class SiteDirectMessages(Component):
     # --- may it go there? -------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """Decide on a message to that site. `waits` tells that it may wait for a route."""
+        """Decide on a message to that site. `waits` means that it may wait for a route."""
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE)

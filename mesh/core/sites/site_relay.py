@@ -74,7 +74,7 @@ class Outbound:
 class SiteRelay(Component):
     """Component that sends messages of this master to other sites.
 
-    `released` is called with stored envelopes that it needs no more.
+    `released` is called with stored envelopes that are not needed any longer.
     """
 
     def __init__(  # noqa: PLR0913
@@ -269,7 +269,7 @@ class SiteRelay(Component):
     # --- what is for other sites ------------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return which sites are owed which of these messages."""
+        """Return which sites are owed which of the given messages."""
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]

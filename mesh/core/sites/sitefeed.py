@@ -104,7 +104,7 @@ class SiteFeed(Feed):
     def adopt(self, size: int, rejects: bool) -> None:
         """Set the limit to `size` bytes. Waiting messages stay.
 
-        `rejects` tells that messages without room are refused to their publisher.
+        `rejects` means that messages without room are refused to their publisher.
         """
         self.rejects = rejects
         self.credit = replace(self.credit, bytes=min(self._window, size), backlog=size)
@@ -205,7 +205,7 @@ class SiteFeed(Feed):
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 
     def _oldest(self) -> Iterator[PartlySent]:
-        """Yield the oldest unanswered slice of each kind, parked and in transit."""
+        """Yield the oldest unanswered slice of each kind, accepted by the site and in transit."""
         for row in (self._parked, self._row):
             yield from islice((given for given in row if given.left), 1)
 

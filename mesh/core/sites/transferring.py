@@ -171,7 +171,7 @@ class Transferring(Component):
                 transfer.ahead += value is not None
 
     def _values(self, site: str, keys: Sequence[str]) -> Iterator[RetainedValue]:
-        """Yield the retained values of these keys that are for that site."""
+        """Yield the retained values of the given keys that are for that site."""
         for key in keys:
             for domain in self._retained.domains(key):
                 value = self._value(site, (key, domain))

@@ -76,7 +76,7 @@ class Clocks(Component):
 
 
 def apart(here: str, found: Mapping[str, float]) -> str:
-    """Return the text of an event about the clocks of these nodes, with how many s each is ahead."""
+    """Return the text of an event about the clocks of the given nodes, with how many s each is ahead."""
     if len(found) > NAMED:
         furthest = max(found.values(), key=abs)
         what = f"{_names(list(found))} are up to {_by(furthest)} the clock of {here}"

@@ -95,7 +95,7 @@ class Gossiping(Component):
                 self._desk.send(peer.control or peer.data, Hear(False))
 
     def _states(self, peer: Peer, command: States) -> None:
-        """Process a state of a peer whose PUB was unreachable, and tell it if that has changed."""
+        """Process a state of a peer whose PUB was unreachable, and notify it if that has changed."""
         self._take(command.gossip)
         if peer.node.uuid not in self._asked:
             self._desk.send(peer.control or peer.data, Hear(False))

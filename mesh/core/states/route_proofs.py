@@ -1,8 +1,8 @@
-"""Checks routes against the ways that each node declares in its signed state, whichever peer sends it."""
+"""Checks routes against the hops that each node declares in its signed state, whichever peer sends it."""
 
 # Rule 1: in a mesh with keys, for a route [a, b, peer], a must name b, and b the peer. The node at the other
 # end of a link is known, and its own messages need no such proof.
-# Rule 2: only a node itself declares its ways. Other nodes pass the state on, with its signature.
+# Rule 2: only a node itself declares its hops. Other nodes pass the state on, with its signature.
 # Rule 3: a declaration of a node known only through a peer counts only for messages that this peer sends.
 # Without keys nothing is signed: all nodes then belong to one user.
 
@@ -36,7 +36,7 @@ AGAIN = 0.25  # s between two questions to one peer
 
 
 class Vouched(Struct, frozen=True):
-    """The ways that a node declared, and its identity."""
+    """The hops that a node declared, and its identity."""
 
     node: Introduction
     line: StateLine
@@ -44,7 +44,7 @@ class Vouched(Struct, frozen=True):
 
 
 class RouteProofs(Component):
-    """Component for the proven ways of nodes. It reports RoutesVouched."""
+    """Component for the proven hops of nodes. It reports RoutesVouched."""
 
     def __init__(
         self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays
@@ -54,7 +54,7 @@ class RouteProofs(Component):
         self._neighbours = neighbours
         self._line_of = gossiping.gossip.line
         self._ours = ways
-        self._declared: tuple[str, ...] = ()  # our ways, in our last state
+        self._declared: tuple[str, ...] = ()  # our hops, in our last state
         # By peer (Rule 3; otherwise b"") and name.
         self._said: OrderedDict[tuple[bytes, str], Vouched] = OrderedDict()
         self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by uuid of the sending peer
@@ -82,7 +82,7 @@ class RouteProofs(Component):
         return True
 
     def denies(self, peer: Peer, route: Sequence[str]) -> bool:
-        """Return whether a node on this route declares ways without the next node."""
+        """Return whether a node on this route declares hops without the next node."""
         found = ((self._found(peer, node), way) for node, way in pairwise(route))
         return any(said is not None and way not in said.ways for said, way in found)
 
@@ -91,7 +91,7 @@ class RouteProofs(Component):
         return said is not None and way in said.ways
 
     def _found(self, peer: Peer, node: str) -> Vouched | None:
-        """Return the ways that a node declared; through this peer if the node is not known otherwise."""
+        """Return the hops that a node declared; through this peer if the node is not known otherwise."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
         return self._said.get((peer.node.uuid, node))
@@ -102,7 +102,7 @@ class RouteProofs(Component):
         return peer is not None and (peer.alive or bool(key_of(peer.node.uuid)))
 
     def ask(self, peer: Peer, names: Iterable[str]) -> None:
-        """Ask a peer for the ways of these nodes, unless it was asked a moment ago."""
+        """Ask a peer for the hops of the given nodes, unless it was asked a moment ago."""
         if self._desk.now - peer.asked_for_ways >= AGAIN:
             peer.asked_for_ways = self._desk.now
             self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
@@ -168,7 +168,7 @@ class RouteProofs(Component):
     # --- what we say ------------------------------------------------------------------------------------
 
     def _answer(self, peer: Peer, names: Sequence[str]) -> None:
-        """Answer with the known declarations of these nodes, from any peer."""
+        """Answer with the known declarations of the given nodes, from any peer."""
         known = {name: self._said.get((b"", name)) for name in names}
         for (_, name), said in self._said.items() if None in known.values() else ():
             if name in known and known[name] is None:
@@ -176,13 +176,13 @@ class RouteProofs(Component):
         self._tell(peer, [said for said in known.values() if said is not None])
 
     def introduce(self, peer: Peer) -> None:
-        """Send our declaration to a peer that is one of our ways, before it forwards our messages."""
+        """Send our declaration to a peer that is one of our hops, before it forwards our messages."""
         line = self._line_of(self._desk.me.uuid)
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
             self._tell(peer, [Vouched(self._desk.me, line, ())])
 
     def _spoke(self, fact: OwnStateSent) -> None:
-        """Introduce this node to its new ways after publishing its state."""
+        """Introduce this node to its new hops after publishing its state."""
         if self._declared != fact.state.ways:
             self._declared = fact.state.ways
             for name in fact.state.ways:

@@ -46,7 +46,7 @@ class OwnWays(Component):
             self._desk.say(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
-        """Report ways that will not be believed."""
+        """Report hops that will not be believed."""
         left = self._onward[WAYS:]
         if left:
             text = (
@@ -60,7 +60,7 @@ class OwnWays(Component):
 
 
 def by_rules(me: str, rules: Iterable[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the other nodes in the rules: those that forward, and those that keep messages as masters.
+    """Return the other nodes in the rules: forwarders, and masters.
 
     Next hops forward, and so does each of several masters. A sole master keeps, unless its own rules differ.
     """

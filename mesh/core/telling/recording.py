@@ -131,7 +131,7 @@ class Recording(Component):
                 self._service(address, node, fared)
 
     def _linked(self) -> Iterator[Peer]:
-        """Yield peers with a connection, logged-in ones first, then those that should have one."""
+        """Yield peers with a connection, logged-in ones first, then peers that should have one."""
         peers = self._neighbours.peers.values()
         yield from (peer for peer in peers if peer.data is not None)
         yield from (peer for peer in peers if peer.data is None and (peer.control or peer.link.is_wanted))

@@ -121,7 +121,7 @@ def one_of(group: str, nodes: Collection[NodeUuid]) -> tuple[NodeUuid, ...]:
 
 
 def messages(lot: QueuedEnvelope, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
-    """Yield the (number, key, headers) of these messages."""
+    """Yield the (number, key, headers) of the given messages."""
     e = lot.envelope
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
     for number in numbers:

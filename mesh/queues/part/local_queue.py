@@ -466,7 +466,7 @@ class LocalQueue:
         return joined(n for n in range(first, last + 1) if n not in ours)
 
     def nack(self, taker: QueueConsumer, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
-        """Requeue the messages of these tags after `delay` seconds. Returns and raises as `ack`."""
+        """Requeue the messages of the given tags after `delay` seconds. Returns and raises as `ack`."""
         runs = taker.holding.take(first, last)
         for run in runs:
             self._returned(run)
@@ -478,7 +478,7 @@ class LocalQueue:
         return _others(runs, first, last)
 
     def reject(self, taker: QueueConsumer, first: int, last: int, reason: str) -> Runs:
-        """Dead-letter the messages of these tags. Returns and raises as `ack`."""
+        """Dead-letter the messages of the given tags. Returns and raises as `ack`."""
         runs = taker.holding.take(first, last)
         for run in runs:
             self._returned(run)
@@ -487,7 +487,7 @@ class LocalQueue:
         return _others(runs, first, last)
 
     def extend(self, taker: QueueConsumer, first: int, last: int, until: float) -> Runs:
-        """Extend the lease of these tags until `until`. Returns and raises as `ack`."""
+        """Extend the lease of the given tags until `until`. Returns and raises as `ack`."""
         return _others(taker.holding.extend(first, last, until), first, last)
 
     def _failed(self, lot: QueuedEnvelope, runs: Runs) -> None:

@@ -80,7 +80,7 @@ class MarkedDelivery:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
-        """Start the leases of these tags anew, if the consumer has leases."""
+        """Start the leases of the given tags anew, if the consumer has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)
 
