@@ -100,7 +100,7 @@ class Detector:
 
         In a large mesh they do not wait for probes.
         """
-        rumours = self._news.take(self._table.alive, sent=FRESH)
+        rumours = self._news.next_batch(self._table.alive, sent=FRESH)
         self._is_spreading = bool(rumours)
         if not rumours:
             return []
@@ -112,14 +112,14 @@ class Detector:
         record = self._table.records.get(to)
         accusation = record.accusation if record is not None else None
         if accusation is None:
-            return self._news.take(self._table.alive)
-        others = self._news.take(self._table.alive, PACKET - 1)
+            return self._news.next_batch(self._table.alive)
+        others = self._news.next_batch(self._table.alive, PACKET - 1)
         return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
         """Send fresh rumors to a few other nodes, which pass them on with their probes."""
         if self._table.alive > HEARSAY:  # a random pick would seldom be connected
-            return [Spread(self._news.take(self._table.alive))]
+            return [Spread(self._news.next_batch(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
         return [Inform(to, self.packet(to)) for to in some]
 

@@ -96,7 +96,7 @@ class Membership:
         self._detector.wake(now)
         return results
 
-    def heard(self, uuid: bytes, now: float) -> Results:
+    def on_message(self, uuid: bytes, now: float) -> Results:
         """Note that a message of this node arrived.
 
         Cheap enough to call for each message.

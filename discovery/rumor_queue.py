@@ -43,7 +43,7 @@ class RumorQueue:
         if place is not None:
             del self._queues[place[0]][place[1]][uuid]
 
-    def take(self, alive: int, most: int = PACKET, sent: int | None = None) -> tuple[Rumour, ...]:
+    def next_batch(self, alive: int, most: int = PACKET, sent: int | None = None) -> tuple[Rumour, ...]:
         """Return the rumors for one packet: urgent ones first, then the least sent, then the newest.
 
         With `sent`, only rumors that were sent less often are returned.

@@ -8,7 +8,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.errors import MeshTimeout
 from mesh.local.datadir import try_lock
 from mesh.local.localnodes import running_nodes
@@ -26,7 +26,7 @@ def command(url: str | None) -> None:
         is_here = it["uuid"] in {node["uuid"] for node in running_nodes(state_dir(os.environ))}
         m.call("down")
     if not is_here:
-        say(f"node {it['name']!r} was told to stop; it is on another machine, or another user's")
+        print_message(f"node {it['name']!r} was told to stop; it is on another machine, or another user's")
         return
     limit = time.monotonic() + PATIENCE
     while not _is_free(Path(it["data"])):
@@ -36,7 +36,7 @@ def command(url: str | None) -> None:
                 hint="It may be waiting for a slow disk; see its log.",
             )
         time.sleep(PAUSE)
-    say(f"node '{it['name']}' is down")
+    print_message(f"node '{it['name']}' is down")
 
 
 def _is_free(data: Path) -> bool:

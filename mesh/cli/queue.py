@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from mesh import sync
 from mesh.cli import jobs, options
 from mesh.cli.completing import complete_nodes, complete_queues
-from mesh.cli.options import count, plainly, say, size, tell_json
+from mesh.cli.options import count, plainly, print_message, size, tell_json
 from mesh.cli.pub import lines_of
 from mesh.cli.table import tell_table
 from mesh.printable import harmless, typed
@@ -80,7 +80,9 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
     if as_json:
         tell_json(to_builtins(row))
     else:
-        say(f"the queue {name} is there.  To put something into it:  mesh queue put {typed(name)} CONTENT")
+        print_message(
+            f"the queue {name} is there.  To put something into it:  mesh queue put {typed(name)} CONTENT"
+        )
 
 
 @command.command("ls")
@@ -97,7 +99,7 @@ def ls(parts: bool, as_json: bool, url: str | None) -> int:
     if as_json:
         tell_json([to_builtins(row) for row in rows])
     elif not rows:
-        say("there is no queue.  To declare one:  mesh queue create NAME")
+        print_message("there is no queue.  To declare one:  mesh queue create NAME")
     elif parts:
         every = [(row.name, _node(part), *_cells(part)) for row in rows for part in row.parts]
         tell_table((NAME, "NODE", *HEADER), every, folded=NAME, dropped=DROPPED)
@@ -123,7 +125,7 @@ def _all(m: sync.Client) -> tuple[list[QueueRow], list[str], list[str]]:
 def _tell_missing(missing: Iterable[str], away: Iterable[str]) -> None:
     for nodes, why in ((missing, "which did not answer"), (away, "away with messages in queues")):
         if names := ", ".join(harmless(node) for node in sorted(set(nodes))):
-            say(f"without what is at {names}, {why}")
+            print_message(f"without what is at {names}, {why}")
 
 
 def _node(part: QueuePart) -> str:
@@ -229,7 +231,7 @@ def put(
         raise click.UsageError("Give either CONTENT or --file, not both.")
     source = file or sys.stdin.buffer
     if not contents and source.isatty():
-        say("each line you type is a message; Ctrl-D ends")
+        print_message("each line you type is a message; Ctrl-D ends")
     what = [text.encode(errors="surrogateescape") for text in contents] or lines_of(source)
     with sync.connect(url, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
@@ -237,7 +239,7 @@ def put(
     if as_json:
         tell_json({"put": done})
     else:
-        say(f"put {count(done, 'message')} into {name}")
+        print_message(f"put {count(done, 'message')} into {name}")
 
 
 @command.command("take")
@@ -269,7 +271,7 @@ def take(
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         with m.queue(name).consume(selector=selector, prefetch=jobs.ahead(most)) as taken:
-            say(f"taking from {name}")
+            print_message(f"taking from {name}")
             return 0 if jobs.tell(taken, jobs.line_of(raw, as_json), most, timeout) else 1
 
 
@@ -306,7 +308,7 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"purged": found.purged, "missing": found.missing, "away": found.away})
     else:
-        say(f"threw away {count(found.purged, 'message')} of {name}")
+        print_message(f"threw away {count(found.purged, 'message')} of {name}")
         _tell_missing(found.missing, found.away)
 
 
@@ -331,7 +333,7 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
     if as_json:
         tell_json({"moved": done})
     else:
-        say(f"{harmless(to)} has taken {count(done, 'message')} of {name}")
+        print_message(f"{harmless(to)} has taken {count(done, 'message')} of {name}")
 
 
 @command.command("rm")
@@ -348,4 +350,4 @@ def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"removed": name})
     else:
-        say(f"the queue {name} is removed")
+        print_message(f"the queue {name} is removed")

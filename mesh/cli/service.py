@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from mesh.cli.files import config_file
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.config import load
 from mesh.errors import BadArgument, MeshError, NotAvailable
 from mesh.local.localnodes import check_node_name, names_for
@@ -73,9 +73,9 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
     _written(path, service.text())
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", "--now", service.name)
-    say(f"{path}: node {node!r} runs as a service")
+    print_message(f"{path}: node {node!r} runs as a service")
     if not is_system:
-        say("it ends when you log out, but for:  loginctl enable-linger")
+        print_message("it ends when you log out, but for:  loginctl enable-linger")
 
 
 @command.command("uninstall")
@@ -96,7 +96,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
     except OSError as error:
         raise _cannot(path, error) from error
     _systemctl(is_system, "daemon-reload")
-    say(f"{service.name} is gone; the node's data is where it was")
+    print_message(f"{service.name} is gone; the node's data is where it was")
 
 
 @command.command("show")
@@ -107,13 +107,13 @@ def show(node: str | None, is_system: bool) -> int:
     service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
-        say(f"there is no {path}.  To have one:  mesh service install")
+        print_message(f"there is no {path}.  To have one:  mesh service install")
         return 1
     click.echo(path.read_text(), nl=False)
     is_active = subprocess.run(
         _command(is_system, "is-active", "--quiet", service.name), check=False
     ).returncode
-    say(f"{service.name} {'does not run' if is_active else 'runs'}")
+    print_message(f"{service.name} {'does not run' if is_active else 'runs'}")
     return 1 if is_active else 0
 
 

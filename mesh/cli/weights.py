@@ -9,7 +9,7 @@ import click
 from balancers.plugins import OURS
 from mesh import sync
 from mesh.cli import gathering, options, spark_child
-from mesh.cli.options import count, plainly, say, tell, tell_json
+from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 from mesh.cli.table import tell_table
 
 HEADER = ("NODE", "WEIGHT", "REASON")
@@ -38,11 +38,11 @@ def apply(file: Path, force: bool, url: str | None) -> None:
     with sync.connect(url) as m:
         unknown = m.call("weights", set=found.given)["unknown"]
     weights, until = found.given["weights"], _moment(found.given["expires"])
-    say(f"weights of {count(len(weights), 'node')} are in force until {until}, and spread to all")
+    print_message(f"weights of {count(len(weights), 'node')} are in force until {until}, and spread to all")
     if not found.has_reasons:
-        say("without their reasons, for which there was no room")
+        print_message("without their reasons, for which there was no room")
     if unknown:
-        say(f"never met: {', '.join(unknown)}.  Who is there:  mesh ls")
+        print_message(f"never met: {', '.join(unknown)}.  Who is there:  mesh ls")
 
 
 @command.command("show")
@@ -58,7 +58,7 @@ def show(as_json: bool, url: str | None) -> None:
         return
     if found["weights"]:
         tell_table(HEADER, [(n, f"{w:g}", why) for n, (w, why) in found["weights"].items()], folded="REASON")
-    tell([*([""] if found["weights"] else []), *remarks(found)])
+    print_data([*([""] if found["weights"] else []), *remarks(found)])
 
 
 @command.command("clear")
@@ -67,7 +67,7 @@ def clear(url: str | None) -> None:
     """Clear the weights in the whole mesh: all nodes count the same."""
     with sync.connect(url) as m:
         m.call("weights", clear=True)
-    say("no weights are in force any more: all nodes count the same, and all will know")
+    print_message("no weights are in force any more: all nodes count the same, and all will know")
 
 
 @command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)

@@ -80,7 +80,7 @@ class Consumer(Generic[T]):
         return self
 
     async def __anext__(self) -> Delivery[T]:
-        found = await self._next(self._take)
+        found = await self._next(self._take_delivery)
         if found is None:
             raise StopAsyncIteration
         return found
@@ -122,8 +122,8 @@ class Consumer(Generic[T]):
         if some:
             await self._hands.settle(ACK, some)
 
-    def _take(self) -> Delivery[T] | None:
-        found = self._taking.take()
+    def _take_delivery(self) -> Delivery[T] | None:
+        found = self._taking.take_message()
         if found is None:
             return None
         lot, place, message = found

@@ -61,13 +61,13 @@ class Hands:
         Raises: LocalError SETTLED, with none settled; LeaseOver for deliveries that are no longer this
         consumer's, with the others settled; Closed.
         """
-        promise, late = self._say(what, of, delay, reason)
+        promise, late = self._settle_messages(what, of, delay, reason)
         if promise is not None:
             await self._client._within(None, kept, promise)
         if late is not None:
             raise late
 
-    def _say(
+    def _settle_messages(
         self, what: int, of: Sequence[Some], delay: int = 0, reason: str = ""
     ) -> tuple[Promise | None, LeaseOver | None]:
         core, late = self._shell.now(), None
@@ -84,12 +84,12 @@ class Hands:
                 some.append((lot, ours))
         if not some:
             return None, late
-        promise = self.taking.say(what, some, delay, reason)
+        promise = self.taking.settle_messages(what, some, delay, reason)
         if self.once and what != EXTEND:
             core.queues.leave(self.taking)
         return promise, late
 
-    async def left(self, of: Sequence[Some], error: BaseException | None) -> None:
+    async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
         """Settle the deliveries that the user left unsettled when the block ended.
 
         Without an error they are acked. With an error they are nacked, without waiting for the node.
@@ -99,7 +99,7 @@ class Hands:
             await self.settle(ACK, left)
         elif left:
             with suppress(MeshError):  # the user's exception matters more
-                self._say(NACK, left)
+                self._settle_messages(NACK, left)
 
 
 async def kept(promise: Promise) -> None:
@@ -190,7 +190,7 @@ class Delivery(QueuedMessage[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._at.left(self._of, error)
+        await self._at.settle_remaining(self._of, error)
 
 
 def made_of(
@@ -267,4 +267,4 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._hands.left([(self._lot, self._places)], error)
+        await self._hands.settle_remaining([(self._lot, self._places)], error)

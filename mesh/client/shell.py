@@ -42,7 +42,7 @@ class Carrier(Protocol):
     def dial(self, key: int, access: Access) -> PutCommand:
         """Open a connection, and return the function that puts a command on it."""
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Read the commands that have arrived, without waiting."""
 
     def hang_up(self, key: int) -> None:
@@ -123,11 +123,11 @@ class Shell(NotCopied):
         self.desk.now = self._time()
         return self.core
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Execute pending effects and read arrived commands, without yielding to the loop."""
         if self._carrier is not None:
             self._turn()
-            self._carrier.look()
+            self._carrier.read_arrived()
 
     def hurry(self) -> None:
         """Execute pending effects now, and not at the end of this turn of the loop."""
@@ -179,7 +179,7 @@ class Shell(NotCopied):
 
     def _lose_connection(self, now: float, error: OSError) -> None:
         """End the connection at an error of the operating system; the client dials again."""
-        self.core.gone(now, self._key, str(of_system(error, "a connection")))
+        self.core.on_disconnected(now, self._key, str(of_system(error, "a connection")))
         if self.loop is not None:
             self._plan(self.loop)
 

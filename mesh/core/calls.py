@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import ONLY_READS, Conn
 from mesh.core.context.effects import Backup, SetLevel, Stop
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
@@ -30,10 +30,10 @@ class Verbs(Component):
         self._wanted = wanted
 
     def from_clients(self) -> Sequence[HandlerEntry]:
-        return (take(Call, self._from_client),)
+        return (on_command(Call, self._from_client),)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Call, self._from_peer),)
+        return (on_command(Call, self._from_peer),)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (
@@ -58,7 +58,7 @@ class Verbs(Component):
                 asked.check_keys()
             verb.then(asked)
 
-        self._desk.answer(conn, call.request, work)
+        self._desk.reply_to(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
@@ -81,22 +81,22 @@ class Verbs(Component):
             verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
-            self._wanted.behind(peer, lambda: self._desk.answer(conn, call.request, work))
+            self._wanted.behind(peer, lambda: self._desk.reply_to(conn, call.request, work))
         else:
-            self._desk.answer(conn, call.request, work)
+            self._desk.reply_to(conn, call.request, work)
 
     def _log(self, asked: IncomingCall[AskLog]) -> None:
         check_level(asked.ask.logger, asked.ask.level)
         self._desk.emit(SetLevel(asked.ask.logger, asked.ask.level))
-        asked.say(ReplyValue())
+        asked.reply(ReplyValue())
 
     def _backup(self, asked: IncomingCall[AskBackup]) -> None:
         if not asked.conn.trusted:
             hint = "Type it there, as the node's user."
             raise LocalError("a backup is made on the node's own machine.", hint=hint, code="NOT_ALLOWED")
         self._desk.emit(Backup())
-        asked.say(ReplyValue())
+        asked.reply(ReplyValue())
 
     def _down(self, asked: IncomingCall[AskDown]) -> None:
-        asked.say(ReplyValue())
+        asked.reply(ReplyValue())
         self._desk.emit(Stop())

@@ -51,7 +51,7 @@ class Explaining(Component):
         self._strata = strata
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskWhy, self._asked),)
+        return (answer(AskWhy, self._on_why),)
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhy, self._asked_by_node),)
@@ -61,15 +61,15 @@ class Explaining(Component):
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
         if self._nodes.is_open:  # the asking node asks the others itself
-            asked.say(Reasons(reasons=fitting(own, REASONS)))
+            asked.reply(Reasons(reasons=fitting(own, REASONS)))
             return
 
         def came(found: list[Reason], missing: list[str]) -> None:
-            asked.say(Reasons(reasons=fitting([*own, *found], BEHIND), missing=missing[:NAMES]))
+            asked.reply(Reasons(reasons=fitting([*own, *found], BEHIND), missing=missing[:NAMES]))
 
-        self._ask(ask, came)
+        self._ask_others(ask, came)
 
-    def _asked(self, asked: IncomingCall[AskWhy]) -> None:
+    def _on_why(self, asked: IncomingCall[AskWhy]) -> None:
         """Answer a client. LocalError for an invalid subject."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
@@ -78,9 +78,9 @@ class Explaining(Component):
 
     def _begin(self, asked: IncomingCall[AskWhy], what: What) -> None:
         if what.kind == kinds.ADDRESS:  # needs a watch of the address
-            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
+            self._presence.when_known((ADDRESS, what.text), lambda: self._gather(asked, what))
         elif what.kind == kinds.TOPIC and what.domain:
-            self._strata.look(what.domain, lambda: self._gather(asked, what))
+            self._strata.when_measured(what.domain, lambda: self._gather(asked, what))
         else:
             self._gather(asked, what)
 
@@ -88,11 +88,11 @@ class Explaining(Component):
         own = self._own(what)  # before the other nodes answer
 
         def came(found: list[Reason], missing: list[str]) -> None:
-            self._follow(what, lambda steps: self._say(asked, what, [*own, *found], steps, missing))
+            self._follow(what, lambda steps: self._reply_reasons(asked, what, [*own, *found], steps, missing))
 
-        self._ask(replace(asked.ask, kind=what.kind, text=what.text), came)
+        self._ask_others(replace(asked.ask, kind=what.kind, text=what.text), came)
 
-    def _ask(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
+    def _ask_others(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
         """Ask the nodes not yet visited; `then` gets their reasons, and the names of silent ones."""
         peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
         names = {*peers.values(), self._desk.me.name}
@@ -113,7 +113,7 @@ class Explaining(Component):
 
     def _own(self, what: What) -> list[Reason]:
         me = self._desk.me.name
-        return [replace(each, node=me) for each in self._desk.face.why(what)]
+        return [replace(each, node=me) for each in self._desk.face.explain(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
         """Call `then` with the route of a message under a topic."""
@@ -122,7 +122,7 @@ class Explaining(Component):
         else:
             then(())
 
-    def _say(
+    def _reply_reasons(
         self,
         asked: IncomingCall[AskWhy],
         what: What,
@@ -131,7 +131,7 @@ class Explaining(Component):
         missing: Sequence[str],
     ) -> None:
         told = verdict(what, self._desk.me.name, found, steps, missing)
-        asked.say(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
+        asked.reply(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
 
 
 def _within(what: What, here: str) -> What:

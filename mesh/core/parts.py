@@ -127,7 +127,7 @@ class Parts:
             self.conflicting.met(came, stood, stays)
 
         def on_came(envelope: Envelope) -> None:
-            self.conflicting.came(envelope)
+            self.conflicting.examine(envelope)
 
         def is_reached(site: str) -> bool:
             return bool(self.services.presence.notes((SITE, site)))
@@ -156,7 +156,7 @@ class Parts:
             disk,
             dialler,
             peers,
-            partial(met, desk, timing, partial(exchange, desk, settling.released, paging)),
+            partial(met, desk, timing, partial(exchange, desk, settling.on_released, paging)),
             rivals.rumoured,
         )
         meeting = self.meeting = PeerHandshake(desk, dialler, n, rivals)
@@ -182,7 +182,7 @@ class Parts:
         authors = self.authors = Authors(desk, n)
         shared = self.shared = Shared(desk, disk, n, authors, questions, gossiping)
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
-        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
+        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.weight_of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         clocks = self.clocks = Clocks(desk, n)
         vouching = self.vouching = RouteProofs(desk, n, gossiping, ways)
@@ -209,9 +209,9 @@ class Parts:
             mapping,
             provenance,
             dead,
-            sessions.answer,
+            sessions.answer_client,
             merging.had,
-            answering.answer,
+            answering.send_answer,
             lambda envelope: self.queues.queues.holds_back(envelope),
             lambda: self.letters,
             provisional,
@@ -262,7 +262,7 @@ class Parts:
         trees = Trees(desk, mapping, nodes, questions, strata)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
-            desk, n, router.busy, strategy, weights.of, self._queues, services.figures
+            desk, n, router.busy, strategy, weights.weight_of, self._queues, services.figures
         )
         transit = self.transit = GatewayRelay(
             desk, gateways, services.presence, n, lambda envelope: self.conflicting.leaves(envelope)
@@ -277,7 +277,7 @@ class Parts:
             services.presence,
             transit,
             dead,
-            settling.released,
+            settling.on_released,
             paging,
             pausing.is_paused,
             marking,
@@ -293,7 +293,7 @@ class Parts:
             gateways,
             lambda site: (relaying.depth(site), forwarder.tailback.depth(way_to(site))),
             pausing.is_paused,
-            marking.count,
+            marking.dropped_count,
         )
         through = self.through = SitePassThrough(
             desk, transit, services.presence, n, answering, pausing.why_paused

@@ -56,7 +56,7 @@ class Status(Component):
         self._hops = forwarder.onward.hops
         self._process: Callable[[], Process] = Process
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons for messages that did not reach a receiver, as counted here."""
         losses = (loss for loss in self._desk.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
@@ -70,7 +70,7 @@ class Status(Component):
             answer(AskPeers, self._peers),
             answer(AskWhere, self._where),
             answer(AskEvents, self._events),
-            answer(AskInfo, lambda asked: asked.say(self.info())),
+            answer(AskInfo, lambda asked: asked.reply(self.info())),
         )
 
     def start(self, beginning: Beginning) -> None:
@@ -93,7 +93,7 @@ class Status(Component):
 
     def _events(self, asked: IncomingCall[AskEvents]) -> None:
         events, after = self._desk.events.after(asked.ask.after)
-        asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
+        asked.reply(EventRows(events=events, next=after, boot=self._desk.me.boot))
 
     # --- nodes ------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Status(Component):
         rows_of = ((uuid, peer) for uuid, peer in peers.items() if uuid not in past)
         places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in rows_of)]
         rows, after = page(places, self._node, asked.ask)
-        asked.say(
+        asked.reply(
             NodeRows(
                 nodes=rows,
                 next=after,
@@ -186,15 +186,15 @@ class Status(Component):
             return row
 
         rows, after = page(found, row, asked.ask)
-        asked.say(PeerRows(peers=rows, next=after))
+        asked.reply(PeerRows(peers=rows, next=after))
 
     def _where(self, asked: IncomingCall[AskWhere]) -> None:
         """Answer with the address of the node of that name; "" if it has none, or is unknown."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
-            asked.say(Address(address=me.address))
+            asked.reply(Address(address=me.address))
         else:
-            asked.say(Address(address="" if peer is None else address_of(peer)))
+            asked.reply(Address(address="" if peer is None else address_of(peer)))
 
 
 def superseded(members: Iterable[Member]) -> set[bytes]:

@@ -32,14 +32,14 @@ class Inward:
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
         """Open a connection, and return the function that puts a command on it."""
-        driver, hear = self._node.began.result().driver, partial(self._heard, key)
+        driver, hear = self._node.began.result().driver, partial(self._on_frames, key)
         self._key, self._visit = key, EmbeddedConnection(driver, self._node.loop, self._loop, hear)
-        return partial(self._say, key, self._visit)
+        return partial(self._pass_command, key, self._visit)
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Read the commands that have arrived, without waiting."""
         if self._visit is not None:
-            self._visit.look()
+            self._visit.read_arrived()
 
     def hang_up(self, key: int) -> None:
         """Close the connection after the commands put on it have arrived."""
@@ -52,13 +52,13 @@ class Inward:
         self.hang_up(self._key)
         self._node.stop()
 
-    def _say(
+    def _pass_command(
         self, key: int, visit: EmbeddedConnection, command: c.Command, envelopes: tuple[Envelope, ...]
     ) -> None:
-        if not visit.say(command, envelopes):
-            self._loop.call_soon(self._lost, key)
+        if not visit.send_command(command, envelopes):
+            self._loop.call_soon(self._end_connection, key)
 
-    def _heard(self, key: int, messages: Sequence[list[bytes]], is_over: bool) -> None:
+    def _on_frames(self, key: int, messages: Sequence[list[bytes]], is_over: bool) -> None:
         core, now = self._core, self._loop.time()
         for frames in messages:
             if key != self._key:
@@ -66,15 +66,15 @@ class Inward:
             try:
                 command, envelopes = read(frames)
             except RemoteError as error:
-                core.gone(now, key, str(error))
+                core.on_disconnected(now, key, str(error))
                 break
             core.received(now, key, command, envelopes)
         if is_over:
-            core.gone(now, key)
+            core.on_disconnected(now, key)
         self._turn()
 
-    def _lost(self, key: int) -> None:
-        self._core.gone(self._loop.time(), key, DEAF)
+    def _end_connection(self, key: int) -> None:
+        self._core.on_disconnected(self._loop.time(), key, DEAF)
         self._turn()
 
     def _over(self) -> None:

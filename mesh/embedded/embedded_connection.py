@@ -29,46 +29,46 @@ class EmbeddedConnection:
         hear: VisitHeard,
     ) -> None:
         self._driver, self._its = driver, its
-        self._to_node: ThreadChannel[VisitSaid] = ThreadChannel(its, self._told)
+        self._to_node: ThreadChannel[VisitSaid] = ThreadChannel(its, self._on_commands)
         self._to_program: ThreadChannel[list[bytes]] = ThreadChannel(ours, hear)
-        self._program = Program(self._put, self._to_program.end)
+        self._program = Program(self._put_frames, self._to_program.end_stream)
         self._has_come = False
 
     # --- in the thread of the program ---------------------------------------------------------------------
 
-    def say(self, command: Command, envelopes: tuple[Envelope, ...]) -> bool:
+    def send_command(self, command: Command, envelopes: tuple[Envelope, ...]) -> bool:
         """Send a command; return False if the node's queue is full."""
-        return self._to_node.put((command, envelopes))
+        return self._to_node.put_item((command, envelopes))
 
-    def look(self) -> None:
-        self._to_program.look()
+    def read_arrived(self) -> None:
+        self._to_program.read_arrived()
 
     def leave(self) -> None:
         """Close the connection after the commands put on it have arrived."""
         self._to_program.stop()
-        self._to_node.end()
+        self._to_node.end_stream()
 
     # --- in the thread of the node ------------------------------------------------------------------------
 
-    def _told(self, said: Sequence[VisitSaid], is_over: bool) -> None:
+    def _on_commands(self, said: Sequence[VisitSaid], is_over: bool) -> None:
         driver, program = self._driver, self._program
         if not self._has_come:
             self._has_come = True
             driver.came_within(program)
         for command, envelopes in said:
-            driver.told(program, command, envelopes)
+            driver.on_command(program, command, envelopes)
         if is_over:
-            driver.gone(program)
+            driver.on_disconnected(program)
         driver.settle()
 
-    def _put(self, frames: list[bytes]) -> None:
-        if not self._to_program.put(frames):
+    def _put_frames(self, frames: list[bytes]) -> None:
+        if not self._to_program.put_item(frames):
             # The connection is lost, as a full socket's would be, and a new one will resume. This happens in
             # the next turn, because the core is executing its effects now.
             self._its.call_soon(self._lose)
 
     def _lose(self) -> None:
         self._to_node.stop()
-        self._to_program.end()
-        self._driver.gone(self._program)
+        self._to_program.end_stream()
+        self._driver.on_disconnected(self._program)
         self._driver.idle()

@@ -26,7 +26,7 @@ class ThreadChannel(Generic[T]):
         self._is_woken = False
         self._has_ended = self._is_over = False
 
-    def put(self, item: T) -> bool:
+    def put_item(self, item: T) -> bool:
         """Append an item, in the writer's thread; return False if the queue is full."""
         if len(self._items) >= MOST:
             return False
@@ -35,7 +35,7 @@ class ThreadChannel(Generic[T]):
             self._wake()
         return True
 
-    def end(self) -> None:
+    def end_stream(self) -> None:
         """End the queue, in the writer's thread: the reader gets the waiting items and the end."""
         self._has_ended = True
         self._wake()
@@ -45,7 +45,7 @@ class ThreadChannel(Generic[T]):
         self._is_over = True
         self._items.clear()
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Pass on the waiting items, in the reader's loop."""
         self._is_woken = False
         if self._is_over:
@@ -56,7 +56,7 @@ class ThreadChannel(Generic[T]):
         self._is_over = ends and not items
         if items:
             self._is_woken = True
-            self._loop.call_soon(self.look)
+            self._loop.call_soon(self.read_arrived)
         if some or self._is_over:
             self._hear(some, self._is_over)
 
@@ -64,4 +64,4 @@ class ThreadChannel(Generic[T]):
         if not self._is_woken:
             self._is_woken = True
             with suppress(RuntimeError):  # the reader's loop has ended
-                self._loop.call_soon_threadsafe(self.look)
+                self._loop.call_soon_threadsafe(self.read_arrived)

@@ -138,7 +138,7 @@ class Link:
             )
         return self._step(LinkEvent.HELLO, now)
 
-    def refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
+    def on_refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
         """Note that the peer refuses, with a code and a reason."""
         self._theirs = Refusal(code, reason)
         return self._step(LinkEvent.REFUSED, now)

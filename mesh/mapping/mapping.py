@@ -134,7 +134,7 @@ class Mapping:
         This node's own log is not included.
         """
         parts = self._claims.of_query(kind, text, domain)
-        asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
+        asked = [self._query_decision(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
     def claims(self, key: str, domain: str, xml: str = "", held: FilterResults = ()) -> tuple[Claim, ...]:
@@ -232,7 +232,7 @@ class Mapping:
         held = self._claims.held(FilterInput(e, 0)) if looks else ()
         return self._claims.on(key, e.domain, True, e.xml, held)
 
-    def _asked(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
+    def _query_decision(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
         """Return the decision where to query for these claims, HERE if this node is master.
 
         All subscriptions for one rule take one route: on two routes, messages could overtake each other.

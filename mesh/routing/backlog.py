@@ -79,12 +79,12 @@ class Backlog(EnvelopeSlices):
                 e = parcel.envelope
                 away.page(portion, size, messages, self.void_at(e) if is_here else e.expires)
                 return
-            paging.count(parcel, +1)
+            paging.count_in_memory(parcel, +1)
         portion.waiting = True
         if away is None:
             self._row.append(portion)
         else:
-            away.keep(portion)
+            away.keep_in_memory(portion)
 
     def pop(self) -> EnvelopeSlice:
         """Remove and return the first slice, which must be ready."""
@@ -137,7 +137,7 @@ class Backlog(EnvelopeSlices):
         def came(here: list[EnvelopeSlice]) -> None:
             if self.away is away and away.coming is coming:  # false if all was taken meanwhile
                 self._count(coming)
-                self._ready(away.came())
+                self._ready(away.take_loaded())
             then()
 
         paging.have(coming, came)
@@ -165,7 +165,7 @@ class Backlog(EnvelopeSlices):
         """Count the slices as waiting in memory."""
         for portion in portions:
             if (paging := self._paging_of(portion.parcel)) is not None:
-                paging.count(portion.parcel, +1)
+                paging.count_in_memory(portion.parcel, +1)
 
     def _ready(self, portions: list[EnvelopeSlice]) -> None:
         """Merge the slices into the row that may leave, by number."""
@@ -214,7 +214,7 @@ class Backlog(EnvelopeSlices):
     def _uncount(self, parcel: StoredEnvelope) -> None:
         paging = self._paging_of(parcel)
         if paging is not None:
-            paging.count(parcel, -1)
+            paging.count_in_memory(parcel, -1)
 
     def _count_first(self, portion: EnvelopeSlice, sign: int) -> None:
         self._first[0] += sign * portion.size

@@ -58,9 +58,9 @@ class DiskBacklog:
             self._parts[number] = portion.indices, parcel.size, absent(parcel.envelope, void_at)
         self._paged.add(parcel.position, number, messages, size, void_at)
         self.bytes += size
-        self._paging.put(parcel)
+        self._paging.page_out(parcel)
 
-    def keep(self, portion: EnvelopeSlice) -> None:
+    def keep_in_memory(self, portion: EnvelopeSlice) -> None:
         """Keep the slice in memory, behind the others."""
         self.behind.append(portion)
         self.bytes += portion.size
@@ -90,7 +90,7 @@ class DiskBacklog:
             size -= self.coming[-1].size
         return self.coming
 
-    def came(self) -> list[EnvelopeSlice]:
+    def take_loaded(self) -> list[EnvelopeSlice]:
         """Remove and return the slices that were read, and those before the next entries on disk."""
         ready, self.coming = self.coming, []
         while self.behind and self.behind[0].number < (self._paged.first or inf):
@@ -140,7 +140,7 @@ class DiskBacklog:
         indices, stub = None, nameless(count, void_at)
         if number in self._parts:
             indices, size, stub = self._parts.pop(number)
-        parcel = self._paging.take(position, size, stub)
+        parcel = self._paging.page_in(position, size, stub)
         return EnvelopeSlice(parcel, indices, waiting=True, number=number, gap=self._gaps.pop(number, 0))
 
 

@@ -88,18 +88,18 @@ class Feed:
 
     # --- queries ----------------------------------------------------------------------------------------
 
-    def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
+    def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         """Add a query that counts from these positions: in this node's log, and in those of other masters."""
         self.queries[query] = position
 
-    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
         """Count a stored envelope that was accepted and is being stored.
 
         `sign` -1: it is stored, or was refused.
         """
         self.coming += sign * parcel.size
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         """Return the first position in this node's log from which such messages are owed and not settled."""
         asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
         return max(self.position + 1, min(asked, default=inf))
@@ -133,7 +133,7 @@ class Feed:
         self.offer(portion, now)
         return True
 
-    def taken(self, total: int, now: float) -> None:
+    def on_processed(self, total: int, now: float) -> None:
         """Process the subscriber's report that it has processed `total` items, and send what that allows.
 
         A peer repeats the same report while its own readers are behind, which counts as a sign of life.
@@ -146,7 +146,7 @@ class Feed:
             flight.used += 1
             portion = flight.pop()
             self.delivered += portion.messages
-            self._took(portion)
+            self._settle_slice(portion)
             self._progress, self._is_overrun = now, False
         self.pump()
 
@@ -186,7 +186,7 @@ class Feed:
 
     def restart(self) -> None:
         """Start over after the receiver lost its state: resend persistent slices, and drop the others."""
-        self._again(())
+        self._requeue_all(())
 
     def leave(self, now: float) -> None:
         """Note that the connection is closed."""
@@ -274,7 +274,7 @@ class Feed:
 
     # --- overridden by other kinds of feeds -------------------------------------------------------------
 
-    def _took(self, portion: EnvelopeSlice) -> None:
+    def _settle_slice(self, portion: EnvelopeSlice) -> None:
         """Settle a slice that the subscriber has processed."""
         parcel = portion.parcel
         if parcel.own:
@@ -308,7 +308,7 @@ class Feed:
 
     # --- internals --------------------------------------------------------------------------------------
 
-    def _again(self, taken: Sequence[EnvelopeSlice], gap: int = 0) -> None:
+    def _requeue_all(self, taken: Sequence[EnvelopeSlice], gap: int = 0) -> None:
         """Let all slices wait again, also those in `taken`, behind a gap of `gap` lost messages."""
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
         lost = [portion for portion in flight if not self._stays(portion)]

@@ -47,7 +47,7 @@ class ForwardTable:
         """Return the entry, or None if it has its final answer."""
         return self._entries.get(serial)
 
-    def covering(self, envelope: Envelope) -> tuple[list[PendingForward], list[tuple[int, int]]]:
+    def split_known(self, envelope: Envelope) -> tuple[list[PendingForward], list[tuple[int, int]]]:
         """Return the entries that hold some numbers of the envelope, and its ranges that no entry holds."""
         lane = self._lanes.get((envelope.stream, envelope.domain))
         if not lane or lane[next(reversed(lane))].envelope.last < envelope.first:
@@ -119,9 +119,9 @@ class ForwardTable:
         line = self._lines.setdefault(hop, {}).setdefault(entry.track, HopQueue())
         line.messages += entry.lacking[hop].count()
         line.bytes += entry.size
-        line.wait(entry)
+        line.insert(entry)
 
-    def depart(
+    def next_to_send(
         self,
         hop: str,
         may_leave: Callable[[PendingForward], bool] = lambda entry: True,
@@ -148,25 +148,25 @@ class ForwardTable:
         """Defer an entry that the node did not accept now."""
         line = self.line_of(entry, hop)
         if line is not None and entry in line.flight:
-            line.land(entry)
+            line.remove_in_flight(entry)
             line.aside[entry] = None
 
-    def back(self, hop: str, entries: Iterable[PendingForward]) -> None:
+    def requeue(self, hop: str, entries: Iterable[PendingForward]) -> None:
         """Let the deferred ones of the given entries wait again, in their places."""
         for entry in entries:
             line = self.line_of(entry, hop)
             if line is not None and entry in line.aside:
-                line.back(entry)
+                line.requeue(entry)
 
-    def broken(self, hop: str) -> list[PendingForward]:
+    def requeue_in_flight(self, hop: str) -> list[PendingForward]:
         """Let all entries in flight to the node wait again, after its connection broke.
 
         Return them.
         """
-        again = [entry for line in self._lines.get(hop, {}).values() for entry in line.again()]
+        again = [entry for line in self._lines.get(hop, {}).values() for entry in line.requeue_in_flight()]
         return sorted(again, key=lambda entry: entry.serial)
 
-    def answered(
+    def find_answered(
         self, stream: bytes, domain: str, first: int, last: int
     ) -> list[tuple[PendingForward, int, int]]:
         """Return the entries that an answer concerns, each with its part of the range."""
@@ -243,7 +243,7 @@ class ForwardTable:
         line.messages -= entry.lacking[hop].count()
         line.bytes -= size
         if entry in line.flight:
-            line.land(entry)
+            line.remove_in_flight(entry)
         else:
             line.drop(entry)
         if not (line.waiting or line.flight or line.aside or line.late):

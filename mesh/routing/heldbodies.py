@@ -22,7 +22,7 @@ class HeldBodies:
         self._room = room
         self._lanes: dict[tuple[bytes, str], dict[int, tuple[float, Envelope]]] = {}
 
-    def hold(self, e: Envelope, now: float) -> Envelope | None:
+    def hold_body(self, e: Envelope, now: float) -> Envelope | None:
         """Return the envelope marked as held here, or None if there is no room."""
         self._drop(e.stream, e.domain, e.first)
         if e.numbers or self.bytes + _size(e) > self._room:

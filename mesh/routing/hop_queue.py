@@ -74,7 +74,7 @@ class HopQueue:
     def __iter__(self) -> Iterator[PendingForward]:
         return chain(self.flight, self.aside, self.waiting, self.late or ())
 
-    def wait(self, entry: PendingForward) -> None:
+    def insert(self, entry: PendingForward) -> None:
         """Insert an entry in its place, which is usually the end."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
             self.late = self.late or LateEntries()
@@ -99,17 +99,17 @@ class HopQueue:
         elif self.late is not None:
             self.late.drop(entry)
 
-    def land(self, entry: PendingForward) -> None:
+    def remove_in_flight(self, entry: PendingForward) -> None:
         """Remove an entry that is no longer in flight."""
         del self.flight[entry]
         self.flight_bytes -= entry.size
 
-    def back(self, entry: PendingForward) -> None:
+    def requeue(self, entry: PendingForward) -> None:
         """Let a deferred entry wait again."""
         del self.aside[entry]
-        self.wait(entry)
+        self.insert(entry)
 
-    def again(self) -> list[PendingForward]:
+    def requeue_in_flight(self) -> list[PendingForward]:
         """Let all entries in flight wait again, before later ones.
 
         Return them.
@@ -117,7 +117,7 @@ class HopQueue:
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):
             if self.waiting and next(iter(self.waiting)).serial < entry.serial:
-                self.wait(entry)
+                self.insert(entry)
             else:
                 self.waiting[entry] = None
                 self.waiting.move_to_end(entry, last=False)

@@ -35,7 +35,7 @@ class Inbox(Feed):
         self.paces = False
         self._bury = bury
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
 
     @property

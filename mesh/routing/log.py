@@ -113,7 +113,7 @@ class Log:
         lane.used = now
         return lane
 
-    def known(self, stream: bytes, domain: str) -> StreamLog | None:
+    def find_stream(self, stream: bytes, domain: str) -> StreamLog | None:
         """Return the state of a stream in a domain, or None if it is unknown."""
         return self._lanes.get(stream, {}).get(domain)
 
@@ -125,13 +125,13 @@ class Log:
     def forget_idle(self, before: float) -> None:
         """Forget streams unused since `before`: their publisher will not return."""
         for stream, lanes in list(self._lanes.items()):
-            self._forget(stream, [d for d, lane in lanes.items() if lane.used < before])
+            self._forget_domains(stream, [d for d, lane in lanes.items() if lane.used < before])
 
     def forget_stream(self, stream: bytes) -> None:
         """Forget the stream of a session that is closed, with everything settled."""
-        self._forget(stream, list(self._lanes.get(stream, ())))
+        self._forget_domains(stream, list(self._lanes.get(stream, ())))
 
-    def _forget(self, stream: bytes, domains: list[str]) -> None:
+    def _forget_domains(self, stream: bytes, domains: list[str]) -> None:
         """Forget the domains of a stream in which nothing waits, and their rows."""
         lanes = self._lanes.get(stream, {})
         for domain in domains:
@@ -192,13 +192,13 @@ class Log:
             if not parcel.is_late:
                 self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
-        uncertain = [value for value in accepted.values if self._last_on_disk.taken(value)]
+        uncertain = [value for value in accepted.values if self._last_on_disk.record_accepted(value)]
         if accepted.values:
             self.retained.put_all(accepted.values)
         elif accepted.erased:
             self._ends(accepted.end)
         elif not accepted.envelope.to:
-            self.retained.keep(accepted.envelope)
+            self.retained.retain_last(accepted.envelope)
         if self._on_came is not None and is_foreign(accepted.envelope.sender):
             self._on_came(accepted.envelope)
         return any(value is one for value in uncertain for one in accepted.passed_over)
@@ -215,7 +215,7 @@ class Log:
         self.retained.put_all(newer)
         for value in newer:
             if value.envelope.persistent:
-                self._last_on_disk.taken(value)
+                self._last_on_disk.record_accepted(value)
         return len(newer)
 
     def stands_against(self, value: RetainedValue) -> RetainedValue | bool:
@@ -249,7 +249,7 @@ class Log:
 
     def _ends(self, end: RetainedValue) -> None:
         self.retained.remove(end.key, end.envelope.domain)
-        self._last_on_disk.ended(end)
+        self._last_on_disk.record_end(end)
         self._has_ended(end)
 
     def _has_ended(self, end: RetainedValue) -> None:
@@ -263,7 +263,7 @@ class Log:
         for evicted in gone:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
                 continue  # a new value arrived after the eviction
-            self._last_on_disk.forget(evicted.store_key)
+            self._last_on_disk.forget_topic(evicted.store_key)
             self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
     def refuse(self, lane: StreamLog, accepted: Accepted) -> None:
@@ -275,10 +275,10 @@ class Log:
         lane.origin.refuse(envelope.first, envelope.last)
         self.write(lane, envelope)
         for value in [accepted.end] if accepted.erased else accepted.values:
-            self._last_on_disk.refused(value)
+            self._last_on_disk.restore_previous(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
-                lane.shelf.released(parcel)
+                lane.shelf.delete_released(parcel)
 
     def write(self, lane: StreamLog, envelope: Envelope) -> None:
         """Write the state of the stream with the next commit."""

@@ -45,7 +45,7 @@ class Merging:
         # By stream: stored envelopes needed here, each with its duplicates.
         self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
-    def take(self, parcel: StoredEnvelope) -> tuple[int, ...] | None:
+    def select_new(self, parcel: StoredEnvelope) -> tuple[int, ...] | None:
         """Return the messages of the stored envelope that are new; None = all.
 
         They count as handed on from now on.
@@ -79,9 +79,9 @@ class Merging:
         news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
         return None if len(news) == e.count else news
 
-    def lost(self, e: Envelope, indices: Iterable[int] | None) -> None:
+    def forget_messages(self, e: Envelope, indices: Iterable[int] | None) -> None:
         """Mark these messages as not handed on, after their acceptance failed."""
-        self._seen.lost(e, range(e.count) if indices is None else indices)
+        self._seen.forget(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
         """Note that this node accepted the envelope itself, as one of several backup masters."""
@@ -99,7 +99,7 @@ class Merging:
         elif value.master == source:
             self._seen.add(value)
 
-    def keep(self, parcel: StoredEnvelope) -> None:
+    def remember(self, parcel: StoredEnvelope) -> None:
         """Remember a stored envelope that was handed on until it is released."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
@@ -117,7 +117,7 @@ class Merging:
                 return True
         return False
 
-    def released(self, parcel: StoredEnvelope) -> list[StoredEnvelope]:
+    def release(self, parcel: StoredEnvelope) -> list[StoredEnvelope]:
         """Return the duplicates that are settled with a stored envelope that is no longer needed."""
         lane = self._open.get(_lane(parcel), {})
         repeats = lane.pop(parcel, [])

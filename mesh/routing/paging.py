@@ -36,14 +36,14 @@ class Paging:
         """Return whether the stored envelope does not fit in memory."""
         return self._memory.has_no_room(parcel.size + OWN)
 
-    def count(self, parcel: StoredEnvelope, sign: int) -> None:
+    def count_in_memory(self, parcel: StoredEnvelope, sign: int) -> None:
         """Count a stored envelope that waits in memory; -1: no longer.
 
         Each sink that waits for it counts.
         """
         self._memory.used += sign * (parcel.size + OWN)
 
-    def put(self, parcel: StoredEnvelope) -> None:
+    def page_out(self, parcel: StoredEnvelope) -> None:
         """Note that one of the stored envelope's sinks waits for it on disk."""
         if parcel.owed > 1 or parcel.shares is not None:
             self.rest(parcel)
@@ -54,7 +54,7 @@ class Paging:
         parcel.paged += 1
         parcel.give_away()
 
-    def take(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
+    def page_in(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
         """Return the stored envelope at this position for one of its sinks, perhaps without its envelope."""
         parcel = self._shared.get(position)
         if parcel is None:

@@ -38,10 +38,10 @@ class PeerFeed(Feed):
         self._asked_until: dict[bytes, int] = {}  # master: highest of these
         self._unsettled = Unsettled(credit.backlog, paging)
 
-    def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
+    def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         if query not in self.queries:
             self.wanted_bytes += weight(query)
-        super().asked(query, position, since)
+        super().add_query(query, position, since)
         self.since[query] = since
         for master, place in since.items():
             self._asked_until[master] = max(place, self._asked_until.get(master, 0))
@@ -71,14 +71,14 @@ class PeerFeed(Feed):
         """
         before = self.position
         for portion in self._unsettled.settle(master, position):
-            super()._took(portion)
+            super()._settle_slice(portion)
         return self.position != before
 
     def restart(self) -> None:
         gap, again = self._unsettled.trusted, self._unsettled.take_all()
         self.delivered -= sum(portion.messages for portion in again) + gap
         self.dropped += gap
-        self._again(again, gap)
+        self._requeue_all(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
         """Drop what the peer reports to have from another route already.
@@ -89,7 +89,7 @@ class PeerFeed(Feed):
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:
                 self.delivered += portion.messages
                 self.gap += portion.take_gap()
-                self._took(portion)
+                self._settle_slice(portion)
             else:
                 self._backlog.append(portion)
 
@@ -97,12 +97,12 @@ class PeerFeed(Feed):
     def is_owed(self) -> bool:
         return super().is_owed or bool(self._unsettled)
 
-    def _took(self, portion: EnvelopeSlice) -> None:
+    def _settle_slice(self, portion: EnvelopeSlice) -> None:
         if not portion.is_persistent:
-            super()._took(portion)
+            super()._settle_slice(portion)
             return
-        for oldest in self._unsettled.keep(portion):
-            super()._took(oldest)
+        for oldest in self._unsettled.add_slice(portion):
+            super()._settle_slice(oldest)
 
     def _take_everything(self) -> list[EnvelopeSlice]:
         return [*super()._take_everything(), *self._unsettled.take_all()]

@@ -69,13 +69,13 @@ class PendingForward:
     is_given: bool = False  # local clients received it before its master, or want to
     first_was_sent: bool = False  # sent to `first`, or stored before
 
-    def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
+    def add_source(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
         """Add a source of a repeated envelope, and drop sources that are disconnected: they resend it."""
         others = (each for each in (*self.also, self.source) if each != source)
         self.also = tuple(each for each in others if is_there(each))
         self.source = source
 
-    def leaves_for(self, process: tuple[bytes, int]) -> None:
+    def mark_sent_to(self, process: tuple[bytes, int]) -> None:
         """Note the process that the entry is sent to.
 
         If another process had it before, that one may have divided it among masters differently, so the

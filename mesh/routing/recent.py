@@ -41,7 +41,7 @@ class Recent:
         self.bytes += len(envelope.body) + each * len(keys) + sum(map(len, keys))
         self._count += 1
 
-    def take(self) -> list[RetainedValue]:
+    def take_all(self) -> list[RetainedValue]:
         """Remove all envelopes.
 
         Return the newest value of each topic, in order of arrival.

@@ -41,7 +41,7 @@ class RestoredDebts:
         self._wanting, self._addressed = wanting, addressed
         self._known: dict[tuple[str, str, str, int, str], Owed] = {}
 
-    def of(self, parcel: StoredEnvelope) -> Targets:
+    def sinks_of(self, parcel: StoredEnvelope) -> Targets:
         """Return the sinks that are owed the stored envelope, and which of its messages."""
         e, place = parcel.envelope, parcel.position
         if len(e.keys) == 1:  # the usual case
@@ -52,7 +52,7 @@ class RestoredDebts:
                 rows_of.setdefault(taker, set()).add(row)
         return [(taker, _indices(e, rows)) for taker, rows in rows_of.items()]
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache, because sinks start to receive and may change their queries."""
         self._known.clear()
 
@@ -61,7 +61,7 @@ class RestoredDebts:
         owed = self._known.get(kind)
         if owed is None:
             takers = [self._addressed(e.to)] if e.to else self._wanting(key, e.domain, e.xml, bool(kind[3]))
-            owed = Owed([(taker, taker.owed_from(key, e.domain, e.xml)) for taker in takers])
+            owed = Owed([(taker, taker.first_owed_position(key, e.domain, e.xml)) for taker in takers])
             if len(self._known) >= KNOWN:
                 self._known.clear()
             self._known[kind] = owed

@@ -64,7 +64,7 @@ class Retained:
         self._settle()
         return self._evictions
 
-    def keep(self, envelope: Envelope) -> None:
+    def retain_last(self, envelope: Envelope) -> None:
         """Retain the last value of each topic of the envelope, unless a newer one is known."""
         if self._on_met is not None and is_foreign(envelope.sender):  # conflicts must be detected
             self.put_all(last_values(envelope))
@@ -82,7 +82,7 @@ class Retained:
         There is room for them, or `keep` would have done so.
         """
         if self._recent:
-            self._place(self._recent.take())
+            self._place(self._recent.take_all())
 
     def put_all(self, values: Iterable[RetainedValue]) -> None:
         """Retain each value unless a newer one is known."""
@@ -100,13 +100,13 @@ class Retained:
         """
         self._put_all(values)
 
-    def _put(self, last: RetainedValue) -> list[RetainedValue]:
+    def _put_value(self, last: RetainedValue) -> list[RetainedValue]:
         """Insert a value.
 
         Return the evicted ones.
         """
         key, domain = topic = last.key, last.envelope.domain
-        topics = self._of(key)
+        topics = self._topics_of(key)
         old = topics.get(topic)
         if old is None:
             self._count(topics, last.size)
@@ -147,7 +147,7 @@ class Retained:
                 or old.envelope.stream != last.envelope.stream
                 or old.envelope.xml != last.envelope.xml
             ):
-                evicted += self._put(last)
+                evicted += self._put_value(last)
                 continue
             # The usual case is the next value of the same publisher. An envelope may have thousands.
             topics[topic] = last
@@ -164,19 +164,19 @@ class Retained:
         """
         evicted = []
         while self._lost_bytes > self._max // OF_CONFLICTS and len(self._lost) > 1:
-            evicted.append(self._forget(next(iter(self._lost))))
+            evicted.append(self._forget_topic(next(iter(self._lost))))
         while self.bytes > self._max and len(self._topics) + len(self._dead) > 1:
             is_last = len(self._topics) == (newest in self._topics)
-            evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
+            evicted.append(self._forget_topic(next(iter(self._dead if is_last else self._topics))))
         self._evictions += len(evicted)
         return evicted
 
     def get(self, key: str, domain: str) -> RetainedValue | None:
         """Return the retained value of a topic, or None."""
         self._settle()
-        return self._of(key).get((key, domain))
+        return self._topics_of(key).get((key, domain))
 
-    def _of(self, key: str) -> TopicValues:
+    def _topics_of(self, key: str) -> TopicValues:
         if not key.startswith(SYSTEM):
             return self._topics
         if key.startswith(DEAD):
@@ -226,8 +226,8 @@ class Retained:
     def remove(self, key: str, domain: str) -> None:
         """Remove the topic, if it is present."""
         self._settle()
-        if (key, domain) in self._of(key):
-            self._forget((key, domain))
+        if (key, domain) in self._topics_of(key):
+            self._forget_topic((key, domain))
 
     def clear(self) -> None:
         """Remove all values."""
@@ -239,9 +239,9 @@ class Retained:
         self._domains.clear()
         self.bytes = self._lost_bytes = 0
 
-    def _forget(self, topic: tuple[str, str]) -> RetainedValue:
+    def _forget_topic(self, topic: tuple[str, str]) -> RetainedValue:
         key, domain = topic
-        topics = self._of(key)
+        topics = self._topics_of(key)
         last = topics.pop(topic)
         self._count(topics, -last.size)
         del self._domains[key][domain]
@@ -269,7 +269,7 @@ class Retained:
     def _candidates(self, query: Query) -> list[RetainedValue]:
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [
-            self._of(key)[key, domain]
+            self._topics_of(key)[key, domain]
             for key in keys
             for domain in self._domains.get(key, ())
             if query.domain in ("", domain)

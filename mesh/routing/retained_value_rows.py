@@ -60,7 +60,7 @@ class RetainedValueRows:
         self._before.setdefault(row, self._newest.get(row))
         self._ending[row] = self._newest[row] = end
 
-    def ended(self, end: RetainedValue) -> None:
+    def record_end(self, end: RetainedValue) -> None:
         """Note that the topic has ended: earlier values no longer count."""
         row, ending = end.store_key, self._ending.get(end.store_key)
         self._passed_over.pop(row, None)
@@ -68,14 +68,14 @@ class RetainedValueRows:
         if ending is not None and ending.stamp == end.stamp:  # false if it ends once more
             del self._ending[row]
             if self._newest.get(row) is ending:  # false if it was published again
-                self.forget(row)
+                self.forget_topic(row)
 
-    def forget(self, row: bytes) -> None:
+    def forget_topic(self, row: bytes) -> None:
         """Forget a topic that no longer exists."""
         for known in (self._newest, self._before, self._ending, self._passed_over):
             known.pop(row, None)
 
-    def taken(self, value: RetainedValue) -> bool:
+    def record_accepted(self, value: RetainedValue) -> bool:
         """Count an accepted value, and write it unless it or a newer one is on disk or being written.
 
         Return whether it is certain only after the next commit.
@@ -103,7 +103,7 @@ class RetainedValueRows:
         if known is None or value.is_newer_than(known, self._here):
             self._passed_over[value.store_key] = value
 
-    def refused(self, value: RetainedValue) -> None:
+    def restore_previous(self, value: RetainedValue) -> None:
         """Restore the previous state after a value, or the end of a topic, could not be stored.
 
         If a newer value was skipped for it, that one is written instead.
@@ -120,7 +120,7 @@ class RetainedValueRows:
         if known is not None and known.envelope.persistent:
             last = known if last is None or known.is_newer_than(last, self._here) else last
         if last is not None and (there is None or last.is_newer_than(there, self._here)):
-            self.taken(last)
+            self.record_accepted(last)
 
     def _is_as_before(self, row: bytes) -> None:
         before = self._before.get(row)

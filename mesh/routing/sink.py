@@ -18,7 +18,7 @@ class Sink(Protocol):
     floors: dict[bytes, int]  # other master: position of its log at first
     paces: bool  # publishers wait for it while it progresses
 
-    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
         """Count a stored envelope that was accepted and is being stored.
 
         `sign` -1: it is stored, or was refused.
@@ -27,7 +27,7 @@ class Sink(Protocol):
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
         """Accept a slice."""
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         """Return the first position in this node's log from which such messages are owed and not settled."""
 
     def alive(self, now: float) -> bool:

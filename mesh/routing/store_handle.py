@@ -47,21 +47,21 @@ class StoreHandle:
         parcel.is_late = self.is_other
         parcel.owe(owed)
         if not owed:
-            self.released(parcel)
+            self.delete_released(parcel)
 
-    def released(self, parcel: StoredEnvelope) -> None:
+    def delete_released(self, parcel: StoredEnvelope) -> None:
         """Delete a stored envelope that has no sinks left with the next commit."""
-        self.left(parcel.position)
+        self.drop_position(parcel.position)
 
-    def left(self, position: int) -> None:
+    def drop_position(self, position: int) -> None:
         """Delete the envelope at this position with the next commit."""
         self.live -= 1
         self._rewrites.pop(position, None)
         self._drops.append(position)
 
-    def thinned(self, parcel: StoredEnvelope) -> None:
+    def shrink(self, parcel: StoredEnvelope) -> None:
         """Cut the envelope on disk, if few of its messages are still owed."""
-        left = parcel.shares.left(parcel.envelope) if parcel.shares is not None else ()
+        left = parcel.shares.remaining(parcel.envelope) if parcel.shares is not None else ()
         if left:
             self.keep_only(parcel, left)
 

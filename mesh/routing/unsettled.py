@@ -29,7 +29,7 @@ class Unsettled:
         """The number of messages that are left to the peer."""
         return sum(messages for messages, _ in self._trusted.values())
 
-    def keep(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
+    def add_slice(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
         """Add a slice.
 
         Return the slices that are left to the peer from now on.
@@ -81,7 +81,7 @@ class Unsettled:
         if paging is None or not parcel.own:
             return
         if parcel.is_here and not paging.is_full_for(parcel):
-            paging.count(parcel, +1)
+            paging.count_in_memory(parcel, +1)
         else:
             paging.rest(parcel)
             self._resting.add(portion.number)
@@ -94,4 +94,4 @@ class Unsettled:
             self._resting.discard(portion.number)
             paging.wake(parcel)
         else:
-            paging.count(parcel, -1)
+            paging.count_in_memory(parcel, -1)

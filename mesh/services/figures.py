@@ -44,7 +44,7 @@ class OutcomeCounts(Struct):
         """Differs from `told` if anything was counted since."""
         return self.sent + self.requests + self.replies + self.failures
 
-    def look(self) -> tuple[float | None, float | None]:
+    def take_percentiles(self) -> tuple[float | None, float | None]:
         """Return p50 and p99, in s, of the replies since the last look."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
@@ -72,19 +72,19 @@ class ServiceFigures:
         for fared in self._both(address, node):
             fared.sent += n
 
-    def asked(self, address: str, node: str, n: int, state: str = "OK") -> None:
+    def count_requests(self, address: str, node: str, n: int, state: str = "OK") -> None:
         """Count n requests that were accepted or refused."""
         for fared in self._both(address, node):
             fared.requests += n
             if state != "OK":
                 _fail(fared, state, "refused", n)
 
-    def failed(self, address: str, node: str, n: int, code: str) -> None:
+    def count_failed(self, address: str, node: str, n: int, code: str) -> None:
         """Count n accepted requests that will get no reply."""
         for fared in self._both(address, node):
             _fail(fared, code, "failed", n)
 
-    def replied(
+    def count_replies(
         self, address: str, node: str, e: Envelope, places: Sequence[int], seconds: float, now: float
     ) -> None:
         """Count the replies in this envelope, with their latency."""
@@ -97,14 +97,14 @@ class ServiceFigures:
             fared.replies += n
             fared.seconds += n * seconds
         if n:
-            self._of(address, node).recent[bucket] += n
+            self._counts_of(address, node).recent[bucket] += n
             self._roll(now)
             self._new[bucket] += n
 
     def _both(self, address: str, node: str) -> tuple[OutcomeCounts, OutcomeCounts]:
-        return self.all, self._of(address, node)
+        return self.all, self._counts_of(address, node)
 
-    def _of(self, address: str, node: str) -> OutcomeCounts:
+    def _counts_of(self, address: str, node: str) -> OutcomeCounts:
         fared = self._at.get((address, node))
         if fared is None:
             if len(self._at) >= MOST:

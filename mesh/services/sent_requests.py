@@ -68,7 +68,7 @@ class SentRequests:
             if n in self.unanswered:
                 continue
             is_fresh = n > self.high and not is_resent
-            answer = None if is_fresh else self._answer(e.domain, n)
+            answer = None if is_fresh else self._answer_for(e.domain, n)
             if run is not None and run[1] == n - 1 and _alike(run[2], answer):
                 run = (run[0], n, run[2])
             else:
@@ -79,7 +79,7 @@ class SentRequests:
         if run is not None:
             yield _run(run)
 
-    def _answer(self, domain: str, n: int) -> Answer:
+    def _answer_for(self, domain: str, n: int) -> Answer:
         if n in self.asked or self._done.common(n, n):
             return Answer(domain, n, n, matched=1)
         code, text = self._refused.get(n, (LOST, "it was sent before, and perhaps somebody has it."))
@@ -94,7 +94,7 @@ class SentRequests:
         """Return whether the sender was notified that the message was accepted."""
         return n in self._done
 
-    def answered(self, n: int, code: str, text: str) -> None:
+    def record_answer(self, n: int, code: str, text: str) -> None:
         self.unanswered.pop(n, None)
         if code == "OK":
             self._done.add(n, n)

@@ -24,11 +24,11 @@ class EventReporter:
         self._loop = loop
         self._hear: Hearer = _to_log
 
-    def of(self, kind: str) -> Tell:
+    def reporter_of(self, kind: str) -> Tell:
         """Return a function that reports for that kind. Any thread may call it."""
 
         def tell(level: str, text: str) -> None:
-            self._loop.call_soon_threadsafe(self._tell, kind, level, text)
+            self._loop.call_soon_threadsafe(self._report, kind, level, text)
 
         return tell
 
@@ -41,5 +41,5 @@ class EventReporter:
         finally:
             self._hear = _to_log
 
-    def _tell(self, kind: str, level: str, text: str) -> None:
+    def _report(self, kind: str, level: str, text: str) -> None:
         self._hear(kind, text, level)

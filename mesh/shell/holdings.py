@@ -68,12 +68,12 @@ def take(
     check_original(state, data.uuid, data.path)
     keys = keys_of(config, state, data)
     unowned = undo.enter_context(ExitStack())
-    store, taken = _stores(config, data, accept_rollback, teller.of("disk"), unowned)
+    store, taken = _stores(config, data, accept_rollback, teller.reporter_of("disk"), unowned)
     place = (ready.snapshots or data.path / "snapshots").absolute()
     snapshots = None
     if config.snapshots.enabled:
         limit = config.snapshots.limit_bytes
-        snapshots = SegmentLog(place, name, data.uuid, data.boot, limit, teller.of("snapshots"))
+        snapshots = SegmentLog(place, name, data.uuid, data.boot, limit, teller.reporter_of("snapshots"))
         undo.callback(in_time, snapshots.close)
     return Holdings(name, data, keys, store, taken.stores, unowned, snapshots, place), taken.images
 

@@ -82,7 +82,7 @@ class Poison:
             known.update(dict.fromkeys(map(_mark, _guises(message))))
         self._write(why)
 
-    def told(self) -> None:
+    def mark_reported(self) -> None:
         """Mark the last failure as reported."""
         self.why = ""
         self._write("")

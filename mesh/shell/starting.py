@@ -72,7 +72,7 @@ async def start(
             lambda world: _core(config, held, world, secret, accept_rollback, teller),
         )
         undo.callback(driver.close)
-        undo.enter_context(teller.to(driver.tell))
+        undo.enter_context(teller.to(driver.report_event))
         driver.begin(
             images,
             partial(process, held, driver, began),
@@ -114,15 +114,15 @@ def _world(
         undo.callback(in_time, worker.close)
     sockets = Sockets(
         loop,
-        driver.came,
+        driver.on_connected,
         driver.received,
-        driver.gone,
+        driver.on_disconnected,
         driver.heard_all,
         held.keys.curve if held.keys else None,
-        driver.heard,
+        driver.on_gossip,
         driver.stranger,
-        failed=driver.failed,
-        left=driver.left,
+        failed=driver.on_dial_failed,
+        left=driver.on_inbound_closed,
         allowance=allowance_of(config.limits),
     )
     undo.callback(sockets.close)
@@ -164,7 +164,7 @@ def _core(
         secret,
         keys.ring if keys else None,
         random.random,
-        partial(teller.of("plug-in"), "warning"),
+        partial(teller.reporter_of("plug-in"), "warning"),
         data.seal,
         accept_rollback,
     )
@@ -195,7 +195,7 @@ def _answer_http(config: Config, token: str, driver: Driver, undo: ExitStack) ->
         return ""
     from mesh.shell.http.serving import HttpThread  # needs an optional library
 
-    thread = HttpThread(bound(config.http.listen), token, driver.ask)
+    thread = HttpThread(bound(config.http.listen), token, driver.request_state)
     undo.callback(thread.close)
     thread.start()
     return thread.url

@@ -40,7 +40,7 @@ class RetryProbes(Generic[K]):
         """Return whether that message has to wait."""
         return key in self._trials and self._trials[key].tried != number
 
-    def refused(self, key: K, number: int, now: float) -> None:
+    def record_refusal(self, key: K, number: int, now: float) -> None:
         """Record a temporary refusal."""
         trial = self._trials.get(key)
         if trial is None:
@@ -49,14 +49,14 @@ class RetryProbes(Generic[K]):
             length = min(2 * trial.length, LONGEST)
             self._trials[key] = Trial(now + length, length)
 
-    def answered(self, key: K, number: int) -> bool:
+    def record_arrival(self, key: K, number: int) -> bool:
         """Record an arrival or a final answer. Return whether waiting messages may leave now."""
         if key not in self._trials or self._trials[key].tried != number:
             return False
         del self._trials[key]
         return True
 
-    def over(self, now: float) -> Sequence[K]:
+    def due_keys(self, now: float) -> Sequence[K]:
         """Return the keys that are due for a retry."""
         return [key for key, trial in self._trials.items() if trial.tried is None and trial.until <= now]
 

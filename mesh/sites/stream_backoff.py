@@ -42,7 +42,7 @@ class StreamBackoff:
         """Return whether the stream waits now."""
         return (pause := self._pauses.get(key)) is not None and not pause.is_over
 
-    def put_off(self, key: bytes, now: float) -> float:
+    def defer_stream(self, key: bytes, now: float) -> float:
         """Defer the stream, and return when it is resent. Repeated deferrals double the pause."""
         pause = self._pauses.get(key)
         if pause is None:
@@ -60,11 +60,11 @@ class StreamBackoff:
         elif pause is not None:
             pause.until, pause.length = min(pause.until, now + SHORTEST), SHORTEST
 
-    def forget(self, key: bytes) -> None:
+    def drop_stream(self, key: bytes) -> None:
         """Forget a stream of which nothing is owed any more."""
         self._pauses.pop(key, None)
 
-    def over(self, now: float) -> list[bytes]:
+    def take_ended(self, now: float) -> list[bytes]:
         """Return the streams that are to be resent now."""
         found = [key for key, pause in self._pauses.items() if not pause.is_over and pause.until <= now]
         for key in found:

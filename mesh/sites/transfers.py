@@ -63,7 +63,7 @@ class SiteTransfer:
         """The lowest unanswered number."""
         return next(iter(self._open), self.sent + 1)
 
-    def answered(self, domain: str, first: int, last: int, is_ok: bool) -> None:
+    def apply_answer(self, domain: str, first: int, last: int, is_ok: bool) -> None:
         """Apply a final answer. Unexpected answers change nothing."""
         for number in self._about(domain, first, last):
             del self._open[number], self._sizes[number]

@@ -24,7 +24,7 @@ class DeferredNumbers:
             OrderedDict()
         )  # sorted numbers, time of the first
 
-    def put_off(self, who: bytes, first: int, now: float) -> None:
+    def defer(self, who: bytes, first: int, now: float) -> None:
         """Note that the message with the number `first` was refused for now."""
         numbers, since = self._refused.pop(who, ([], now))
         since = now if not numbers or first <= numbers[0] else since

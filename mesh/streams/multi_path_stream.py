@@ -81,15 +81,15 @@ class MultiPathStream(OriginStream):
             try:
                 self._make_room(leg, is_lowest=start == settled)
             except LegsFull:
-                self.put_off(leg, start, now)
+                self.defer_leg(leg, start, now)
                 raise
             self.above.add(start, last)
         return fresh
 
-    def put_off(self, leg: bytes, first: int, now: float) -> None:
+    def defer_leg(self, leg: bytes, first: int, now: float) -> None:
         """Note that numbers of that leg from `first` on were deferred."""
         self._turns = self._turns or DeferredNumbers(LEGS)
-        self._turns.put_off(leg, first, now)
+        self._turns.defer(leg, first, now)
 
     def refuse(self, first: int, last: int) -> None:
         """Forget numbers that could not be accepted after all."""

@@ -82,14 +82,14 @@ class MemoryNode:
 
     def kill(self) -> None:
         """End the process as kill -9 does, without a goodbye; data in transit is lost."""
-        self._end(Pipe.lose)
+        self._end_process(Pipe.lose)
 
     def stop(self) -> None:
         self._call("its goodbye", self.core.goodbye)
         self.turn()
-        self._end(lambda pipe: pipe.end(self))
+        self._end_process(lambda pipe: pipe.close_end(self))
 
-    def _end(self, leave: Callable[[Pipe], None]) -> None:
+    def _end_process(self, leave: Callable[[Pipe], None]) -> None:
         if self.is_up:
             self.is_up = False
             del self._net.bound[self.address], self._net.bound[self.ipc]
@@ -115,7 +115,7 @@ class MemoryNode:
         if self.is_up and pipe in self._keys:
             self._call("a message", partial(self.core.receive, self._keys[pipe], frames))
 
-    def gone(self, pipe: Pipe) -> None:
+    def on_closed(self, pipe: Pipe) -> None:
         if self.is_up and pipe in self._keys:
             key = self._keys.pop(pipe)
             del self._pipes[key]
@@ -169,7 +169,7 @@ class MemoryNode:
                 if key in self._pipes:
                     pipe = self._pipes.pop(key)
                     del self._keys[pipe]
-                    pipe.end(self)
+                    pipe.close_end(self)
             case Gossip(frames):
                 self._tell_all(frames)
             case Listen(address, wanted):

@@ -33,7 +33,7 @@ class Arrivals:
         self._open.add(place)
         return self._newest.pop(place, None)
 
-    def ended(self, place: Place) -> Inbound | None:
+    def end_place(self, place: Place) -> Inbound | None:
         """End the connection there.
 
         Return its key if it has sent something.
@@ -61,7 +61,7 @@ class Arrivals:
         place = self.places.get(key)
         return place is not None and self._newest.get(place) == key
 
-    def forget(self, key: Inbound) -> Place | None:
+    def forget_connection(self, key: Inbound) -> Place | None:
         """Forget a connection.
 
         Return its place if it is alive.

@@ -72,7 +72,7 @@ def test_packets_that_the_goodbye_overtook_do_not_raise_the_node_again() -> None
     members = membership("heron")
     members.leave(HERON, 1, 1.0)
     assert members.hear(node("heron"), 1.1) == []
-    assert members.heard(HERON, 1.1) == []
+    assert members.on_message(HERON, 1.1) == []
     assert members.probe(HERON, 1, ME.uuid, ME.boot, (), 1.1)[:-1] == []
     assert members.old_news == 1
     assert kinds(members.hear(node("heron", 2), 2.0)) == ["Joined"]
@@ -156,5 +156,5 @@ def test_a_dead_node_that_asks_us_on_a_connection_it_still_has_is_alive_as_well(
 
 def test_what_was_still_under_way_from_a_dead_node_does_not_raise_it() -> None:
     members = dead_heron()
-    assert members.heard(HERON, 9.1) == []
+    assert members.on_message(HERON, 9.1) == []
     assert state(members, "heron") is DEAD

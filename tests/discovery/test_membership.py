@@ -195,7 +195,7 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Di
         case "hear":
             return members.hear(who_is, now)
         case "heard":
-            return members.heard(who_is.uuid, now)
+            return members.on_message(who_is.uuid, now)
         case "sight":
             return members.sight(who_is, "gossip", now)
         case "leave":

@@ -204,7 +204,7 @@ def test_who_denied_one_suspicion_and_is_accused_again_is_trusted_and_suspected(
 
 def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_told() -> None:
     members = membership("heron", "ibis", "stork")
-    members.heard(HERON, 9.0)
+    members.on_message(HERON, 9.0)
     assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.5) == [Inform(HERON, (rumour(SUSPECT),))]
     assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.6) == []
     assert state(members, "heron") is ALIVE
@@ -212,7 +212,7 @@ def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_to
 
 def test_who_spoke_just_now_is_not_dead_because_somebody_has_old_news_but_later_it_may_be() -> None:
     members = membership("heron", "ibis", "stork")
-    members.heard(HERON, 9.0)
+    members.on_message(HERON, 9.0)
     assert members.rumoured(IBIS, (rumour(DEAD),), 9.5) == [Inform(HERON, (rumour(DEAD),))]
     assert state(members, "heron") is ALIVE
     assert kinds(members.rumoured(IBIS, (rumour(DEAD),), 10.5)) == ["Dead"]
@@ -221,7 +221,7 @@ def test_who_spoke_just_now_is_not_dead_because_somebody_has_old_news_but_later_
 def test_a_suspicion_that_its_subject_has_refuted_to_us_does_not_return() -> None:
     members = membership("heron", "ibis", "stork")
     members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
-    members.heard(HERON, 9.1)
+    members.on_message(HERON, 9.1)
     assert members.rumoured(STORK, (rumour(SUSPECT, by="stork"),), 20.0) == []
     assert state(members, "heron") is ALIVE
 

@@ -13,26 +13,26 @@ ALIVE, DEAD = NodeLife.ALIVE, NodeLife.DEAD
 
 
 def test_no_news_is_nothing() -> None:
-    assert RumorQueue().take(3) == ()
+    assert RumorQueue().next_batch(3) == ()
 
 
 def test_a_rumour_goes_out_four_times_for_each_digit_of_the_number_of_nodes() -> None:
     for alive, times in [(2, 4), (9, 4), (10, 8), (99, 8), (100, 12), (1000, 16)]:
         news = RumorQueue()
         news.add(rumour(DEAD))
-        assert [len(news.take(alive)) for _ in range(times + 1)] == [1] * times + [0]
+        assert [len(news.next_batch(alive)) for _ in range(times + 1)] == [1] * times + [0]
         assert len(news) == 0
 
 
 def test_the_latest_word_about_a_node_replaces_the_one_before() -> None:
     news = RumorQueue()
     news.add(rumour(DEAD))
-    news.take(3)
+    news.next_batch(3)
     news.add(rumour(ALIVE, incarnation=1))
-    assert news.take(3) == (rumour(ALIVE, incarnation=1),)
+    assert news.next_batch(3) == (rumour(ALIVE, incarnation=1),)
     assert len(news) == 1
     news.drop(rumour(ALIVE).node.uuid)
-    assert news.take(3) == ()
+    assert news.next_batch(3) == ()
 
 
 def test_a_packet_holds_what_was_sent_least_often_and_of_that_the_newest() -> None:
@@ -40,10 +40,10 @@ def test_a_packet_holds_what_was_sent_least_often_and_of_that_the_newest() -> No
     words = [rumour(DEAD, f"n{i}") for i in range(PACKET + 2)]
     for word in words:
         news.add(word)
-    assert news.take(1000) == tuple(reversed(words[2:]))
-    assert news.take(1000)[:2] == (words[1], words[0])
+    assert news.next_batch(1000) == tuple(reversed(words[2:]))
+    assert news.next_batch(1000)[:2] == (words[1], words[0])
     news.add(rumour(DEAD, "late"))
-    assert news.take(1000, 1) == (rumour(DEAD, "late"),)
+    assert news.next_batch(1000, 1) == (rumour(DEAD, "late"),)
 
 
 def test_who_dies_or_denies_it_comes_before_who_is_new() -> None:
@@ -55,7 +55,7 @@ def test_who_dies_or_denies_it_comes_before_who_is_new() -> None:
     ]:
         news.add(word)
     for _ in range(5):
-        first, second = news.take(1000, 2)
+        first, second = news.next_batch(1000, 2)
         assert {first.node.name, second.node.name} == {"a", "b"}
 
 
@@ -64,6 +64,6 @@ def test_every_rumour_goes_out_equally_often_in_the_end(added: list[tuple[int, b
     news = RumorQueue()
     for i, is_bad in added:
         news.add(rumour(DEAD if is_bad else ALIVE, f"n{i}"))
-    sent = Counter(r.node.name for _ in range(1000) for r in news.take(alive))
+    sent = Counter(r.node.name for _ in range(1000) for r in news.next_batch(alive))
     assert len(set(sent.values())) <= 1
     assert len(sent) == len({i for i, _ in added})

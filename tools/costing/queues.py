@@ -79,7 +79,7 @@ class Boss:
                 assert command.value == [], command
                 self.settled = self._given
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         """Fail, as the node closed the connection."""
         raise AssertionError("the node has hung up")
 

@@ -160,18 +160,18 @@ def anybody_may_come() -> list[Patch]:
 
 
 def forwarded_not_kept() -> list[Patch]:
-    depart = ForwardTable.depart
+    depart = ForwardTable.next_to_send
 
     def leaves(self: Any, *arguments: Any) -> Any:
         for entry in depart(self, *arguments):
             yield entry
             self.remove(entry)
 
-    return [(ForwardTable, "depart", leaves)]
+    return [(ForwardTable, "next_to_send", leaves)]
 
 
 def wrong_order_after_restart() -> list[Patch]:
-    again = Feed._again
+    again = Feed._requeue_all
 
     def behind(self: Any, *args: Any) -> None:
         before = list(self._backlog)
@@ -180,7 +180,7 @@ def wrong_order_after_restart() -> list[Patch]:
         for portion in (*before, *later):
             self._backlog.append(portion)
 
-    return [(Feed, "_again", behind)]
+    return [(Feed, "_requeue_all", behind)]
 
 
 def gap_ends_here() -> list[Patch]:
@@ -218,13 +218,13 @@ def erases_in_memory() -> list[Patch]:
 
 
 def drops_the_last_piece() -> list[Patch]:
-    runs = RouteDecisions.runs
+    runs = RouteDecisions.split_by_route
 
     def but_one(self: Any, envelope: Any) -> Any:
         pieces = list(runs(self, envelope))
         return pieces[:-1] if len(pieces) > 1 else pieces
 
-    return [(RouteDecisions, "runs", but_one)]
+    return [(RouteDecisions, "split_by_route", but_one)]
 
 
 def does_not_ask_who_began_anew() -> list[Patch]:
@@ -247,7 +247,7 @@ def acknowledges_at_once() -> list[Patch]:
     items = DataLinks._items
 
     def at_once(self: Any, conn: Any, peer: Any, command: Any, envelopes: Any) -> None:
-        with patch.object(Pacing, "hold", lambda self, source, waiting, release: release()):
+        with patch.object(Pacing, "release_after", lambda self, source, waiting, release: release()):
             items(self, conn, peer, command, envelopes)
 
     return [(DataLinks, "_items", at_once)]
@@ -266,12 +266,12 @@ def forgets_to_resend() -> list[Patch]:
 
 
 def swallows_gaps() -> list[Patch]:
-    arrived = Intake.arrived
+    arrived = Intake.on_item
 
     def as_if_none(self: Any, master: Any, envelope: Any, indices: Any, gap: int, position: int = 0) -> None:
         arrived(self, master, envelope, indices, 0, position)
 
-    return [(Intake, "arrived", as_if_none)]
+    return [(Intake, "on_item", as_if_none)]
 
 
 def shows_doubles() -> list[Patch]:
@@ -279,13 +279,13 @@ def shows_doubles() -> list[Patch]:
 
 
 def acks_before_use() -> list[Patch]:
-    arrived = Intake.arrived
+    arrived = Intake.on_item
 
     def at_once(self: Any, *args: Any) -> None:
         arrived(self, *args)
-        self.count()
+        self.mark_consumed()
 
-    return [(Intake, "arrived", at_once)]
+    return [(Intake, "on_item", at_once)]
 
 
 def window_stays_shut() -> list[Patch]:

@@ -32,14 +32,17 @@ def done_when_it_left() -> list[Patch]:
         for line in self._forwarder.onward.lines(hop):
             for entry in list(line.flight):
                 e = entry.envelope
-                self._forwarder.said(entry, hop, Answer(e.domain, e.first, e.last))
+                self._forwarder.on_site_answer(entry, hop, Answer(e.domain, e.first, e.last))
 
     return [(SiteDirectMessages, "ship", ships)]
 
 
 def lost_unsaid() -> list[Patch]:
     """Do not notify clients of requests that were lost with a connection."""
-    return [(SiteRequests, "_changed", lambda self, site: None), (SiteRequests, "tidy", lambda self: None)]
+    return [
+        (SiteRequests, "_on_gate_changed", lambda self, site: None),
+        (SiteRequests, "on_second", lambda self: None),
+    ]
 
 
 # Seed, broken law and patches by the name of the bug.

@@ -25,7 +25,7 @@ def bound_as_clients_are() -> list[Patch]:
         with patch.object(
             QueuedEnvelope, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)
         ):
-            self.bindings.again(parcel.envelope, lambda answer: None)
+            self.bindings.redeliver(parcel.envelope, lambda answer: None)
 
     return [(Router, "relay", keeps)]
 

@@ -36,15 +36,15 @@ def known_by_its_message() -> list[Patch]:
 
 
 def ended_by_a_timer() -> list[Patch]:
-    tidy = Moving.tidy
+    tidy = Moving.on_second
 
     def ends(self: Any) -> None:
         for ways in list(self._ways.values()):
             for way in list(ways.values()):
-                self._end(way, dict.fromkeys(way.answerable(), TransferOutcome.REFUSED))
+                self._record_outcomes(way, dict.fromkeys(way.answerable(), TransferOutcome.REFUSED))
         tidy(self)
 
-    return [(Moving, "tidy", ends)]
+    return [(Moving, "on_second", ends)]
 
 
 def numbers_begin_at_one() -> list[Patch]:

@@ -30,7 +30,7 @@ def acked_before_it_is_stored() -> list[Patch]:
             self._written(each, None)
             rows.commit_if_any(lambda error: None)
 
-    return [(ConsumerTable, "_answer", at_once)]
+    return [(ConsumerTable, "_answer_settlements", at_once)]
 
 
 def _before_its_row(table: str) -> list[Patch]:
@@ -70,7 +70,10 @@ def held_by_the_dead() -> list[Patch]:
 
 
 def leases_never_end() -> list[Patch]:
-    return [(OutstandingDeliveries, "over", lambda self, now: []), (OutstandingDeliveries, "first_over", inf)]
+    return [
+        (OutstandingDeliveries, "take_lapsed", lambda self, now: []),
+        (OutstandingDeliveries, "first_over", inf),
+    ]
 
 
 def recovered_and_given_to_another() -> list[Patch]:

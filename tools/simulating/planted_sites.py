@@ -25,17 +25,17 @@ Patch = tuple[Any, str, Any]
 
 def told_once() -> list[Patch]:
     """Do not announce later changes of members to other sites."""
-    return [(Gateways, "tidy", lambda self: None)]
+    return [(Gateways, "on_second", lambda self: None)]
 
 
 def seen_for_ever() -> list[Patch]:
     """Keep the view of a site that is unreachable."""
-    return [(SiteViews, "lost", lambda self, gateway, now, site=None: None)]
+    return [(SiteViews, "drop_gateway", lambda self, gateway, now, site=None: None)]
 
 
 def freed_early() -> list[Patch]:
     """Answer for the other site as soon as a gateway has sent a message there."""
-    take = GatewayRelay.take
+    take = GatewayRelay.forward
 
     def answers(self: Any, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
         take(self, source, site, envelopes, dropped)
@@ -43,7 +43,7 @@ def freed_early() -> list[Patch]:
             outcome = Outcome(e.stream, Answer(e.domain, e.first, e.last))
             self._answers.setdefault((source, site), []).append(outcome)
 
-    return [(GatewayRelay, "take", answers)]
+    return [(GatewayRelay, "forward", answers)]
 
 
 def relayed_back() -> list[Patch]:
@@ -94,19 +94,19 @@ def lost_unheard() -> list[Patch]:
 
 def lost_in_the_middle() -> list[Patch]:
     """Do not report messages that were lost beyond a site in between."""
-    return [(SitePassThrough, "_lost", lambda self, uuid, site="": None)]
+    return [(SitePassThrough, "_on_gateway_lost", lambda self, uuid, site="": None)]
 
 
 def waits_for_ever() -> list[Patch]:
     """Wait for a deferred message of another site as long as later ones arrive."""
-    as_it_is = DeferredNumbers.put_off
+    as_it_is = DeferredNumbers.defer
 
     def put_off(self: Any, who: bytes, first: int, now: float) -> None:
         as_it_is(self, who, first, now)
         numbers, _ = self._refused[who]
         self._refused[who] = numbers, now
 
-    return [(DeferredNumbers, "put_off", put_off)]
+    return [(DeferredNumbers, "defer", put_off)]
 
 
 def transferred_anew() -> list[Patch]:

@@ -24,11 +24,11 @@ class Absence:
 
     def begin(self, since: float) -> None:
         """Start: the node has been silent since then."""
-        self.end()
+        self.cancel()
         self._since = since
         self._later(AWAY - (self._desk.now - since))
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
 

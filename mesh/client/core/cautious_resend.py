@@ -25,7 +25,7 @@ class CautiousResend:
         self._line: deque[Envelope] = deque()  # the first is in flight
         self._hung_up = 0  # times over the first envelope
 
-    def refused(self) -> Envelope | None:
+    def on_hang_up(self) -> Envelope | None:
         """Handle a hang-up; return the envelope that caused it, once that is known."""
         if not self.is_on:
             self.is_on = True
@@ -53,7 +53,7 @@ class CautiousResend:
             self._line.append(envelope)
         return not self.is_on or len(self._line) == 1
 
-    def answered(self) -> Iterable[Envelope]:
+    def next_after_answer(self) -> Iterable[Envelope]:
         """After an answer, return the envelopes that may leave. After the last one all may leave."""
         if not (self._line and self._is_answered(self._line[0])):
             return ()

@@ -55,7 +55,7 @@ class DeliveredEnvelope:
         e, indices = self.batch._envelope, self.batch._indices
         return e.number_list(range(e.count) if indices is None else indices)
 
-    def count(self, place: int, opening: int) -> int:
+    def tag_of(self, place: int, opening: int) -> int:
         """Return the delivery tag of a message in that epoch; 0: none."""
         return self.counts[place] if self.opening == opening else 0
 
@@ -105,11 +105,11 @@ class Settlement(Struct, eq=False):
         """Return the messages whose delivery tags are in one of the ranges."""
         return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
 
-    def keep(self, opening: int) -> list[LotPlace]:
+    def keep_tagged(self, opening: int) -> list[LotPlace]:
         """Keep only messages with a delivery tag in that epoch; return the others."""
-        others = [(lot, place) for lot, place in self if not lot.count(place, opening)]
+        others = [(lot, place) for lot, place in self if not lot.tag_of(place, opening)]
         if others:
-            self.of = [(lot, (place,)) for lot, place in self if lot.count(place, opening)]
+            self.of = [(lot, (place,)) for lot, place in self if lot.tag_of(place, opening)]
         return others
 
     def kept(self) -> None:

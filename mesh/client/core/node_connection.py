@@ -119,7 +119,7 @@ class NodeConnection:
             self._desk.do(CloseConnection(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
-        self._absence.end()
+        self._absence.cancel()
         self._break(Closed("this client is closed."))
 
     def move(self) -> None:
@@ -151,7 +151,7 @@ class NodeConnection:
             self.why = error
         else:
             self._break(error)
-        self._again()
+        self._search_again()
 
     def _break(self, error: MeshError) -> None:
         if self._first is not None and not self._first.done():
@@ -177,7 +177,7 @@ class NodeConnection:
             named=self._named,
         )
 
-    def _again(self) -> None:
+    def _search_again(self) -> None:
         """Search for the node again after a delay."""
         self._attempt += 1
         wait = delay(max(self._attempt, self._strikes), self._desk.chance(), low=0.05, high=REDIAL_MAX)
@@ -213,7 +213,7 @@ class NodeConnection:
         if line := self.standstill.rang(self._rings, self._desk.now):
             self._desk.do(Report("blocked", line))
 
-    def failed(self, error: Refused) -> None:
+    def on_failed(self, error: Refused) -> None:
         """Handle a failed ZeroMQ handshake: keys are missing or wrong on either side."""
         self.why = error
         if error.code in AT_ONCE:  # other errors may be temporary
@@ -238,7 +238,7 @@ class NodeConnection:
                 self._strikes = 0
             self._desk.do(Report("disconnected", why))
             self._absence.begin(self._heard)
-        self._again()
+        self._search_again()
 
     def _missing(self) -> str:
         """Return a text that names the unreachable node and lists the waiting calls and messages."""
@@ -265,7 +265,7 @@ class NodeConnection:
             case c.Challenge() if not self.is_up:
                 self._prove(command)
             case c.Refuse():
-                self._refused(command)
+                self._on_refused(command)
             case c.Who() | c.Bye():
                 self.lose("the node went away")
             case _:
@@ -281,7 +281,7 @@ class NodeConnection:
 
     def _enter(self, w: c.Welcome) -> None:
         if (refusal := self._doubt(w)) is not None:
-            self._refused(refusal)
+            self._on_refused(refusal)
             return
         number = _number_in(w.session)
         is_new = w.node.boot != self.boot or w.next <= self.inlet.have
@@ -293,7 +293,7 @@ class NodeConnection:
         self._number = number
         self.is_up = True
         self._attempt, self._entered, self.why = 0, self._desk.now, None
-        self._absence.end()
+        self._absence.cancel()
         self._watch(PING)
         self._welcomed(w, is_new)
         if self._first is not None and not self._first.done():
@@ -312,7 +312,7 @@ class NodeConnection:
             return c.Refuse("VERSION", text, "Bring both to the same release.", final=True)
         return None
 
-    def _refused(self, r: c.Refuse) -> None:
+    def _on_refused(self, r: c.Refuse) -> None:
         self.why = Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code)
         if r.final:
             self._break(self.why)

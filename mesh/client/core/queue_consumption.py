@@ -94,7 +94,7 @@ class QueueConsumption:
             held=listed(self._listed),
         )
 
-    def left(self, request: int) -> Consume:
+    def leave_command(self, request: int) -> Consume:
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
     def _mine(self) -> list[LotPlace]:
@@ -107,7 +107,7 @@ class QueueConsumption:
         waiting = [(x, at) for x in self._waiting if x.until > now for at in x.are(HERE, x.begun, len(x))]
         return fitting(mine, said, waiting)
 
-    def opened(self, value: object) -> None:
+    def on_opened(self, value: object) -> None:
         """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad answer."""
         said = read_result(Opened, value)
         void = _counts(said.void, len(self._listed))
@@ -132,10 +132,10 @@ class QueueConsumption:
         self._watch()
         self.stirred()
 
-    def void(self) -> None:
+    def on_disconnected(self) -> None:
         """End the epoch with its connection. Unanswered settlements are sent again in the next one."""
         self._epoch, self.is_asked = -1, False
-        self.settling.void()
+        self.settling.on_epoch_end()
         self._quiet()
 
     def leave(self, why: MeshError) -> None:
@@ -147,15 +147,15 @@ class QueueConsumption:
         self._quiet()
         self.stirred()
 
-    def end(self, error: MeshError) -> None:
+    def fail_and_leave(self, error: MeshError) -> None:
         """Fail all settlements and leave: no answer will come."""
-        self.void()
-        self.settling.end(error)
+        self.on_disconnected()
+        self.settling.fail_all(error)
         self.leave(error)
 
     # --- receiving --------------------------------------------------------------------------------------
 
-    def arrived(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
+    def on_item(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
         """Add an item. Raises: RemoteError if it exceeds the credit by far.
 
         A single envelope too many does no harm.
@@ -197,7 +197,7 @@ class QueueConsumption:
     def _is_open(self) -> bool:
         return self._epoch >= 0 and self._line.is_up and self.error is None
 
-    def take(self) -> tuple[DeliveredEnvelope, int, Message] | None:
+    def take_message(self) -> tuple[DeliveredEnvelope, int, Message] | None:
         """Begin and return the next message; None if there is none now."""
         while self._is_open and self._waiting and not self._must_ask():
             lot = self._waiting[0]
@@ -225,7 +225,7 @@ class QueueConsumption:
         self._begun = max(self._begun, lot.counts[places[-1]])
         if self._lease and self._desk.now - lot.since > self._lease / 10_000:
             lot.until = max(lot.until, self._desk.now + self._lease / 1000)
-            self.settling.say(Settlement(EXTEND, [(lot, places)], self._lease))
+            self.settling.queue_settlement(Settlement(EXTEND, [(lot, places)], self._lease))
 
     # --- leases -----------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class QueueConsumption:
         if not self._lease or self._epoch < 0 or not stood_still(self._looked, self._desk.now, self._lease):
             return False
         self._epoch = -1
-        self.settling.void()
+        self.settling.on_epoch_end()
         self._quiet()
         self.reopen()
         return True
@@ -264,7 +264,7 @@ class QueueConsumption:
         for lot, _ in of:
             self._leased(lot, now)
         if of and self._is_open:
-            self.settling.say(Settlement(EXTEND, of, self._lease))
+            self.settling.queue_settlement(Settlement(EXTEND, of, self._lease))
         self._watch()
 
     # --- settling ---------------------------------------------------------------------------------------
@@ -278,10 +278,10 @@ class QueueConsumption:
         if self.error is not None:
             what = f"{self.address} is not taken from any more: what was not settled by then went to others."
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
-        if state == GONE or (self._epoch >= 0 and not lot.count(place, self._opening)):
+        if state == GONE or (self._epoch >= 0 and not lot.tag_of(place, self._opening)):
             raise self.settling.lease_over("this message is not this consumer's any more.")
 
-    def say(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
+    def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
         """Settle messages, or extend their leases, after `check`.
 
         The promise resolves when the node has stored it.
@@ -294,7 +294,7 @@ class QueueConsumption:
             for place in places:
                 lot.states[place] = SAID
             self._is_ours(lot)
-        self.settling.say(said)
+        self.settling.queue_settlement(said)
         assert said.promise is not None
         return said.promise
 

@@ -40,24 +40,24 @@ class Takings:
 
     def _open(self, it: QueueConsumption) -> None:
         """Request an epoch, with a time limit only while a caller waits for it."""
-        ask = self._calls.ask if it.number in self._entering else self._calls.tell
+        ask = self._calls.send_with_timeout if it.number in self._entering else self._calls.send
         it.is_asked = True
         pending = ask(it.asked_for, lambda: self._opened(it, pending))
-        pending.refused = lambda error: self._refused(it, error)
+        pending.refused = lambda error: self._on_refused(it, error)
         self._asked[it.number] = pending
 
     def _opened(self, it: QueueConsumption, pending: Pending) -> None:
-        it.opened(pending.parts[-1][0])
+        it.on_opened(pending.parts[-1][0])
         self._asked.pop(it.number, None)
         _keep(self._entering.pop(it.number, None))
         if it.is_leaving:
             self._stop(it)
 
-    def _refused(self, it: QueueConsumption, error: MeshError) -> None:
+    def _on_refused(self, it: QueueConsumption, error: MeshError) -> None:
         self._drop(it)
-        it.end(error)
+        it.fail_and_leave(error)
         if isinstance(error, MeshTimeout):
-            self._calls.tell(it.left)  # the node may have registered it
+            self._calls.send(it.leave_command)  # the node may have registered it
         entering = self._entering.pop(it.number, None)
         if entering is not None and not entering.done():
             entering.set_exception(error)
@@ -80,12 +80,12 @@ class Takings:
         self.leave(it)
 
     def _stop(self, it: QueueConsumption) -> None:
-        self._forget(it)
-        pending = self._calls.ask(it.left, lambda: self._left(it))
-        pending.refused = lambda _: self._left(it)
+        self._drop_pending(it)
+        pending = self._calls.send_with_timeout(it.leave_command, lambda: self._on_left(it))
+        pending.refused = lambda _: self._on_left(it)
         self._asked[it.number] = pending
 
-    def _left(self, it: QueueConsumption) -> None:
+    def _on_left(self, it: QueueConsumption) -> None:
         self._asked.pop(it.number, None)
         _keep(self._leaving.pop(it.number, None))
         self._finish(it)
@@ -95,57 +95,57 @@ class Takings:
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
 
-    def void(self) -> None:
+    def end_epochs(self) -> None:
         """After a reconnect, invalidate the epochs and requests of the last connection."""
         for it in self._all.values():
-            it.void()
-            self._forget(it)
+            it.on_disconnected()
+            self._drop_pending(it)
             _keep(self._leaving.pop(it.number, None))
 
-    def again(self) -> None:
+    def reopen_all(self) -> None:
         for it in list(self._all.values()):
             if it.is_leaving and not it.settling.owes:
                 self._stop(it)
             else:
                 self._open(it)
 
-    def arrived(
+    def on_item(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> bool:
         """Pass an item to its consumer; return whether there is one."""
         it = self._all.get(number)
         if it is not None:
-            it.arrived(head, envelope, indices)
+            it.on_item(head, envelope, indices)
         return it is not None
 
-    def ended(self, command: Ended) -> bool:
+    def on_ended(self, command: Ended) -> bool:
         """End a consumer that the node has ended; return whether there is one."""
         it = self._all.get(command.subscription)
         if it is None:
             return False
-        self._refused(it, of_code(command.code, command.text))
-        self._calls.tell(lambda request: Unsubscribe(request, command.subscription))
+        self._on_refused(it, of_code(command.code, command.text))
+        self._calls.send(lambda request: Unsubscribe(request, command.subscription))
         return True
 
-    def end(self, error: MeshError) -> None:
+    def end_all(self, error: MeshError) -> None:
         """End all consumers when the client closes. Pending settlements are sent before."""
         for it in list(self._all.values()):
             it.settling.flush()
             self._drop(it)
-            it.end(error)
+            it.fail_and_leave(error)
             entering = self._entering.pop(it.number, None)
             if entering is not None and not entering.done():
                 entering.set_exception(error)
 
     def _drop(self, it: QueueConsumption) -> None:
         self._all.pop(it.number, None)
-        self._forget(it)
+        self._drop_pending(it)
         _keep(self._leaving.pop(it.number, None))
 
-    def _forget(self, it: QueueConsumption) -> None:
+    def _drop_pending(self, it: QueueConsumption) -> None:
         pending = self._asked.pop(it.number, None)
         if pending is not None:
-            self._calls.forget(pending)
+            self._calls.drop_pending(pending)
 
 
 def _keep(promise: Promise | None) -> None:

@@ -127,7 +127,7 @@ class Authenticator:
         refusal = refusal or self._misfit(conn, w)
         if refusal is not None:
             self._desk.hang_up(conn)
-            self._tell(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
+            self._report_refusal(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
             self._denied(conn, refusal)
             return
         conn.is_open = True
@@ -192,7 +192,7 @@ class Authenticator:
     def _agree(self, conn: Conn, oldest: int, newest: int, speaks: Sequence[str]) -> int:
         """Set the version and features of a connection, and return the version; 0 if there is none."""
         conn.version = agreed(oldest, newest, self._desk.settings.wire_version)
-        conn.speaks = in_common(conn.version, speaks, self._desk.face.speaks)
+        conn.speaks = in_common(conn.version, speaks, self._desk.face.features)
         return conn.version
 
     # --- proofs -----------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ class Authenticator:
             if self._is_news(conn.user or _who(h), answer.code):
                 self._desk.note("info", f"refused {text}", ACCESS)
         else:
-            self._tell(conn.user or _who(h), text, answer.reason)
+            self._report_refusal(conn.user or _who(h), text, answer.reason)
         if answer.code == "SAME_UUID":
             answer = replace(answer, process=self._desk.process, key=self._desk.me.key)
         if conn.nonce:
@@ -312,7 +312,7 @@ class Authenticator:
         self._desk.send(conn, answer)
         self._desk.hang_up(conn)
 
-    def _tell(self, who: str, text: str, why: str) -> None:
+    def _report_refusal(self, who: str, text: str, why: str) -> None:
         if self._is_news(who, why):
             self._desk.event("refused", text, level="warning")
 

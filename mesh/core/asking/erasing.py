@@ -166,9 +166,11 @@ class Erasing:
             if not waits:
                 then(was_there, gone)
 
-        self._here(erasure, one)
+        self._erase_here(erasure, one)
         for peer, domain in asked:
-            self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
+            self._ask_peer(
+                peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one
+            )
 
     def erased_by(self, key: str, domain: str) -> str | None:
         """Return the client that erased that topic here recently, if the topic has no newer value."""
@@ -177,7 +179,7 @@ class Erasing:
         done = ((erased[2], of) for erased, of in reversed(self._done.items()))
         return next((by for text, (of, by) in done if text == key and of in ("", domain)), None)
 
-    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
+    def _ask_peer(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
         def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
             missing = missing + [peer.node.name for told in replies.values() if told.code]
@@ -195,7 +197,7 @@ class Erasing:
         )
         self._questions.ask_all([peer], question, Erased, came, within)
 
-    def _here(self, erasure: Erasure, then: OnErased) -> None:
+    def _erase_here(self, erasure: Erasure, then: OnErased) -> None:
         """Erase the topics of which this node is master."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]

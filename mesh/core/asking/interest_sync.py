@@ -8,7 +8,7 @@ from mesh.core.asking.aims import TURN, Aims
 from mesh.core.asking.facts import Unwanted
 from mesh.core.context.component import Component
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
@@ -58,12 +58,12 @@ class InterestSync(Component):
         self._before: dict[Hashable, list[Query]] = {}  # queries of an earlier process, by row
         self._asked_again: set[bytes] = set()  # peers that were asked for these again
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         for query in self.interests.queries() if self.has_ways else ():
             self._before.setdefault(self.row(query), []).append(query)
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(RoutesChanged, lambda _: self.refresh()),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RoutesChanged, lambda _: self.refresh()),)
 
     def expect(self, *others: Sequence[Rule]) -> None:
         """Subscribe also by these rules, which are next or were recently in force.
@@ -101,17 +101,17 @@ class InterestSync(Component):
         """Drop a query of a requester here."""
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
-            self._desk.say(Unwanted(query))
+            self._desk.publish_fact(Unwanted(query))
 
     def _wanted_by(self, query: Query, before: set[bytes]) -> None:
         """Update the group and the targets after a change of requesters."""
         row, by = self.row(query), self.interests.wanted_by(query)
         self._aims.take(query, row, frozenset(before))
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
-        self._tell(self.interests.aim(query, targets, self._desk.now))
+        self._send_interests(self.interests.aim(query, targets, self._desk.now))
         self._wake()
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (XPATH,)
 
     def row(self, query: Query) -> Hashable:
@@ -126,15 +126,15 @@ class InterestSync(Component):
     def refresh(self) -> None:
         """Look up the targets again, after nodes have appeared or disappeared."""
         self._aims.refresh()
-        self._go_on()
+        self._send_pending()
 
-    def _go_on(self) -> None:
+    def _send_pending(self) -> None:
         """Send pending queries to new targets, within the budget."""
         if not self._is_spent and self._aims.is_open:
             self._is_spent = True
             for group, queries in self._aims.go_on(TURN):
                 now = self._desk.now
-                self._tell(self.interests.aim_all(queries, group.targets, group.changed, now))
+                self._send_interests(self.interests.aim_all(queries, group.targets, group.changed, now))
         self._wake()
 
     def _wake(self) -> None:
@@ -146,7 +146,7 @@ class InterestSync(Component):
         if self._aims.is_open:
             group = self._aims.group(self.row(query), frozenset(self.interests.wanted_by(query)))
             if group is not None and self._aims.is_late(group):
-                self._tell(self.interests.aim(query, group.targets, self._desk.now))
+                self._send_interests(self.interests.aim(query, group.targets, self._desk.now))
 
     def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
         """Return the nodes that the rules name for the query.
@@ -201,7 +201,7 @@ class InterestSync(Component):
         upstreams = peer.exchange.upstreams
         positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
-        if self._say(conn, full) > 1 and conn.version < MORE:
+        if self._send_interest(conn, full) > 1 and conn.version < MORE:
             text = (
                 f"{peer.node.name} is of an earlier release, and is asked for more ({len(full.add):,} things)"
             )
@@ -233,7 +233,7 @@ class InterestSync(Component):
             self.interests.aim_all(list(group.queries), group.targets, (uuid,), self._desk.now)
         self._wake()  # others may be pending
 
-    def _say(self, conn: Conn, interest: Interest) -> int:
+    def _send_interest(self, conn: Conn, interest: Interest) -> int:
         """Send the interest as one or more consecutive frames, and return their number."""
         if conn.version >= MORE:
             frames = list(parts(interest))
@@ -250,7 +250,7 @@ class InterestSync(Component):
         """
         need = {}
         for peer in self._nodes.usable():
-            asked = self.interests.asked(peer.node.uuid)
+            asked = self.interests.interest_of(peer.node.uuid)
             is_meant = peer.node.uuid not in self._slow and (uuids is None or peer.node.uuid in uuids)
             if (
                 is_meant
@@ -266,15 +266,15 @@ class InterestSync(Component):
         """Whether all queries were sent, and all reachable peers have confirmed them."""
         return not self._aims.is_open and not self.unconfirmed()
 
-    def asked(self, peer: Peer) -> PeerInterest:
+    def interest_of(self, peer: Peer) -> PeerInterest:
         """Return the queries that a peer is asked for."""
-        return self.interests.asked(peer.node.uuid)
+        return self.interests.interest_of(peer.node.uuid)
 
     def needs(self, peer: Peer) -> bool:
         """Return whether the peer is asked for anything."""
-        return bool(self.interests.asked(peer.node.uuid).queries)
+        return bool(self.interests.interest_of(peer.node.uuid).queries)
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the nodes that are asked for a topic, for clients here or for other nodes."""
         if what.kind == TOPIC and (queries := self.interests.matching(what.text, what.domain)):
             asked = set[str]()
@@ -290,21 +290,21 @@ class InterestSync(Component):
     def tick(self) -> None:
         self._is_spent = False
         if over := self.interests.sweep(self._desk.now, self._is_here):
-            self._tell(over)
+            self._send_interests(over)
             self._desk.wake(self._desk.now)  # there may be more
         if self._aims.is_open:
-            self._go_on()
+            self._send_pending()
 
     def _is_here(self, uuid: bytes) -> bool:
         peer = self._neighbours.peers.get(uuid)
         return peer is not None and peer.data is not None
 
-    def _tell(self, told: list[tuple[bytes, Interest]]) -> None:
+    def _send_interests(self, told: list[tuple[bytes, Interest]]) -> None:
         for uuid, interest in told:
             peer = self._neighbours.peers.get(uuid)
             if peer is not None:
                 if peer.data is not None:
-                    self._say(peer.data, interest)
+                    self._send_interest(peer.data, interest)
                 self._slow.tells(uuid, interest.version)
                 self._neighbours.review_login(peer)
 

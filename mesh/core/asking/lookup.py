@@ -10,7 +10,7 @@ from mesh.core.asking.facts import Unwanted
 from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.scans import Scans
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import NAMES
 from mesh.core.context.settings import CONFIRM
@@ -54,7 +54,7 @@ class LookupResult:
     def values(self) -> list[LastValue]:
         return list(self.best.values())
 
-    def take(self, replies: Replies[Values], query: Query) -> int:
+    def add_replies(self, replies: Replies[Values], query: Query) -> int:
         """Add the replies of nodes. Return the number of unexpected values."""
         unasked = 0
         for told in replies.values():
@@ -96,10 +96,10 @@ class Lookup(Component):
         self._nodes = nodes
         self._scans = Scans(lambda: router.log.retained.values(desk.believed), lambda: desk.wake(desk.now))
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(Unwanted, lambda fact: self._unwanted(fact.query)),)
 
-    def get(
+    def look_up(
         self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
     ) -> None:
         """Look up the values of this node and of its sources. `fresh` bypasses the cache.
@@ -141,7 +141,7 @@ class Lookup(Component):
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
         """Look up the values of which this node is master: at once, unless an XPath has much to scan."""
         if is_local:
-            for reads in self._desk.face.reads:
+            for reads in self._desk.face.before_reads:
                 reads(query)
         me = self._desk.me
 
@@ -191,7 +191,7 @@ class Lookup(Component):
             self._questions.ask_all(peers, question, Values, came, min(within, HEDGE) if spare else within)
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
-            if unasked := found.take(replies, query):
+            if unasked := found.add_replies(replies, query):
                 self._desk.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
             while lacking and spare:  # perhaps it is failing unnoticed
@@ -237,7 +237,7 @@ class Lookup(Component):
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
             if value.source != self._desk.me.name and self._covered_by(value.envelope, key) is not None:
-                self._cache.keep(value.envelope)
+                self._cache.store_value(value.envelope)
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
@@ -261,7 +261,7 @@ class Lookup(Component):
 
         Of several peers a connected one is preferred.
         """
-        asked = self._demand.interests.asked
+        asked = self._demand.interests.interest_of
         for query in self._demand.interests.matching(key, value.domain, value.xml):
             named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
             peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]

@@ -33,14 +33,14 @@ class Scans:
     def begin(self, query: Query, then: OnFound) -> None:
         """Begin a scan, which ends at once if there is little to scan. `then` gets the values."""
         self._waiting.append((query, then))
-        self._go_on()
+        self._continue_scan()
 
     def tick(self) -> None:
         """Continue, after other work had its turn."""
         self._is_spent = False
-        self._go_on()
+        self._continue_scan()
 
-    def _go_on(self) -> None:
+    def _continue_scan(self) -> None:
         if self and not self._is_spent:
             self._is_spent = True
             self._take_turn()

@@ -43,7 +43,7 @@ class Accounts:
 
     # --- published messages -----------------------------------------------------------------------------
 
-    def said(self, envelope: Envelope) -> None:
+    def count_published(self, envelope: Envelope) -> None:
         """Count an envelope that a client of this node publishes, unless it was counted before."""
         self._gone.discard(envelope.stream)
         lanes = self._lanes.get(envelope.stream)
@@ -56,7 +56,7 @@ class Accounts:
             lane.said.add(first, last)
             self.published += last - first + 1
 
-    def answered(self, stream: bytes, answer: Answer) -> None:
+    def count_answer(self, stream: bytes, answer: Answer) -> None:
         """Count an answer to a client, if it is final and the first final one for these messages."""
         lane = self._lanes.get(stream, {}).get(answer.domain)
         if lane is None or answer.state == "FORWARD_WARNING":
@@ -67,14 +67,14 @@ class Accounts:
             lane.done.add(first, last)
             self.outcomes[outcome] += last - first + 1
         if stream in self._gone:
-            self.gone(stream)
+            self.close_stream(stream)
 
     def is_done(self, stream: bytes, domain: str, number: int) -> bool | None:
         """Return whether a published message has its final answer; `None` if the message is unknown."""
         lane = self._lanes.get(stream, {}).get(domain)
         return number in lane.done if lane is not None and number in lane.said else None
 
-    def gone(self, stream: bytes) -> None:
+    def close_stream(self, stream: bytes) -> None:
         """Forget the finished part of a stream whose session is closed."""
         held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}
         if held:
@@ -83,7 +83,7 @@ class Accounts:
 
     # --- deliveries -------------------------------------------------------------------------------------
 
-    def closed(self, feed: Feed, is_peer: bool = False) -> None:
+    def count_closed(self, feed: Feed, is_peer: bool = False) -> None:
         """Add the counts of a subscriber that ended, after its feed was cleared."""
         for fate in FATES:
             self._closed[fate] += getattr(feed, fate)

@@ -48,7 +48,7 @@ Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its
 PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
 
 
-def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
+def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
     """Return the entry of a component for commands of this kind, with their sender and connection."""
     return command, then
 
@@ -123,19 +123,19 @@ class Component:
         """Return the verbs that peers may call."""
         return ()
 
-    def takes(self) -> Mapping[str, AddressResolver]:
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
         """Return the kinds of addresses whose direct messages this component delivers."""
         return {}
 
-    def sends(self) -> Mapping[str, HandleEnvelope]:
+    def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
         """Return the kinds of destinations to which this component forwards messages of clients."""
         return {}
 
-    def gives(self) -> Mapping[str, DeliverySource]:
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
         """Return the kinds of destinations whose messages this component delivers one by one."""
         return {}
 
-    def restores(self) -> Mapping[str, Restores]:
+    def envelope_restorers(self) -> Mapping[str, Restores]:
         """Return the kinds of stored envelopes that this component restores at the start, by position.
 
         A kind is PUBLISHED, TAILED_BACK, or a kind of address. Bodies that are not needed in memory must be
@@ -143,15 +143,15 @@ class Component:
         """
         return {}
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         """Return handlers of facts."""
         return ()
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         """Return the features that this component understands: see mesh/wire/spoken.py."""
         return ()
 
-    def reads(self, query: Query) -> None:
+    def before_read(self, query: Query) -> None:
         """Prepare data that is only made on demand, before a client's query is answered."""
 
     # --- lifecycle --------------------------------------------------------------------------------------
@@ -159,13 +159,13 @@ class Component:
     def start(self, beginning: Beginning) -> None:
         """Restore the component's rows when the node starts."""
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         """Continue after all components have restored their rows and stored envelopes."""
 
     def tick(self) -> None:
         """Do the work that is due."""
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Do the work that is due about once a second, before deferred operations are committed."""
 
     def flush(self) -> None:
@@ -173,7 +173,7 @@ class Component:
 
     # --- reasons and figures ----------------------------------------------------------------------------
 
-    def owes(self, peer: Any) -> bool:
+    def requires_login(self, peer: Any) -> bool:
         """Return whether that peer must be logged in for something that this component owes it."""
         return False
 
@@ -181,7 +181,7 @@ class Component:
         """Return the component's metrics, by names that no other component uses."""
         return {}
 
-    def why(self, what: What) -> Iterable[Reason]:
+    def explain(self, what: What) -> Iterable[Reason]:
         """Return the reasons, known to this component, why a message goes where it goes, or nowhere.
 
         The component changes nothing, and limits how much it examines.

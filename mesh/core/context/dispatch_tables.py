@@ -82,12 +82,12 @@ class DispatchTables:
         self.from_gateways = Table("a gateway of another site")
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
-        self.takes: dict[str, AddressResolver] = {}
-        self.sends: dict[str, HandleEnvelope] = {}
-        self.gives: dict[str, DeliverySource] = {}
-        self.restores = RestoreTable()
-        self.hears = FactTable()
-        self.speaks: tuple[str, ...] = (PIECES,)
+        self.address_resolvers: dict[str, AddressResolver] = {}
+        self.destination_handlers: dict[str, HandleEnvelope] = {}
+        self.delivery_sources: dict[str, DeliverySource] = {}
+        self.envelope_restorers = RestoreTable()
+        self.fact_handlers = FactTable()
+        self.features: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Component] = ()
 
     def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
@@ -103,30 +103,30 @@ class DispatchTables:
             _enter(self.client_verbs, part.client_verbs())
         for part in self._with("peer_verbs"):
             _enter(self.peer_verbs, part.peer_verbs())
-        for part in self._with("speaks"):
-            self.speaks += tuple(part.speaks())
-        for part in self._with("takes"):
-            _claim(self.takes, part.takes(), "take what is for a")
-        for part in self._with("sends"):
-            _claim(self.sends, part.sends(), "bring what is for a")
-        for part in self._with("gives"):
-            _claim(self.gives, part.gives(), "give out what is of a")
-        for part in self._with("restores"):
-            _claim(self.restores, part.restores(), "take up what is stored as")
-        for part in self._with("hears"):
-            for fact, then in part.hears():
-                self.hears.setdefault(fact, []).append(then)
+        for part in self._with("features"):
+            self.features += tuple(part.features())
+        for part in self._with("address_resolvers"):
+            _claim(self.address_resolvers, part.address_resolvers(), "take what is for a")
+        for part in self._with("destination_handlers"):
+            _claim(self.destination_handlers, part.destination_handlers(), "bring what is for a")
+        for part in self._with("delivery_sources"):
+            _claim(self.delivery_sources, part.delivery_sources(), "give out what is of a")
+        for part in self._with("envelope_restorers"):
+            _claim(self.envelope_restorers, part.envelope_restorers(), "take up what is stored as")
+        for part in self._with("fact_handlers"):
+            for fact, then in part.fact_handlers():
+                self.fact_handlers.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]
         self.ticks = [part.tick for part in self._with("tick")]
-        self.tidies = [part.tidy for part in self._with("tidy")]
-        self.owes = [part.owes for part in self._with("owes")]
-        self.reads = [part.reads for part in self._with("reads")]
+        self.on_seconds = [part.on_second for part in self._with("on_second")]
+        self.login_requirers = [part.requires_login for part in self._with("requires_login")]
+        self.before_reads = [part.before_read for part in self._with("before_read")]
         self._figures = [part.figures for part in self._with("figures")]
         self._feeds = [part.feeds for part in self._with("feeds")]
         self._holds = [part.holds for part in self._with("holds")]
         self._holds_for_sessions = [part.holds_for_sessions for part in self._with("holds_for_sessions")]
         self._shares = [part.shares for part in self._with("shares")]
-        self._whys = [(room_of(part), part.why) for part in self._with("why")]
+        self._whys = [(room_of(part), part.explain) for part in self._with("explain")]
 
     def _with(self, what: str) -> Iterator[Component]:
         """Yield the components that override the method `what`."""
@@ -139,14 +139,14 @@ class DispatchTables:
         """Return the metrics of all components."""
         return {name: figure for each in self._figures for name, figure in each().items()}
 
-    def why(self, what: What) -> list[Reason]:
+    def explain(self, what: What) -> list[Reason]:
         """Return the reasons of all components, each with its package; at most REASONS of them."""
         found = (replace(each, room=room) for room, why in self._whys for each in why(what))
         return list(islice(found, REASONS))
 
     def has_work(self, session: object) -> bool:
         """Return whether that session has messages or requests to settle."""
-        return any(giver.has_work(session) for giver in self.gives.values())
+        return any(giver.has_work(session) for giver in self.delivery_sources.values())
 
     def feeds(self) -> list[Feed]:
         """Return the feeds of all subscribers."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import EventOccurred, Hearing, hear
+from mesh.core.context.facts import EventOccurred, Hearing, on_fact
 from mesh.core.context.pages import fitting
 from mesh.wire.replies import EventRow
 
@@ -22,8 +22,8 @@ class Events(Component):
         self._ring: deque[EventRow] = deque(maxlen=KEPT)
         self._next = 1
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(EventOccurred, self._add),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(EventOccurred, self._add),)
 
     def _add(self, fact: EventOccurred) -> None:
         who = fact.who

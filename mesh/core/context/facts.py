@@ -65,6 +65,6 @@ FactHandler = Callable[[Any], None]
 Hearing = tuple[type[Fact], FactHandler]
 
 
-def hear(fact: type[F], then: Callable[[F], None]) -> Hearing:
+def on_fact(fact: type[F], then: Callable[[F], None]) -> Hearing:
     """Return the entry of a component for facts of this kind."""
     return fact, then

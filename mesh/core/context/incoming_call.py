@@ -29,7 +29,7 @@ class IncomingCall(Generic[A]):
     conn: Conn  # that the question came on
     _send: SendReply
 
-    def say(self, value: ReplyValue, envelopes: Sequence[Envelope] = ()) -> None:
+    def reply(self, value: ReplyValue, envelopes: Sequence[Envelope] = ()) -> None:
         """Send the answer, or one part of it."""
         self._send(Reply(self.request, value, frames=tuple(map(body_frames, envelopes))), envelopes)
 

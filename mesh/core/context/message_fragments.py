@@ -37,7 +37,7 @@ class MessageFragments:
             conn.gatherer = self._gatherer(conn)
         while self.held + len(piece.data) > TOGETHER:
             self._make_room(conn, conn.gatherer.held + len(piece.data))
-        message = conn.gatherer.take(piece)
+        message = conn.gatherer.add_piece(piece)
         self._desk.send(conn, PieceAck(conn.gatherer.taken))
         if message is not None:
             self._coming.pop(conn, None)
@@ -57,7 +57,7 @@ class MessageFragments:
             raise RemoteError(what, code="NO_ROOM")
         self._desk.note("warning", f"{what}: the connection that brought most of them is closed")
         self._desk.send(most, Refuse("NO_ROOM", what))
-        self._desk.end(most)
+        self._desk.end_connection(most)
 
     def _gatherer(self, conn: Conn) -> Gatherer:
         if conn.role == CLIENT:
@@ -71,11 +71,11 @@ class MessageFragments:
             del self._coming[conn]
         return sum(map(_held, self._coming))
 
-    def acked(self, conn: Conn, ack: PieceAck) -> None:
+    def on_acked(self, conn: Conn, ack: PieceAck) -> None:
         """Send the pieces that an acknowledgement makes room for. RemoteError for an invalid one."""
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces, and none was sent", code="FORGED_ACK")
-        for frames in conn.cutter.acked(ack.taken):
+        for frames in conn.cutter.on_acked(ack.taken):
             self._desk.emit(Send(conn.key, frames))
 
     def stopped(self) -> list[Conn]:

@@ -112,7 +112,7 @@ class NodeContext:
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)
 
-    def say(self, fact: Fact) -> None:
+    def publish_fact(self, fact: Fact) -> None:
         """Record a fact for the components above."""
         self.facts.append(fact)
 
@@ -134,7 +134,7 @@ class NodeContext:
             else:
                 self.raw(conn, frames)
 
-    def answer(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
+    def reply_to(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
         """Do the work of a request, and reply with the error if it fails."""
         try:
             work()
@@ -162,22 +162,22 @@ class NodeContext:
             conn.close()
             self.emit(HangUp(conn.key))
 
-    def end(self, conn: Conn) -> None:
+    def end_connection(self, conn: Conn) -> None:
         """Close a connection, and report its end as a fact."""
         self.hang_up(conn)
-        self.say(ConnEnded(conn))
+        self.publish_fact(ConnEnded(conn))
 
     def broke_protocol(self, conn: Conn, who: str, node: Introduction | None, error: MeshError) -> None:
         """Refuse and close a connection on which an invalid command came."""
         self.count("malformed")
         if self.watched:
-            self.say(ProtocolBroken(node, error.code))
+            self.publish_fact(ProtocolBroken(node, error.code))
         # A stranger is counted, but must not fill the log.
         level = "warning" if conn.is_open else "info"
         if conn.is_open or self.refusals.is_news(who, error.code, self.now):
             self.note(level, f"{who} broke the protocol, its connection is closed: {error}", ACCESS)
         self.send(conn, Refuse(error.code, error.what))
-        self.end(conn)
+        self.end_connection(conn)
 
     def note(self, level: str, text: str, logger: str = NODE) -> None:
         self.emit(LogLine(level, text, logger))
@@ -185,14 +185,14 @@ class NodeContext:
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
         """Record an event for people, and log it."""
         text = harmless(text)
-        self.say(EventOccurred(kind, text, who, self.wall))
+        self.publish_fact(EventOccurred(kind, text, who, self.wall))
         self.note(level, f"{kind}: {text}", EVENTS)
 
     def count(self, what: str, n: int = 1) -> None:
         """Add to a counter."""
         self.counters[what] = self.counters.get(what, 0) + n
 
-    def losing(self, who: str) -> Lost:
+    def loss_counter(self, who: str) -> Lost:
         """Return a function that counts messages that do not reach this receiver."""
 
         def lost(envelope: Envelope, why: str, n: int) -> None:
@@ -234,7 +234,7 @@ class NodeContext:
         if is_followed(stamp, self.wall):  # ignores clocks that are far ahead
             self._stamp = max(self._stamp, stamp)
 
-    def heard(self, envelope: Envelope) -> None:
+    def observe_timestamp(self, envelope: Envelope) -> None:
         """Make later timestamps higher than that of a received envelope.
 
         An envelope of another site counts with the time at which it entered this site, so that gateways see

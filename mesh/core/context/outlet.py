@@ -118,8 +118,8 @@ class Outlet:
     def detach(self) -> None:
         self.conn = None
 
-    def acked(self, have: int) -> None:
-        self._sender.acked(have)
+    def on_acked(self, have: int) -> None:
+        self._sender.on_acked(have)
         while self._told and self._told[0][0] <= have:
             self._told.popleft()
 
@@ -131,7 +131,7 @@ class Outlet:
             ending = [feed for feed in self._ending if feed.gap]  # others were reported meanwhile
             self._ending.clear()
             if ending:
-                gaps = self._tell([(feed, feed) for feed in ending])
+                gaps = self._take_gaps([(feed, feed) for feed in ending])
                 head = ItemHead(body_frames(NOTHING), gaps=gaps)
                 self._send(emit, self.conn, [head], [NOTHING.header(), *chunks(NOTHING.body)], 0)
 
@@ -175,7 +175,7 @@ class Outlet:
         parcel = first.parcel
         piece, places = _cut(parcel.envelope, group)
         gapped = [pair for pair in group if pair[1].gap]
-        gaps = self._tell(gapped) if gapped or self.passed_on else ()
+        gaps = self._take_gaps(gapped) if gapped or self.passed_on else ()
         targets: tuple[tuple[int, bytes], ...] = ()
         if not self._to_peer:
             targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
@@ -206,7 +206,7 @@ class Outlet:
             return True
         return not parcel.is_late
 
-    def _tell(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
+    def _take_gaps(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
         """Return the gaps to report before these items, and keep them until they are acknowledged."""
         gaps = [(feed, whose, whose.take_gap()) for feed, whose in gapped]
         passed_on, self.passed_on = self.passed_on, {}

@@ -25,7 +25,7 @@ class FeedRecord(msgspec.Struct, frozen=True, array_like=True):
     def put_into(self, feed: Feed) -> None:
         since = dict(self.since)
         for query, position in self.queries:
-            feed.asked(query, position, dict(since.get(query, ())))
+            feed.add_query(query, position, dict(since.get(query, ())))
         feed.floors.update(self.floors)
 
 

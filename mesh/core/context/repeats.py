@@ -22,7 +22,7 @@ class Repeats:
 
     def is_news(self, who: str, why: str, now: float) -> bool:
         """Return whether to report this now; else count it. `now` is in seconds."""
-        self._forget(now)
+        self._drop_old(now)
         what = who, why
         is_known = what in self._told
         if not is_known and len(self._told) < self._most:
@@ -33,11 +33,11 @@ class Repeats:
         self._more[what if is_known else OTHERS] += 1
         return False
 
-    def _forget(self, now: float) -> None:
+    def _drop_old(self, now: float) -> None:
         while self._told and now - (oldest := next(iter(self._told.items())))[1] >= SAY_AGAIN:
             del self._told[oldest[0]]
 
-    def over(self, now: float) -> Counter[tuple[str, str]]:
+    def take_counts(self, now: float) -> Counter[tuple[str, str]]:
         """Return the counts of repetitions by text, once a minute has passed since the first of them."""
         if not self._more or now - self._since < SAY_AGAIN:
             return Counter()

@@ -24,7 +24,7 @@ class Tally:
     def __init__(self) -> None:
         self.given: dict[str, NodeTally] = {}
 
-    def of(self, node: str) -> NodeTally:
+    def counters_of(self, node: str) -> NodeTally:
         """Return the counters of a node, to be increased."""
         given = self.given.get(node)
         if given is None:

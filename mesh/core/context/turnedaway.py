@@ -44,7 +44,7 @@ class RefusedClients:
         found = self._stranger
         return found if found is not None and now - found.at <= LATELY else None
 
-    def of(self, name: str, now: float) -> TurnedAway | None:
+    def last_refusal(self, name: str, now: float) -> TurnedAway | None:
         """Return the last refusal of that client, if it is recent.
 
         Other programs may have the same name, so a later login of one of them proves nothing.

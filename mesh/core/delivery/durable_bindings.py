@@ -39,7 +39,7 @@ class BoundQueue(Sink, Protocol):
     def expects(self, priority: int) -> None:
         """Prepare for a message of this priority."""
 
-    def again(self, envelope: Envelope, then: Committed) -> None:
+    def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
         """Add messages that may have been in another part of the queue.
 
         `then` is called when they are on disk here.
@@ -76,24 +76,24 @@ class DurableBindings:
         """Return the names of the queues that receive messages of that topic."""
         return [queue.name for queue in self._index.match(key, domain)] if self.any else []
 
-    def again(self, envelope: Envelope, answered: Answered) -> Answered:
+    def redeliver(self, envelope: Envelope, answered: Answered) -> Answered:
         """Add an accepted envelope to the matching queues once more, marked as redelivered.
 
         Return the handler for its answers, which wait for the disk.
         """
         if self._desk.watched:
-            self._desk.say(BoundAgain(envelope))
+            self._desk.publish_fact(BoundAgain(envelope))
         try:
             copies = list(self._copies(envelope))
         except QueueFull as error:
-            self.lacks(envelope, envelope.count, str(error))
+            self.report_missing(envelope, envelope.count, str(error))
             return answered
         waiting, open_copies = list[Answer](), len(copies)
 
         def stored(error: MeshError | None) -> None:
             nonlocal open_copies
             if error is not None:
-                self.lacks(envelope, envelope.count, str(error))
+                self.report_missing(envelope, envelope.count, str(error))
             open_copies -= 1
             if not open_copies:
                 for answer in waiting:
@@ -106,10 +106,10 @@ class DurableBindings:
                 answered(answer)
 
         for queue, copy in copies:
-            queue.again(copy, stored)
+            queue.store_redelivered(copy, stored)
         return say
 
-    def lacks(self, envelope: Envelope, count: int, why: str) -> None:
+    def report_missing(self, envelope: Envelope, count: int, why: str) -> None:
         """Report that `count` messages may be missing in the queues that match."""
         names = self.wanting(envelope)
         if names:

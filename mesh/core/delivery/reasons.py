@@ -73,7 +73,7 @@ def of_message(
     router: Master, stream: bytes, domain: str, number: int, desk: NodeContext
 ) -> Iterator[Reason]:
     """Yield reasons about one message, as far as single messages are known here."""
-    lane = router.log.known(stream, domain)
+    lane = router.log.find_stream(stream, domain)
     if lane is not None:
         if any(each.answer.first <= number <= each.answer.last for each in lane.waiting):
             yield reason("STORING")

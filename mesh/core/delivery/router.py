@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mesh.core.context.component import PUBLISHED, Beginning, Component, Restores
 from mesh.core.context.disks import Disks
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
@@ -111,13 +111,13 @@ class Router(Component):
             self.log.restore_streams(beginning.rows("stream", store), self._desk.now)
         self._desk.stamped(self.log.newest)
 
-    def restores(self) -> Mapping[str, Restores]:
+    def envelope_restorers(self) -> Mapping[str, Restores]:
         return dict.fromkeys((PUBLISHED, CLIENT), self._restore)
 
-    def resumed(self) -> None:
-        self._owing.forget()
+    def on_restored(self) -> None:
+        self._owing.clear_cache()
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         self.log.forget_idle(self._desk.now - STREAM_KEPT)
 
     def flush(self) -> None:
@@ -130,10 +130,13 @@ class Router(Component):
             outlet, _ = outlets.popitem()
             outlet.flush(self._desk.raw)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         # A restarted master may have lost values that were in memory, and messages may have been missed while
         # a link was down.
-        return (hear(PeerJoined, lambda _: self.cache.empty()), hear(LoggedIn, lambda _: self.cache.empty()))
+        return (
+            on_fact(PeerJoined, lambda _: self.cache.empty()),
+            on_fact(LoggedIn, lambda _: self.cache.empty()),
+        )
 
     def ruled(self, is_plain: bool) -> None:
         """Discard the cache, as new rules may change masters."""
@@ -150,7 +153,7 @@ class Router(Component):
     def holds(self) -> int:
         return self.log.retained.bytes
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
             yield from of_topic(self, what.text, what.domain, self._desk)
         elif what.kind == MESSAGE:
@@ -173,11 +176,11 @@ class Router(Component):
             for first, last in lane.origin.refused.common(envelope.first, envelope.last):
                 answered(self._refused_before(envelope.part(first, last)))
             for first, last in lane.origin.refused.missing(envelope.first, envelope.last):
-                self._take(lane, envelope.part(first, last), source, answered, stamp, holder)
+                self._accept_envelope(lane, envelope.part(first, last), source, answered, stamp, holder)
         else:
-            self._take(lane, envelope, source, answered, stamp, holder)
+            self._accept_envelope(lane, envelope, source, answered, stamp, holder)
 
-    def _take(
+    def _accept_envelope(
         self,
         lane: StreamLog,
         envelope: Envelope,
@@ -242,7 +245,7 @@ class Router(Component):
             self.log.write(lane, envelope)
         for first, last in again:
             part = envelope.part(first, last).mastered(self._desk.stamp(), self._desk.hop(0))
-            answered = self.bindings.again(part, answered)
+            answered = self.bindings.redeliver(part, answered)
         return answered
 
     def _accept(
@@ -268,11 +271,11 @@ class Router(Component):
         if holder is not None:
             accepted.deliveries[0][0].held_by = holder
         if desk.watched:
-            desk.say(EnvelopeAccepted(pieces))
+            desk.publish_fact(EnvelopeAccepted(pieces))
         if envelope.to:
             _come(accepted, +1)
         else:
-            self.busy.count(envelope)
+            self.busy.count_messages(envelope)
             if len(pieces) > 1:
                 _come(accepted, +1)
         if ops:
@@ -314,8 +317,8 @@ class Router(Component):
     def _addressees(self, to: str) -> AddressResolver:
         """Return the component that delivers to this destination. NoQueue if there are no queues."""
         if kind_of(to) != QUEUE:
-            return self._desk.face.takes[CLIENT]
-        if (found := self._desk.face.takes.get(QUEUE)) is None:
+            return self._desk.face.address_resolvers[CLIENT]
+        if (found := self._desk.face.address_resolvers.get(QUEUE)) is None:
             raise NoQueue(f"{to} is not at {self._desk.me.name}, which has no queues.")
         return found
 
@@ -352,11 +355,11 @@ class Router(Component):
         e = accepted.envelope
         if e.to:  # a refused direct message is not resent
             return
-        origin.put_off(leg_of(e.route), e.first, self._desk.now)
+        origin.defer_leg(leg_of(e.route), e.first, self._desk.now)
         for parcel, targets in accepted.deliveries:
             for taker, indices in targets:
                 if not taker.owner:
-                    self._merging.lost(parcel.envelope, indices)
+                    self._merging.forget_messages(parcel.envelope, indices)
 
     def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Handle the result of one envelope, and those behind it, in the publisher's order."""
@@ -374,7 +377,7 @@ class Router(Component):
         if self._keeps_cache and self._is_void(parcel):
             self.cache.empty()
         elif self._keeps_cache:
-            self.cache.keep(envelope)
+            self.cache.store_value(envelope)
         # Only hops since the master, at stratum 0: a node before it may have subscribers too.
         visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
         targets += [
@@ -393,24 +396,24 @@ class Router(Component):
         """
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
 
-    def tell(self, envelope: Envelope) -> None:
+    def deliver_local(self, envelope: Envelope) -> None:
         """Deliver a system message of this node to local clients, without counting it."""
-        stamped = self.keep(envelope)
+        stamped = self.retain(envelope)
         targets: Targets = list(self.clients.plan(stamped))
         self._offer(
             [(StoredEnvelope(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None
         )
 
-    def keep(self, envelope: Envelope) -> Envelope:
+    def retain(self, envelope: Envelope) -> Envelope:
         """Retain a system message for later readers."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
-        self.log.retained.keep(stamped)
+        self.log.retained.retain_last(stamped)
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """Restore a stored envelope with the sinks that are still owed it."""
         parcel = StoredEnvelope(envelope, position, self._desk.me.uuid, own=True)
-        owed = self._owing.of(parcel)
+        owed = self._owing.sinks_of(parcel)
         self.shelf.restore(parcel, owed)
         for taker, indices in owed:
             taker.offer(EnvelopeSlice(parcel, indices), self._desk.now)
@@ -502,14 +505,14 @@ class Router(Component):
                 taker.offer(portion, self._desk.now)
                 if portion.waiting and taker.paces:
                     waiting.append((taker, portion))
-        self.pacing.hold(source, waiting, done)
+        self.pacing.release_after(source, waiting, done)
 
 
 def _come(accepted: Accepted, sign: int) -> None:
     """Count a direct message in inboxes from its acceptance: a burst is over before the disk has it."""
     for parcel, targets in accepted.deliveries:
         for taker, _ in targets:
-            taker.comes(parcel, sign)
+            taker.expect(parcel, sign)
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:

@@ -48,7 +48,7 @@ class CopyMarker:
             lacking = entry.lacking.get(first, open_numbers) if first else open_numbers
             who = first or "none of its masters"
             why = f"{who} was to take them for that"
-            self._router.bindings.lacks(entry.envelope, lacking.count(), why)
+            self._router.bindings.report_missing(entry.envelope, lacking.count(), why)
 
     # --- outbound ---------------------------------------------------------------------------------------
 

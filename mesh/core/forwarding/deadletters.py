@@ -32,13 +32,13 @@ class DeadLetters:
         self._stream = desk.ids(16)
         self._number = 0
 
-    def bury(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
+    def publish_refused(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
         """Republish the messages `answer.first` to `answer.last` of an envelope with their reason.
 
         `owner` is the key whose inbox the messages were addressed to.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
-        self._desk.losing(who)(envelope, answer.state, min(n, envelope.count))
+        self._desk.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
         with self._disk.together():  # after a crash they would not be repeated
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:

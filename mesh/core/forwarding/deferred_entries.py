@@ -81,15 +81,15 @@ class DeferredEntries:
             return False
         return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
-    def comes_back(self, entry: PendingForward, why: str) -> None:
+    def defer_returned(self, entry: PendingForward, why: str) -> None:
         """Defer an entry that a hop returned."""
         entry.was_sent = False
-        self._put(entry, why)
+        self._defer(entry, why)
         self._plan(entry)
 
     def put_behind(self, entry: PendingForward, other: PendingForward) -> None:
         """Let `entry` wait for `other`."""
-        self._put(entry, EARLY)
+        self._defer(entry, EARLY)
         lane = self._lanes.setdefault(entry.key, [])
         place, is_there = _place(lane, entry)
         if not is_there:
@@ -99,7 +99,7 @@ class DeferredEntries:
         else:
             self._plan(entry, self._again.get(other, 0.0))
 
-    def _put(self, entry: PendingForward, why: str) -> None:
+    def _defer(self, entry: PendingForward, why: str) -> None:
         """Take an entry off its route."""
         self._rulings.without(entry)
         self._onward.assign(entry, ("",), f"{RULES}{why.removeprefix(RULES)}")
@@ -110,7 +110,7 @@ class DeferredEntries:
         self._again[entry] = at if at > now else now + AGAIN * max(1.0, len(self._again) / LOOKS)
         self._desk.wake(self._again[entry])
 
-    def due(self) -> Iterator[PendingForward]:
+    def take_due(self) -> Iterator[PendingForward]:
         """Yield the entries to decide now, as the budget allows."""
         now = self._desk.now
         ready = deque(entry for entry, at in self._again.items() if at <= now)

@@ -60,10 +60,10 @@ class DirtyReads(Component):
         self._lanes: dict[tuple[bytes, str], Lane] = {}
         self._looked = 0.0
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (DIRTY,)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         if self._desk.now - self._looked < LOOK:
             return
         self._looked = self._desk.now
@@ -85,7 +85,7 @@ class DirtyReads(Component):
             lane = self._lanes[e.stream, e.domain] = Lane(e.first - 1, self._desk.now)
         targets = self._targets(e)
         is_dirty = bool(targets) and not decision.copies and self._mapping.is_dirty(e, decision.node)
-        self._give(lane, e, targets, is_dirty)
+        self._offer_dirty(lane, e, targets, is_dirty)
         lane.last, lane.used = e.last, self._desk.now
         return is_dirty
 
@@ -98,7 +98,7 @@ class DirtyReads(Component):
             if self._knows(feed) and not joining.has(feed)
         ]
 
-    def _give(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
+    def _offer_dirty(self, lane: Lane, e: Envelope, targets: FeedTargets, is_dirty: bool) -> None:
         """Offer the envelope to the subscribers that have received everything before it."""
         parcel = StoredEnvelope(replace(e, flags=e.flags | PROVISIONAL), master=self._desk.me.uuid)
         for feed, indices in targets:
@@ -106,7 +106,7 @@ class DirtyReads(Component):
             if not (is_next and feed.offer_now(EnvelopeSlice(parcel, indices), self._desk.now)):
                 lane.missed[feed] = e.last
 
-    def refused(self, e: Envelope, answer: Answer) -> None:
+    def retract_refused(self, e: Envelope, answer: Answer) -> None:
         """Retract messages that the master refused."""
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
@@ -118,7 +118,7 @@ class DirtyReads(Component):
 
     def held(self, e: Envelope) -> Envelope:
         """Return the envelope as it leaves for a master that supports dirty reads."""
-        return self._bodies.hold(e, self._desk.now) or e
+        return self._bodies.hold_body(e, self._desk.now) or e
 
     # --- from a master ----------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class DirtyReads(Component):
             self._desk.count("confirmed_bytes", len(found.body))
         return found
 
-    def came(self, e: Envelope) -> None:
+    def record_delivery(self, e: Envelope) -> None:
         """Record an envelope that its master has sent."""
         if (lane := self._lanes.get((e.stream, e.domain))) is not None:
             lane.back = max(lane.back, e.last)

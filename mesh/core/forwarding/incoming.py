@@ -76,7 +76,7 @@ class Incoming:
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
         """Hold an envelope. RemoteError if too much waits after all that can be refused was refused."""
-        self.provenance.hold(peer, envelope)
+        self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()
             self.provenance.held.bound(peer)
@@ -94,7 +94,7 @@ class Incoming:
 
     def release(self) -> None:
         """Take or refuse held envelopes when more routes are known, or time has passed."""
-        for peer, envelope, error in self.provenance.released():
+        for peer, envelope, error in self.provenance.take_released():
             if error is None:
                 self._take(envelope, peer.node.uuid)
             else:

@@ -111,7 +111,7 @@ class OutboundBuffer:
             return
         if not entry.is_kept:  # in transit: the publishing node keeps it
             entry.warned = True
-            self._say(entry, why)
+            self._warn_sources(entry, why)
         elif self._is_behind(entry):
             self._stay_young(entry)
         elif self._is_full():
@@ -125,9 +125,9 @@ class OutboundBuffer:
             self._store(entry, why)
         else:
             entry.warned = True
-            self._say(entry, why)
+            self._warn_sources(entry, why)
 
-    def young(self) -> Iterator[PendingForward]:
+    def unanswered(self) -> Iterator[PendingForward]:
         """Yield the entries without a warning or an answer."""
         for lane in self._young.values():
             yield from lane
@@ -135,9 +135,9 @@ class OutboundBuffer:
     def repeat(self, entry: PendingForward, again: Envelope) -> None:
         """Repeat the answers of a resent entry to its source, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
-        self._tell(entry, told, (entry.source,))
+        self._answer_sources(entry, told, (entry.source,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
-            self._say(entry, "", (entry.source,))
+            self._warn_sources(entry, "", (entry.source,))
 
     def adopt(self, entry: PendingForward) -> None:
         """Keep an entry that was only in transit, as its publisher has connected to this node.
@@ -158,16 +158,16 @@ class OutboundBuffer:
         def stored(error: MeshError | None) -> None:
             entry.is_storing = False
             if entry.is_done or error is not None:
-                self._shelf.released(parcel)
+                self._shelf.delete_released(parcel)
             if entry.is_done:
                 return
             if error is None and not self._is_behind(entry):
                 entry.position = parcel.position
-                self._say(entry, why)
+                self._warn_sources(entry, why)
                 return
             entry.warned = False
             if error is None:
-                self._shelf.released(parcel)
+                self._shelf.delete_released(parcel)
                 self._stay_young(entry)
             elif entry.was_sent:  # the master may still answer
                 self._stick(entry)
@@ -197,14 +197,14 @@ class OutboundBuffer:
     def _stay_young(self, entry: PendingForward) -> None:
         self._young.setdefault(entry.key, {})[entry] = None
 
-    def _say(self, entry: PendingForward, why: str, whom: Iterable[bytes] | None = None) -> None:
+    def _warn_sources(self, entry: PendingForward, why: str, whom: Iterable[bytes] | None = None) -> None:
         """Warn all askers that an entry waits, or only some of its sources."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.count("forward_warnings", entry.messages)
         for first, last in entry.open:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
-            self._tell(entry, (answer,), whom)
+            self._answer_sources(entry, (answer,), whom)
 
     def _for_whom(self, entry: PendingForward) -> str:
         if not entry.was_divided:
@@ -236,7 +236,7 @@ class OutboundBuffer:
 
     # --- final answers ----------------------------------------------------------------------------------
 
-    def finish(self, entry: PendingForward, hop: str, answer: Answer) -> None:
+    def record_final_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         """Handle the final answer of a node for some messages. The publisher gets the combined answer."""
         if entry.was_divided:
             entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
@@ -248,25 +248,25 @@ class OutboundBuffer:
             entry.told += words  # at most one for each number
         was_stored = not entry.open and entry.position > 0
         if was_stored:
-            self._shelf.released(StoredEnvelope(entry.envelope, entry.position))
+            self._shelf.delete_released(StoredEnvelope(entry.envelope, entry.position))
             entry.position = 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
             if was_stored:
                 self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
-            self._refused(entry, refusal)
+            self._on_refused(entry, refusal)
         if was_stored and refusals:
             # Deleted before the answer: after a crash it would be sent again, behind later messages.
-            self._disk.commit((), lambda _: self._tell(entry, words, entry.askers))
+            self._disk.commit((), lambda _: self._answer_sources(entry, words, entry.askers))
         else:
-            self._tell(entry, words, entry.askers)
+            self._answer_sources(entry, words, entry.askers)
 
-    def _tell(self, entry: PendingForward, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
+    def _answer_sources(self, entry: PendingForward, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
         for source in whom:
             for answer in words:
                 self._answer(source, entry.envelope.stream, answer)
 
-    def _refused(self, entry: PendingForward, answer: Answer) -> None:
+    def _on_refused(self, entry: PendingForward, answer: Answer) -> None:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
@@ -274,20 +274,20 @@ class OutboundBuffer:
         if entry.is_given:
             self._retract(entry.envelope, answer)
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
-            self._dead.bury(entry.envelope, answer)
+            self._dead.publish_refused(entry.envelope, answer)
 
     def refuse(self, entry: PendingForward, error: MeshError) -> None:
         """Refuse all open messages of an entry."""
         e = entry.envelope
         for hop in entry.hops:
-            self.finish(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
+            self.record_final_answer(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
 
     # --- time -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""
         now, patience = self._desk.now, self._desk.settings.patience
-        young, self._young = list(self.young()), {}
+        young, self._young = list(self.unanswered()), {}
         for entry in sorted(young, key=lambda entry: entry.serial):
             lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
             quiet = max(entry.arrived, min((line.progress for line in lines), default=now))
@@ -309,9 +309,9 @@ class OutboundBuffer:
             self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
 
     def _void_at(self, envelope: Envelope) -> int:
-        return min(self._end(envelope), envelope.expires or self._end(envelope))
+        return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
 
-    def _end(self, envelope: Envelope) -> int:
+    def _expiry_of(self, envelope: Envelope) -> int:
         """Return when an entry has waited long enough, whatever its own time to live.
 
         A message that another site keeps has no such limit, unless it is a direct message.
@@ -322,7 +322,7 @@ class OutboundBuffer:
 
     def _expire(self, entry: PendingForward) -> None:
         """Refuse the expired messages of an entry."""
-        e, end = entry.envelope, self._end(entry.envelope)
+        e, end = entry.envelope, self._expiry_of(entry.envelope)
         void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
@@ -338,7 +338,9 @@ class OutboundBuffer:
     def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
         error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")
         self._desk.count("expired", last - first + 1)
-        self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
+        self.record_final_answer(
+            entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error))
+        )
 
     def age(self) -> float:
         """Return the age in s of the oldest waiting message, judged by the first one of each line."""

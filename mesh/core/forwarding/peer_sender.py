@@ -45,11 +45,11 @@ class PeerSender(Component):
         self._due: dict[str, None] = {}  # nodes for which something may leave
         self._answers: dict[bytes, list[Outcome]] = {}  # by uuid of the receiver
 
-    def due(self, node: str) -> None:
+    def schedule_send(self, node: str) -> None:
         """Note that something may leave for a node."""
         self._due[node] = None
 
-    def answer(self, uuid: bytes, outcome: Outcome) -> None:
+    def add_answer(self, uuid: bytes, outcome: Outcome) -> None:
         """Answer the peer that forwarded an envelope."""
         self._answers.setdefault(uuid, []).append(outcome)
 
@@ -73,9 +73,9 @@ class PeerSender(Component):
         size = frames = 0
         is_older = not NEEDED.issubset(peer.speaks)
         hop, process = peer.node.name, (peer.node.uuid, peer.node.boot)
-        for entry in self._onward.depart(hop, self._may_leave):
+        for entry in self._onward.next_to_send(hop, self._may_leave):
             if entry.sent_to != process:
-                entry.leaves_for(process)
+                entry.mark_sent_to(process)
             is_marked = entry.first or entry.former or entry.is_given or is_older
             envelope = self._marked(peer, entry) if is_marked else entry.envelope
             for first, last in entry.lacking[hop]:
@@ -95,5 +95,5 @@ class PeerSender(Component):
         messages = sum(envelope.count for envelope in batch)
         desk = self._desk
         desk.count("forwarded", messages)
-        desk.tally.of(peer.node.name).sent += messages
+        desk.tally.counters_of(peer.node.name).sent += messages
         desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

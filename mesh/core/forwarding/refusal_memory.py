@@ -30,7 +30,7 @@ class RefusalMemory:
         self._given_up = given_up
         self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()
 
-    def keep(self, stream: bytes, refusal: Answer) -> None:
+    def remember(self, stream: bytes, refusal: Answer) -> None:
         """Remember a refusal, as its answer may be lost."""
         key = (stream, refusal.domain)
         said = self._said.setdefault(key, {})
@@ -43,12 +43,12 @@ class RefusalMemory:
         if len(self._said) > MOST:
             self._said.popitem(last=False)
 
-    def of(self, stream: bytes, domain: str, number: int) -> Answer | None:
+    def refusal_of(self, stream: bytes, domain: str, number: int) -> Answer | None:
         """Return the refusal of one message, or `None`."""
         said = self._said.get((stream, domain), {})
         return next((a for a in said.values() if a.first <= number <= a.last), None)
 
-    def again(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
+    def split_repeated(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
         """Yield first..last in order: refused parts with their answers, and the rest with `None`."""
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):
@@ -58,9 +58,9 @@ class RefusalMemory:
             # Computed before any is yielded, as a part that is taken meanwhile may be refused.
             news, old = list(given_up.missing(a, b)), list(given_up.common(a, b))
             yield from ((*part, None) for part in news)
-            yield from ((*part, self._refused(e, *part)) for part in old)
+            yield from ((*part, self._refusal_answer(e, *part)) for part in old)
 
-    def _refused(self, e: Envelope, first: int, last: int) -> Answer:
+    def _refusal_answer(self, e: Envelope, first: int, last: int) -> Answer:
         error = PublishRefused(
             f"{self._node} had refused it when it was started again.", hint="Publish it anew."
         )

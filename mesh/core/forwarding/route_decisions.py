@@ -40,11 +40,11 @@ class RouteDecisions:
         self.holds_until = 0.0  # until then a loop is not final
         self._known: dict[Hashable, Decision] = {}  # until nodes or rules change
 
-    def forget(self) -> None:
+    def drop_all(self) -> None:
         """Drop all decisions, as nodes or rules have changed."""
         self._known.clear()
 
-    def runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
+    def split_by_route(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """Yield the envelope with its decision, split where routes differ."""
         if self._mapping.has_filters and self._looks_inside(envelope):
             yield from self._runs_by_content(envelope)
@@ -93,7 +93,8 @@ class RouteDecisions:
         """Return whether this is the copy for this node, sent straight to several masters."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
-            decision.kind is Kind.HERE and not decision.copies for _, decision in self.runs(envelope)
+            decision.kind is Kind.HERE and not decision.copies
+            for _, decision in self.split_by_route(envelope)
         )
 
     def question(self, envelope: Envelope) -> Hashable:

@@ -43,11 +43,11 @@ class Routes(Component):
         self._questions = questions
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRoute, self._asked),)
+        return (answer(AskRoute, self._on_route),)
 
     peer_verbs = client_verbs
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the claims on a topic, and the state of the nodes that have them."""
         if what.kind == TOPIC and what.is_start:
             for claim in self._mapping.claims(what.text, what.domain):
@@ -55,9 +55,9 @@ class Routes(Component):
                 state = "this node" if is_me else self._nodes.standing(claim.node).says
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
-    def _asked(self, asked: IncomingCall[AskRoute]) -> None:
+    def _on_route(self, asked: IncomingCall[AskRoute]) -> None:
         """Answer with the steps of the route. LocalError for invalid names."""
-        self.trace(asked.ask, lambda steps: asked.say(Steps(steps=steps)))
+        self.trace(asked.ask, lambda steps: asked.reply(Steps(steps=steps)))
 
     def trace(self, ask: AskRoute, then: OnSteps) -> None:
         """Call `then` with the steps of the route. LocalError for invalid names."""
@@ -68,7 +68,7 @@ class Routes(Component):
             self._pass_on([ask.start], ask, [], [], then)
             return
         site = self._site(ask.to)
-        self._questions.when_settled(lambda: self._abroad.ask(site, lambda: self._decided(ask, then)))
+        self._questions.when_settled(lambda: self._abroad.when_known(site, lambda: self._decided(ask, then)))
 
     def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]

@@ -21,7 +21,7 @@ class SiteRoutes(Protocol):
         If `waits` is true, the message waits until there is a route.
         """
 
-    def ask(self, site: str, then: Callable[[], None]) -> None:
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` once the gateways to that site are known."""
 
     def has_way(self, hop: str) -> bool:
@@ -30,7 +30,7 @@ class SiteRoutes(Protocol):
     def ship(self, hop: str) -> None:
         """Send waiting messages by that hop."""
 
-    def says(self, hop: str) -> str:
+    def describe_hop(self, hop: str) -> str:
         """Return the state of that hop in words."""
 
 

@@ -67,7 +67,7 @@ class Changes:
         if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:
             event = ReachEvent.SAID_TO_LEAVE
         if not isinstance(lived, Sighted):
-            self._tell(event, lived)
+            self._report_change(event, lived)
         gone = lived.old_boot if isinstance(lived, Restarted) else peer.node.boot
         for action in peer.reach.happens(event, self._desk.now):
             self._carry_out(action, peer, gone)
@@ -91,15 +91,15 @@ class Changes:
                 apply(peer, link.bye(now) if action is ReachAction.BYE else link.silence(now))
                 apply(peer, link.unwanted(now))  # wanted anew when it is back
             case ReachAction.LOSE:
-                self._say(PeerLost(peer, gone))
+                self._publish_change(PeerLost(peer, gone))
             case ReachAction.JOIN:
-                self._say(PeerJoined(peer))
+                self._publish_change(PeerJoined(peer))
                 self._announce(peer)
             case ReachAction.TELL_PLACE:
                 self._tell_where_it_was(peer)
 
-    def _say(self, fact: PeerJoined | PeerLost) -> None:
-        self._desk.say(fact)
+    def _publish_change(self, fact: PeerJoined | PeerLost) -> None:
+        self._desk.publish_fact(fact)
         self._desk.say_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
@@ -111,10 +111,10 @@ class Changes:
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 
-    def _tell(self, event: ReachEvent, lived: Lived) -> None:
+    def _report_change(self, event: ReachEvent, lived: Lived) -> None:
         """Report a change as an event, and to watchers."""
         if self._desk.watched:
-            self._desk.say(ViewChanged(lived))
+            self._desk.publish_fact(ViewChanged(lived))
         m = lived.member
         kind, level, template = TOLD[event]
         text = template.format(name=m.name, boot=m.boot, at=m.address or "an address of its own", via=m.via)

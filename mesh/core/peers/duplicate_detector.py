@@ -36,15 +36,15 @@ class DuplicateDetector:
             now = self._desk.now
             if now - self._looked.get(address, -AGAIN) < AGAIN or len(self._dials) >= DIALS:
                 continue
-            self._look(address, now)
+            self._note_address(address, now)
             self._desk.note("info", f"others say that this node is at {address}: who is there?")
             self._dials.add(self._dialler.dial(address, NODE_CONTROL, b""))
 
-    def _look(self, address: str, when: float) -> None:
+    def _note_address(self, address: str, when: float) -> None:
         self._looked.pop(address, None)
         self._looked = {**dict(list(self._looked.items())[1 - PLACES :]), address: when}
 
-    def asked(self, conn: Conn) -> bool:
+    def is_rival_dial(self, conn: Conn) -> bool:
         """Return whether a connection was dialed only to find a rival."""
         return conn in self._dials
 
@@ -53,7 +53,7 @@ class DuplicateDetector:
         if process == self._desk.process:
             if conn.dialled:
                 self._desk.count("met_itself")
-                self._look(address, float("inf"))
+                self._note_address(address, float("inf"))
         elif process and not self._desk.is_doubled:
             self._judge(conn, process, address)
 

@@ -72,6 +72,6 @@ def exchange(
         lambda: desk.believed,
         node.name,
         paging,
-        desk.losing(node.name),
+        desk.loss_counter(node.name),
     )
     return Exchange(outlet, feed)

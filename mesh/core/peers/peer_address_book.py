@@ -13,7 +13,7 @@ import msgspec
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
@@ -91,11 +91,11 @@ class PeerAddressBook(Component):
         self._is_occupied = is_occupied
         self._disk = disk
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(SeedEnded, self._ended),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SeedEnded, self._on_seed_ended),)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskPeer, self._changed, Right.RUN),)
+        return (answer(AskPeer, self._on_peer_change, Right.RUN),)
 
     # --- storage ----------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class PeerAddressBook(Component):
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
             self._write(kept)
         if len(self._met) > MET:
-            self._forget(next(iter(self._met)))
+            self._forget_node(next(iter(self._met)))
 
     def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
         """Remember over a restart whether the queues of a node hold messages."""
@@ -156,15 +156,15 @@ class PeerAddressBook(Component):
         """Return whether an earlier process of this node met that node."""
         return uuid in self._old
 
-    def _forget(self, uuid: bytes) -> None:
+    def _forget_node(self, uuid: bytes) -> None:
         del self._met[uuid]
         self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
 
     # --- changes by users -------------------------------------------------------------------------------
 
-    def _changed(self, asked: IncomingCall[AskPeer]) -> None:
+    def _on_peer_change(self, asked: IncomingCall[AskPeer]) -> None:
         a = asked.ask
-        asked.say(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
+        asked.reply(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
 
     def add(self, address: str) -> bool:
         """Dial that address, now and after every start. Return False if that is so already.
@@ -190,9 +190,9 @@ class PeerAddressBook(Component):
         """Forget an address or a node by its name. Return False if there is none to forget."""
         uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
         for uuid in uuids:
-            self._forget(uuid)
+            self._forget_node(uuid)
             if not self._is_alive(uuid):
-                self._desk.say(GivenUp(uuid))
+                self._desk.publish_fact(GivenUp(uuid))
         found = [
             address
             for address, seed in self._seeds.items()
@@ -264,7 +264,7 @@ class PeerAddressBook(Component):
                 continue
             seed.attempt += 1
             rarely = 10 if seed.kind == REMEMBERED else 1
-            seed.due = now + rarely * self._dialler.wait(seed.attempt)
+            seed.due = now + rarely * self._dialler.dial_delay(seed.attempt)
             seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
         self._desk.wake(self._deadline())
 
@@ -275,7 +275,7 @@ class PeerAddressBook(Component):
             return True
         return False
 
-    def answered(self, conn: Conn, node: Introduction) -> None:
+    def record_answer(self, conn: Conn, node: Introduction) -> None:
         """Record the node that answered at a dialed address."""
         seed = self._seeds.get(conn.seed)
         if seed is not None:
@@ -292,7 +292,7 @@ class PeerAddressBook(Component):
         seed.why, seed.told, seed.tried = why, why, self._desk.wall
         return is_news
 
-    def refused(self, conn: Conn, is_us: bool) -> None:
+    def on_refused(self, conn: Conn, is_us: bool) -> None:
         """Dial an address less often after a refusal, or never again if it is this very node."""
         seed = self._seeds.get(conn.seed)
         if seed is None:
@@ -303,7 +303,7 @@ class PeerAddressBook(Component):
         else:
             seed.due, seed.attempt = self._desk.now + self._desk.settings.backoff_max, 8
 
-    def _ended(self, fact: SeedEnded) -> None:
+    def _on_seed_ended(self, fact: SeedEnded) -> None:
         conn = fact.conn
         seed = self._seeds.get(conn.seed)
         if seed is not None and seed.conn is conn:

@@ -51,7 +51,7 @@ class PeerHandshake(Component):
         """Return the peer for a HELLO of a node, or the refusal."""
         if h.node is None or len(h.node.uuid) != 16:
             return Refuse("MALFORMED", "a node introduces itself with a uuid of 16 bytes", final=True)
-        refusal = self._hear(h.node, h.process)
+        refusal = self._accept_introduction(h.node, h.process)
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
@@ -63,26 +63,26 @@ class PeerHandshake(Component):
         if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
             return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
         conn.role = h.role
-        self._dialler.take(peer, conn)
+        self._dialler.use_connection(peer, conn)
         return peer
 
     def entered(self, conn: Conn, node: Introduction) -> Peer | None:
         """Handle the WELCOME to our HELLO. Return `None` if the connection is not needed after all."""
-        if self._rivals.asked(conn):
+        if self._rivals.is_rival_dial(conn):
             self._desk.hang_up(conn)  # another node is there
             return None
         dialled = self._neighbours.of(conn)
         if conn.seed and not self._pinned_otherwise(node):
             self._neighbours.sighted(node, self._neighbours.acquaintances.via(conn.seed))
-        refusal = self._hear(node)
+        refusal = self._accept_introduction(node)
         if refusal is not None:
             self._unwanted(conn, node, refusal, dialled)
             return None
         if conn.seed:
-            self._neighbours.acquaintances.answered(conn, node)
+            self._neighbours.acquaintances.record_answer(conn, node)
         peer = self._neighbours.peers[node.uuid]
         if dialled is not None and dialled is not peer:  # another node is at that address now
-            self._dialler.ended(conn, dialled)
+            self._dialler.on_conn_ended(conn, dialled)
         if conn.role == NODE_DATA and self._desk.denies(node.name):
             self._shut(peer)
             self._desk.hang_up(conn)
@@ -93,18 +93,18 @@ class PeerHandshake(Component):
                 peer.dials[conn.role].remove(conn)
             self._desk.hang_up(conn)
             return None
-        self._dialler.take(peer, conn)
+        self._dialler.use_connection(peer, conn)
         return peer
 
     def _unwanted(self, conn: Conn, node: Introduction, refusal: Refuse, dialled: Peer | None) -> None:
         """Hang up on a node that welcomed us and that this node refuses."""
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{refusal.reason} [{refusal.code}]")
-            self._neighbours.acquaintances.refused(conn, is_us=False)
+            self._neighbours.acquaintances.on_refused(conn, is_us=False)
         if self._refused.get(node.uuid) != refusal.code:
             self._refused = {**dict(list(self._refused.items())[-TOLD:]), node.uuid: refusal.code}
             self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
-        self._dialler.ended(conn, dialled)
+        self._dialler.on_conn_ended(conn, dialled)
         if dialled is not None and refusal.final:
             dialled.reach.happens(ReachEvent.UNWELCOME, self._desk.now)
         self._desk.hang_up(conn)
@@ -135,15 +135,15 @@ class PeerHandshake(Component):
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
             self._dialler.reached(peer)
-            self._desk.say(PeerConnected(peer))
+            self._desk.publish_fact(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
         """Handle our refusal of the node that answered."""
         peer, now = self._neighbours.of(conn), self._desk.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")
-            self._neighbours.acquaintances.refused(conn, is_us=False)
-        self._dialler.ended(conn, peer)
+            self._neighbours.acquaintances.on_refused(conn, is_us=False)
+        self._dialler.on_conn_ended(conn, peer)
         if peer is not None:
             self._dialler.apply(peer, peer.link.denied(now, r.code, r.reason))
             peer.reach.happens(ReachEvent.UNWELCOME, now)
@@ -157,10 +157,10 @@ class PeerHandshake(Component):
         why = f"it refused us: {r.reason} [{r.code}]"
         is_news = not is_trivial and self._neighbours.acquaintances.says_no(conn, why)
         if conn.seed and r.final:
-            self._neighbours.acquaintances.refused(conn, is_us=False)
+            self._neighbours.acquaintances.on_refused(conn, is_us=False)
         ends = r.code == "NAME_IN_USE" and r.final and is_proven
         if ends and self.is_young:
-            self._desk.say(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
+            self._desk.publish_fact(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
         if not is_trivial:
             text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
             if is_news and (peer is None or peer.link.reason != r.reason):
@@ -172,22 +172,22 @@ class PeerHandshake(Component):
         if peer is not None and conn.role == NODE_DATA and r.code != "DUEL" and not is_late:
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)
-            self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
+            self._dialler.apply(peer, peer.link.on_refused(now, r.code, r.reason))
             return
-        self._dialler.ended(conn, peer)
+        self._dialler.on_conn_ended(conn, peer)
         if peer is not None and r.final and r.code != "SAME_UUID":  # that was this node itself
-            self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
+            self._dialler.apply(peer, peer.link.on_refused(now, r.code, r.reason))
             peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
         """Handle another end that has proven our own key."""
         if process == self._desk.process and conn.seed:
-            self._neighbours.acquaintances.refused(conn, is_us=True)
+            self._neighbours.acquaintances.on_refused(conn, is_us=True)
         self._rivals.proved(conn, process, address)
 
     # --- identity ---------------------------------------------------------------------------------------
 
-    def _hear(self, node: Introduction, process: bytes = b"") -> Refuse | None:
+    def _accept_introduction(self, node: Introduction, process: bytes = b"") -> Refuse | None:
         if node.uuid == self._desk.me.uuid:
             return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
         if self._pinned_otherwise(node):
@@ -246,7 +246,7 @@ class PeerHandshake(Component):
             if gives_way:
                 where = newcomer.node.address or "an unknown address"
                 what = f"the name {newcomer.name!r} belongs to a node at {where}, which was started first"
-                self._desk.say(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
+                self._desk.publish_fact(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
             return Refuse("NAME_IN_USE", text, hint, final=not gives_way)
         answers = self._answers(self._neighbours.peers[holder.uuid], holder.heard)
         return Refuse("NAME_IN_USE", text, hint, final=answers)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
@@ -65,21 +65,21 @@ class GroupMembers(Component):
         self._version = 0
         self._waiting: list[VersionWaiter] = []
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, self._logged_in),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
-            hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(RoutesChanged, lambda _: self._review()),
+            on_fact(LoggedIn, self._logged_in),
+            on_fact(LoggedOut, lambda fact: self._lost(fact.peer)),
+            on_fact(PeerLost, lambda fact: self._lost(fact.peer)),
+            on_fact(RoutesChanged, lambda _: self._review()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Said, self._said), take(Heard, self._heard))
+        return (on_command(Said, self._said), on_command(Heard, self._heard))
 
     def figures(self) -> dict[str, int | float]:
         return {"groups": len(self.own)}
 
-    def owes(self, peer: Peer) -> bool:
+    def requires_login(self, peer: Peer) -> bool:
         """Return whether a login must wait for our groups."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
@@ -100,7 +100,7 @@ class GroupMembers(Component):
         self._version += 1
         self._due[name] = None
         self._desk.ending[self._say] = None
-        self._desk.say(GroupChanged(name, self._desk.me.uuid, members))
+        self._desk.publish_fact(GroupChanged(name, self._desk.me.uuid, members))
         self._waiting.append(VersionWaiter(self._version, self._desk.now + CONFIRM, then))
         self._desk.wake(self._desk.now + CONFIRM)
         for peer in self._nodes.usable():
@@ -184,10 +184,10 @@ class GroupMembers(Component):
         except LocalError:  # of a later release, or malicious
             self._desk.count("unknown_kinds")
             return
-        if members and self._registry.count(peer.node.uuid) >= MOST:
+        if members and self._registry.count_names(peer.node.uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
-        if self._registry.told(peer.node.uuid, (GROUP, name), members):
-            self._desk.say(GroupChanged(name, peer.node.uuid, members))
+        if self._registry.record(peer.node.uuid, (GROUP, name), members):
+            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
@@ -196,11 +196,11 @@ class GroupMembers(Component):
     def _forget(self, peer: Peer) -> None:
         uuid = peer.node.uuid
         self._told.pop(uuid, None)
-        self._drop(self._registry.lost(uuid), uuid)
+        self._drop(self._registry.remove_node(uuid), uuid)
 
     def _drop(self, rows: Sequence[tuple[ServedName, int]], uuid: bytes) -> None:
         for (_, name), _members in rows:
-            self._desk.say(GroupChanged(name, uuid, 0))
+            self._desk.publish_fact(GroupChanged(name, uuid, 0))
 
     def tick(self) -> None:
         late = [w for w in self._waiting if w.deadline <= self._desk.now]

@@ -60,7 +60,7 @@ class QueueRoom:
     ) -> None:
         dying = DeadLettering(desk, dead, forwarder.publish, sessions.others)
         queues = self.queues = Queues(
-            desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put
+            desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
         taking = self.taking = ConsumerTable(desk, queues)
         moving = self.moving = Moving(desk, neighbours.peers, queues)
@@ -94,30 +94,30 @@ class QueueRoom:
     def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         self.taking.push(taker, portion)
 
-    def near(self, name: str) -> str:
-        return self.declaring.near(name)
+    def similar_name(self, name: str) -> str:
+        return self.declaring.similar_name(name)
 
     def was_removed(self, name: str) -> bool:
         return self.declaring.was_removed(name) or self.durables.was_removed(name)
 
-    def removed(self, queue: QueueSink) -> None:
-        self.taking.removed(queue)
-        self.stocks.removed(queue)
-        self.balancing.removed(queue)
+    def on_queue_removed(self, queue: QueueSink) -> None:
+        self.taking.on_queue_removed(queue)
+        self.stocks.on_queue_removed(queue)
+        self.balancing.on_queue_removed(queue)
 
-    def ended(self, queue: QueueSink) -> None:
-        self.moving.removed(queue)
-        self.arriving.removed(queue)
+    def on_queue_ended(self, queue: QueueSink) -> None:
+        self.moving.on_queue_removed(queue)
+        self.arriving.on_queue_removed(queue)
 
     def redeemed(self, queue: QueueSink) -> None:
         self.arriving.redeemed(queue)
 
-    def put(self, queue: QueueSink) -> None:
-        self.balancing.put(queue)
+    def distribute_new(self, queue: QueueSink) -> None:
+        self.balancing.distribute_new(queue)
 
     def seen_to(self, queue: QueueSink) -> None:
-        self.stocks.changed(queue)
-        self.balancing.changed(queue)
+        self.stocks.report_change(queue)
+        self.balancing.schedule_scan(queue)
 
     def stays(self, queue: QueueSink) -> bool:
         return self.balancing.stays(queue)

@@ -74,11 +74,11 @@ class Balancing:
     def _pick(self, nodes: Sequence[str], domain: str) -> str:
         """Make a new choice, preferably a node that answers."""
         balancer = self._strategies.of_domain(domain)
-        node = balancer.pick([self._way(node) for node in self._steady(nodes)])
-        self._took(node, 1)
+        node = balancer.pick([self._candidate_of(node) for node in self._steady(nodes)])
+        self._count_sent(node, 1)
         return node
 
-    def _way(self, node: str) -> Candidate:
+    def _candidate_of(self, node: str) -> Candidate:
         peer = self._peer(node)
         sent = self._sent.of(node, self._desk.now)
         return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0, sent)
@@ -98,13 +98,13 @@ class Balancing:
         """
         if len(nodes) == 1:
             [node] = nodes
-            self._took(node, n)
+            self._count_sent(node, n)
             return {node: n}
         balancer = self._strategies.of_address(address)
         candidates = [self._server(node, nodes[node]) for node in self._steady(nodes)]
         counts = balancer.assign(candidates, n, self._shown(balancer, address, message))
         for node, count in counts.items():
-            self._took(node, count)
+            self._count_sent(node, count)
         return counts
 
     def several(
@@ -117,7 +117,7 @@ class Balancing:
         candidates = [self._server(node, consumers) for node, consumers in nodes.items()]
         found = balancer.several(candidates, self._shown(balancer, address, message))
         for node in found:
-            self._took(node, 1)
+            self._count_sent(node, 1)
         return found
 
     def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
@@ -138,7 +138,7 @@ class Balancing:
         """Count n messages to addresses that were sent to the node."""
         self._answers.sent(node, self._boot(node), n)
 
-    def answered(self, node: str, n: int = 1, seconds: float | None = None) -> None:
+    def count_answers(self, node: str, n: int = 1, seconds: float | None = None) -> None:
         """Count n answers after `seconds`, or with None n messages that will not be answered."""
         self._answers.answered(node, self._boot(node), n, seconds)
 
@@ -193,12 +193,12 @@ class Balancing:
             is_here,
         )
 
-    def _took(self, node: str, n: int) -> None:
+    def _count_sent(self, node: str, n: int) -> None:
         """Count n messages that are sent to the node."""
         now = self._desk.now
         self._sent.add(node, now, n)
         if node != self._desk.me.name:
-            self._desk.tally.of(node).chosen += n
+            self._desk.tally.counters_of(node).chosen += n
         if now - self._swept > SWEEP:
             self._swept = now
             self._sent.forget(now)

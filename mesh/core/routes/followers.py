@@ -35,20 +35,20 @@ class StrataFollowers:
         self.peers: dict[bytes, Follower] = {}
         self._number = 0
 
-    def ask(self, peer: Peer, command: Follow) -> None:
+    def set_followed(self, peer: Peer, command: Follow) -> None:
         """Set the domains that a peer follows."""
         self.peers.pop(peer.node.uuid, None)
         if command.domains:
             self.peers[peer.node.uuid] = Follower(dict.fromkeys(command.domains))
 
-    def lost(self, peer: Peer) -> None:
+    def drop_peer(self, peer: Peer) -> None:
         self.peers.pop(peer.node.uuid, None)
 
     def domains(self) -> Iterable[str]:
         """Yield the domains that are followed."""
         return (domain for follower in self.peers.values() for domain in follower.domains)
 
-    def tell(self, ways: Mapping[str, Distance], changed: Collection[str], is_late: bool) -> None:
+    def send_changes(self, ways: Mapping[str, Distance], changed: Collection[str], is_late: bool) -> None:
         """Send each peer the changes that are new to it. `is_late` includes latencies."""
         for uuid, follower in self.peers.items():
             every = is_late or not follower.is_told
@@ -57,9 +57,9 @@ class StrataFollowers:
             news = {domain: way for domain, way in known if is_news(follower.told.get(domain), way, is_late)}
             follower.is_told = True
             if news and (peer := self._neighbours.peers.get(uuid)) is not None:
-                self._say(peer, follower, news)
+                self._send_strata(peer, follower, news)
 
-    def _say(self, peer: Peer, follower: Follower, news: dict[str, Distance]) -> None:
+    def _send_strata(self, peer: Peer, follower: Follower, news: dict[str, Distance]) -> None:
         conn, domains = peer.control or peer.data, list(news)
         for at in range(0, len(domains) if conn is not None else 0, EACH):
             part = {domain: news[domain] for domain in domains[at : at + EACH]}

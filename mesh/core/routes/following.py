@@ -49,10 +49,10 @@ class StrataFollowing:
             followed.asked = None
             followed.since = dict.fromkeys(followed.since, self._desk.now)
 
-    def lost(self, peer: Peer) -> None:
+    def drop_peer(self, peer: Peer) -> None:
         self.peers.pop(peer.node.uuid, None)
 
-    def ask(self, claims: Mapping[str, Sequence[Claim]]) -> None:
+    def follow_claims(self, claims: Mapping[str, Sequence[Claim]]) -> None:
         """Follow all nodes that may be on the route, in each domain with these claims."""
         wanted: dict[bytes, dict[str, None]] = {uuid: {} for uuid in self.peers}
         for domain, claimed in claims.items():
@@ -63,9 +63,9 @@ class StrataFollowing:
         for uuid, domains in wanted.items():
             peer = self._neighbours.peers.get(uuid)
             if peer is not None and peer.alive:
-                self._ask(peer, tuple(domains))
+                self._follow(peer, tuple(domains))
 
-    def _ask(self, peer: Peer, domains: tuple[str, ...]) -> None:
+    def _follow(self, peer: Peer, domains: tuple[str, ...]) -> None:
         followed, now = self.peers.setdefault(peer.node.uuid, Followed()), self._desk.now
         followed.since = {domain: followed.since.get(domain, now) for domain in domains}
         followed.said = {domain: way for domain, way in followed.said.items() if domain in followed.since}
@@ -76,7 +76,7 @@ class StrataFollowing:
         if not domains:
             del self.peers[peer.node.uuid]
 
-    def says(self, peer: Peer, command: Strata) -> bool:
+    def accept_report(self, peer: Peer, command: Strata) -> bool:
         """Accept a report. Return whether it was requested."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
@@ -84,10 +84,10 @@ class StrataFollowing:
             return False
         followed.number = command.number
         for row in command.rows:
-            self._take(peer, followed, row)
+            self._accept_stratum(peer, followed, row)
         return True
 
-    def _take(self, peer: Peer, followed: Followed, row: Stratum) -> None:
+    def _accept_stratum(self, peer: Peer, followed: Followed, row: Stratum) -> None:
         if row.domain not in followed.since:
             self._desk.count("unasked")
             return

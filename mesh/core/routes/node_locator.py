@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
@@ -47,30 +47,30 @@ class NodeLocator(Component):
         self._known: dict[str, tuple[str, float]] = {}  # node -> (neighbor or "", deadline)
         self._asking: set[str] = set()
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(PeerJoined, self._forget), hear(PeerLost, self._forget))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(PeerJoined, self._on_peers_changed), on_fact(PeerLost, self._on_peers_changed))
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         return self._nodes.why(what)
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskWhere, self._asked),)
+        return (answer(AskWhere, self._on_where),)
 
-    def _asked(self, asked: IncomingCall[AskWhere]) -> None:
+    def _on_where(self, asked: IncomingCall[AskWhere]) -> None:
         """Answer how far the node is from here."""
         ask = asked.ask
         if ask.node == self._desk.me.name:
-            asked.say(Hops(hops=0))
+            asked.reply(Hops(hops=0))
         else:
             within = min(CONFIRM, ask.within)
-            self.find(ask.node, ask.visited, within, lambda way, hops: asked.say(Hops(hops=hops)))
+            self.find(ask.node, ask.visited, within, lambda way, hops: asked.reply(Hops(hops=hops)))
 
     def way_to(self, node: str) -> str | None:
         """Return a live neighbor that has reported a route to the node, or None."""
         way, until = self._known.get(node, ("", 0.0))
         return way if way and until > self._desk.now and self._nodes.is_alive(way) else None
 
-    def ask(self, node: str) -> bool:
+    def ask_nodes(self, node: str) -> bool:
         """Ask other nodes, unless the answer is known. Return True while it is unknown."""
         if node in self._asking:
             return True
@@ -81,7 +81,7 @@ class NodeLocator(Component):
         self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
         return node in self._asking  # without peers the answer is already there
 
-    def _forget(self, fact: PeerJoined | PeerLost) -> None:
+    def _on_peers_changed(self, fact: PeerJoined | PeerLost) -> None:
         self._known.clear()
 
     def find(
@@ -107,7 +107,7 @@ class NodeLocator(Component):
     def _found(self, node: str, way: str) -> None:
         self._asking.discard(node)
         self._known[node] = (way, self._desk.now + (FOUND if way else NOBODY))
-        self._desk.say(RouteLearned(way))
+        self._desk.publish_fact(RouteLearned(way))
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:

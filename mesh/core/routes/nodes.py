@@ -131,7 +131,7 @@ class Nodes:
 
     def ask_way(self, node: str) -> bool:
         """Ask other nodes for the route to a node. Return False if the answer is known."""
-        return self.whereabouts.ask(node)
+        return self.whereabouts.ask_nodes(node)
 
 
 def _answers(peer: Peer) -> bool:

@@ -9,9 +9,9 @@ from typing import Any, Generic
 
 from msgspec.structs import replace
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.facts import PeerLost, RoutesChanged
@@ -35,7 +35,7 @@ class PeerReply(Generic[R]):
     found: list[tuple[Envelope, Source]] = field(default_factory=list)
     code: str = ""  # of its refusal
 
-    def take(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
+    def add_reply(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
         """Add a reply or a part of one. Raises RemoteError for an unreadable reply, which does not count."""
         self.value, self.code = says(), reply.code
         if not reply.code:
@@ -90,14 +90,14 @@ class PeerCalls(Component):
         self._early: list[Callable[[], None]] = []  # asked before the peers are known
         self._request = 0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(RoutesChanged, lambda _: self.review()),
+            on_fact(PeerLost, lambda fact: self._on_peer_lost(fact.peer)),
+            on_fact(RoutesChanged, lambda _: self.review()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Reply, self._replied),)
+        return (on_command(Reply, self._replied),)
 
     def tick(self) -> None:
         self.review()
@@ -109,7 +109,7 @@ class PeerCalls(Component):
         if peer is not None:
             self.ask_all([peer], AskWhere(node=peer.node.name), Hops, lambda replies, missing: None)
 
-    def _ask(self, peer: Peer, call: Call) -> None:
+    def _send_call(self, peer: Peer, call: Call) -> None:
         peer.reads[call.request] = call
         self._desk.send(peer.data, call)
         self._neighbours.review_login(peer)
@@ -173,7 +173,7 @@ class PeerCalls(Component):
         is_judged = by is None
         question = Question(need, self._desk.now + within, then, says, self._desk.now, is_read, is_judged)
         for node in need.values() if is_read else ():
-            self._desk.tally.of(node).asked += 1
+            self._desk.tally.counters_of(node).asked += 1
         self._questions[self._request] = question
         self._desk.wake(self._due(question))
         # The peers may have to ask others, and must answer before this node stops waiting.
@@ -181,7 +181,7 @@ class PeerCalls(Component):
             ask = replace(ask, within=within * 3 / 4)
         call = Call(self._request, ask.verb, arguments(ask))
         for peer in peers:
-            (by or self._ask)(peer, call)
+            (by or self._send_call)(peer, call)
         self._finish(call.request)
 
     def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
@@ -194,26 +194,26 @@ class PeerCalls(Component):
             return
         told = question.replies.setdefault(peer.node.uuid, PeerReply(question.says()))
         try:
-            told.take(question.says, reply, envelopes)
+            told.add_reply(question.says, reply, envelopes)
         except RemoteError as error:
             told.code = error.code
             self._desk.count("malformed")
         for envelope in envelopes:
-            self._desk.heard(envelope)
+            self._desk.observe_timestamp(envelope)
         if not (isinstance(told.value, Values) and told.value.more):
             peer.reads.pop(reply.request, None)
             node = question.need.pop(peer.node.uuid)
             self.slow.answers(peer.node.uuid)
             if question.is_counted:
-                self._desk.tally.of(node).answered += 1
-                self._desk.tally.of(node).seconds += self._desk.now - question.begun
+                self._desk.tally.counters_of(node).answered += 1
+                self._desk.tally.counters_of(node).seconds += self._desk.now - question.begun
             self._finish(reply.request)
             self._begin()
 
-    def _lost(self, peer: Peer) -> None:
+    def _on_peer_lost(self, peer: Peer) -> None:
         """End the waits for a peer that is dead."""
         peer.reads.clear()
-        self.slow.forget(peer.node.uuid)
+        self.slow.forget_node(peer.node.uuid)
         for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
             self._has_confirmed(peer.node.uuid, confirmation)
         for request, question in list(self._questions.items()):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import inf
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import ConnEnded, Hearing, hear
+from mesh.core.context.facts import ConnEnded, Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, PeerConnected, PeerJoined, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
@@ -57,45 +57,45 @@ class LiveStrata(Component):
         self._next = 0.0
         self._late = 0.0
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (STRATA,)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(PeerConnected, lambda fact: self._connected(fact.peer)),
-            hear(LoggedIn, lambda fact: None if fact.peer.control else self._connected(fact.peer)),
-            hear(PeerJoined, lambda _: self._changed()),
-            hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(RoutesChanged, lambda _: self._changed()),
-            hear(RulesChanged, lambda _: self._changed()),
-            hear(ConnEnded, lambda fact: None if fact.conn.role == CLIENT else self._changed()),
+            on_fact(PeerConnected, lambda fact: self._connected(fact.peer)),
+            on_fact(LoggedIn, lambda fact: None if fact.peer.control else self._connected(fact.peer)),
+            on_fact(PeerJoined, lambda _: self._schedule_review()),
+            on_fact(PeerLost, lambda fact: self._on_peer_lost(fact.peer)),
+            on_fact(RoutesChanged, lambda _: self._schedule_review()),
+            on_fact(RulesChanged, lambda _: self._schedule_review()),
+            on_fact(ConnEnded, lambda fact: None if fact.conn.role == CLIENT else self._schedule_review()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Follow, self._follow), take(Strata, self._said))
+        return (on_command(Follow, self._follow), on_command(Strata, self._on_strata))
 
     def _connected(self, peer: Peer) -> None:
         self.following.connected(peer)
         self._late = min(self._late, self._desk.now + SOON)  # by then it has answered a ping
-        self._changed()
+        self._schedule_review()
 
-    def _lost(self, peer: Peer) -> None:
-        self.followers.lost(peer)
-        self.following.lost(peer)
-        self._changed()
+    def _on_peer_lost(self, peer: Peer) -> None:
+        self.followers.drop_peer(peer)
+        self.following.drop_peer(peer)
+        self._schedule_review()
 
     def _follow(self, conn: Conn, peer: Peer, command: Follow, _: list[Envelope]) -> None:
-        self.followers.ask(peer, command)
-        self._changed()
+        self.followers.set_followed(peer, command)
+        self._schedule_review()
 
-    def _said(self, conn: Conn, peer: Peer, command: Strata, _: list[Envelope]) -> None:
-        if self.following.says(peer, command):
+    def _on_strata(self, conn: Conn, peer: Peer, command: Strata, _: list[Envelope]) -> None:
+        if self.following.accept_report(peer, command):
             self._late = self._desk.now  # a new latency may be new to others too
-            self._changed()
+            self._schedule_review()
 
     # --- when ---------------------------------------------------------------------------------------------
 
-    def _changed(self) -> None:
+    def _schedule_review(self) -> None:
         self._due = self._desk.now
         self._desk.ending[self._review] = None
 
@@ -106,9 +106,9 @@ class LiveStrata(Component):
     def tick(self) -> None:
         self._review()
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         if self.own and self._desk.now >= self._late:
-            self._changed()
+            self._schedule_review()
 
     def _review(self) -> None:
         """Measure everything again, unless the last time is too recent."""
@@ -120,11 +120,11 @@ class LiveStrata(Component):
         domains = self._domains()
         self._next = now + PAUSE * (1 + len(domains) // FEW)
         claims = {domain: self._mapping.of_domain(domain, self._nodes) for domain in domains}
-        self.following.ask(claims)
+        self.following.follow_claims(claims)
         self._ways = {}
         self.own = {d: way for d in domains if (way := self._measured(d, claims[d])) is not None}
-        self._tell()
-        self._answer(claims)
+        self._announce_changes()
+        self._answer_waiting(claims)
 
     # --- what is measured ---------------------------------------------------------------------------------
 
@@ -142,39 +142,39 @@ class LiveStrata(Component):
         self._ways[domain] = ways
         return measured(me, claims, is_open, lambda claim: ways[claim.node])
 
-    def _tell(self) -> None:
+    def _announce_changes(self) -> None:
         changed = self._show()
         if is_late := self._desk.now >= self._late:
             self._late = self._desk.now + LATE
-        self.followers.tell(self.shown, changed, is_late)
+        self.followers.send_changes(self.shown, changed, is_late)
 
     def _show(self) -> list[str]:
         """Publish the measured distances, except routes that change too often. Return the changed domains."""
         now, before = self._desk.now, self.shown
-        self._damping.keep(self.own)
+        self._damping.keep_domains(self.own)
         self.shown = dict(self.own)
         for domain, way in self.own.items():
             old = before.get(domain)
             if old is None or old.way == way.way:
                 continue
-            if (due := self._damping.due(domain)) > now:
+            if (due := self._damping.allowed_at(domain)) > now:
                 self._wants(due)
                 self.shown[domain] = old
             else:
-                self._damping.told(domain, now)
+                self._damping.mark_sent(domain, now)
         return [domain for domain, way in self.shown.items() if way != before.get(domain)]
 
     # --- what people ask ----------------------------------------------------------------------------------
 
-    def look(self, domain: str, then: Callable[[], None]) -> None:
+    def when_measured(self, domain: str, then: Callable[[], None]) -> None:
         """Call `then` when the distance in that domain is known."""
         self._looked[domain] = self._desk.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))
         self._waiting.append((domain, then))
-        self._changed()
+        self._schedule_review()
 
-    def _answer(self, measured: Collection[str]) -> None:
+    def _answer_waiting(self, measured: Collection[str]) -> None:
         waiting, self._waiting = self._waiting, []
         for domain, then in waiting:
             ways = self._ways.get(domain, {})
@@ -183,7 +183,7 @@ class LiveStrata(Component):
             else:
                 self._waiting.append((domain, then))
 
-    def says(self, domain: str) -> Iterator[tuple[Claim, str]]:
+    def explain_claims(self, domain: str) -> Iterator[tuple[Claim, str]]:
         """Yield each node nearer to the master, with the obstacle for messages through it, or ""."""
         claims = self._mapping.of_domain(domain, self._nodes)
         for claim in closer(self._desk.me.name, claims):
@@ -203,13 +203,13 @@ class LiveStrata(Component):
             return BACK
         return "" if is_way(me, way, claims) else f"ends at {way.way[-1]}, which is no master"
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the distance to the master of a topic, and broken routes while their nodes are alive."""
         own = self.own.get(what.domain)
         is_stale = self._due <= self._desk.now
         if what.kind != TOPIC or own is None or is_stale or not self._is_of_domain(what):
             return
-        told = self.says(what.domain)
+        told = self.explain_claims(what.domain)
         broken = {claim.node: says for claim, says in told if says not in ("", BACK, UNSAID)}
         if own.stratum < 0 and any(
             map(self._nodes.is_alive, broken)

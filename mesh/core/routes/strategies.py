@@ -36,15 +36,15 @@ class Strategies:
 
     def started(self, info: NodeInfo) -> None:
         """Start each strategy with the node's data."""
-        for balancer in self._all():
+        for balancer in self._balancers():
             balancer.started(info)
 
     def registrations(self, delta: Sequence[Registration]) -> None:
         """Notify each strategy of the changes at its own addresses."""
-        for balancer in self._all() if delta else ():
+        for balancer in self._balancers() if delta else ():
             own = [told for told in delta if self.of_address(told.address) is balancer]
             if own:
                 balancer.registrations(own)
 
-    def _all(self) -> Sequence[Balancer]:
+    def _balancers(self) -> Sequence[Balancer]:
         return (self._usual, *self._domains.values(), *(balancer for _, balancer in self._addresses))

@@ -41,49 +41,51 @@ class Trees(Component):
         self._strata = strata
 
     def client_verbs(self) -> tuple[Verb, ...]:
-        return (answer(AskTree, self._asked),)
+        return (answer(AskTree, self._on_tree),)
 
     def peer_verbs(self) -> tuple[Verb, ...]:
         return (answer(AskTree, self._asked_by_node),)
 
-    def _asked(self, asked: IncomingCall[AskTree]) -> None:
+    def _on_tree(self, asked: IncomingCall[AskTree]) -> None:
         """Answer for a domain, or list the domains. Raises LocalError for an invalid domain."""
         ask = asked.ask
         check_domain(ask.domain)
         if not ask.domain:
-            asked.say(Tree(domains=fitting(self._mapping.named_domains(), FOLLOWED)))
+            asked.reply(Tree(domains=fitting(self._mapping.named_domains(), FOLLOWED)))
             return
-        self._questions.when_settled(lambda: self._tell(asked, is_further=True))
+        self._questions.when_settled(lambda: self._answer_domain(asked, is_further=True))
 
     def _asked_by_node(self, asked: IncomingCall[AskTree]) -> None:
         check_domain(asked.ask.domain)
-        self._tell(asked, is_further=not self._nodes.is_open)  # otherwise the requester asks the others
+        self._answer_domain(
+            asked, is_further=not self._nodes.is_open
+        )  # otherwise the requester asks the others
 
-    def _tell(self, asked: IncomingCall[AskTree], is_further: bool) -> None:
+    def _answer_domain(self, asked: IncomingCall[AskTree], is_further: bool) -> None:
         domain = asked.ask.domain
 
         def said(rows: list[TreeRow], missing: list[str]) -> None:
             known = {row.node: row for row in [*rows, self._own(domain)]}
             found = fitting([known[node] for node in sorted(known)], ROWS)
-            asked.say(Tree(domain=domain, rows=found, missing=sorted(set(missing))[:NAMES]))
+            asked.reply(Tree(domain=domain, rows=found, missing=sorted(set(missing))[:NAMES]))
 
         def looked() -> None:
             if is_further:
-                self._ask(asked.ask, said)
+                self._ask_nodes(asked.ask, said)
             else:
                 said([], [])
 
-        self._strata.look(domain, looked)
+        self._strata.when_measured(domain, looked)
 
     def _own(self, domain: str) -> TreeRow:
         me = self._desk.me.name
         own = self._strata.own.get(domain, NOWHERE)
         claims = self._mapping.of_domain(domain, self._nodes)
         by = next((claim.by for claim in claims if claim.node == me), "")
-        broken = ((claim.node, says[:SAYS]) for claim, says in self._strata.says(domain) if says)
+        broken = ((claim.node, says[:SAYS]) for claim, says in self._strata.explain_claims(domain) if says)
         return _row(me, own, by, list(islice(broken, BROKEN)))
 
-    def _ask(self, ask: AskTree, then: OnTree) -> None:
+    def _ask_nodes(self, ask: AskTree, then: OnTree) -> None:
         """Ask all nodes that the question has not visited."""
         peers = {peer.node.uuid: peer for peer in self._nodes.askable(ask.visited)}
         names = [*ask.visited, self._desk.me.name, *(peer.node.name for peer in peers.values())]

@@ -48,13 +48,15 @@ class UnresponsivePeers:
             self._slow[uuid] = self._desk.now + TRY
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
                 self._told[uuid] = self._desk.now
-                self._tell(uuid, "lives and does not answer: nobody waits for it until it does", "warning")
+                self._report_event(
+                    uuid, "lives and does not answer: nobody waits for it until it does", "warning"
+                )
 
     def answers(self, uuid: bytes) -> None:
         """Note an answer in time."""
         if uuid in self._slow:
             del self._slow[uuid]
-            self._tell(uuid, "answers in time again", "info")
+            self._report_event(uuid, "answers in time again", "info")
 
     # --- trials -----------------------------------------------------------------------------------------
 
@@ -104,12 +106,12 @@ class UnresponsivePeers:
             self._again[uuid] = self._desk.now + CONFIRM
             self._ask(uuid)
 
-    def forget(self, uuid: bytes) -> None:
+    def forget_node(self, uuid: bytes) -> None:
         """Forget a dead node. Another process of it starts anew."""
         for known in (self._slow, self._told, self._versions, self._again):
             known.pop(uuid, None)
 
-    def _tell(self, uuid: bytes, what: str, level: str) -> None:
+    def _report_event(self, uuid: bytes, what: str, level: str) -> None:
         node = self._who(uuid)
         if node is not None:
             self._desk.event("link", f"{node.name} {what}", node, level=level)

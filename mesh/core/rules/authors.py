@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from discovery.member import NodeLife
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import PeerForgotten, PeerJoined
 from mesh.core.peers.neighbours import Neighbours
@@ -36,13 +36,13 @@ class Authors(Component):
         self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer
         self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(PeerJoined, self._joined), hear(PeerForgotten, self._forget))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(PeerJoined, self._on_peer_joined), on_fact(PeerForgotten, self._on_peer_forgotten))
 
-    def _joined(self, fact: PeerJoined) -> None:
+    def _on_peer_joined(self, fact: PeerJoined) -> None:
         self._since[fact.peer.node.uuid] = self._desk.wall
 
-    def _forget(self, fact: PeerForgotten) -> None:
+    def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._since.pop(fact.peer.node.uuid, None)
 
     def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
@@ -78,7 +78,7 @@ class Authors(Component):
             code="UNKNOWN_AUTHOR",
         )
 
-    def taken(self, row: SharedRow) -> None:
+    def count_row(self, row: SharedRow) -> None:
         """Count the accepted row if its author is not known."""
         if self._is_known(row.author):
             self.forgotten(row.kind, row.name)

@@ -8,7 +8,7 @@ from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup, LookupResult
 from mesh.core.context.component import Component
 from mesh.core.context.disk import Disk
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import AHEAD, NodeContext
 from mesh.core.routes.facts import RulesChanged
 from mesh.mapping.mapping import Mapping
@@ -43,10 +43,10 @@ class Inheriting(Component):
         self._queries: tuple[Query, ...] = ()
         self._due: list[float] = []  # when to ask, last one first
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(RulesChanged, self._ruled),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RulesChanged, self._on_rules),)
 
-    def _ruled(self, fact: RulesChanged) -> None:
+    def _on_rules(self, fact: RulesChanged) -> None:
         if not fact.is_now:
             self._before, self._due = self._ours(), []
             return
@@ -64,14 +64,14 @@ class Inheriting(Component):
         if self._due and self._due[-1] <= self._desk.now:
             self._due.pop()
             for query in self._queries:
-                self._lookup.get(query, self._take)
+                self._lookup.look_up(query, self._inherit_values)
         self._wake()
 
     def _wake(self) -> None:
         if self._due:
             self._desk.wake(self._due[-1])
 
-    def _take(self, found: LookupResult) -> None:
+    def _inherit_values(self, found: LookupResult) -> None:
         me = self._desk.me.name
         theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
         if count := self._log.inherit(filter(self._is_ours, theirs)):

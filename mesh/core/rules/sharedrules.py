@@ -54,13 +54,13 @@ class SharedRules(Component):
         self._gossiping = gossiping
         self._ruling = ruling
         self._refused = ""  # why this node does not apply them
-        shared.add(RowKind(RULES, self._check, self._changed, by_admin=True))
+        shared.add(RowKind(RULES, self._check, self._on_row_changed, by_admin=True))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (RULES,)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRules, self._read), answer(AskRulesPut, self._put, Right.RUN))
+        return (answer(AskRules, self._read), answer(AskRulesPut, self._on_rules_put, Right.RUN))
 
     # --- the row ------------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class SharedRules(Component):
             raise LocalError(f"rules have no name, and not {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply the rules of the row."""
         before, agreed = self._ruling.agreed, unpacked(row.value)
         is_news = self._desk.serves
@@ -96,7 +96,7 @@ class SharedRules(Component):
 
     def _read(self, asked: IncomingCall[AskRules]) -> None:
         row, keyring = self._shared.get(RULES, ""), self._desk.settings.keyring
-        asked.say(
+        asked.reply(
             RulesTold(
                 value=row.value if row is not None else b"",
                 stamp=self.stamp,
@@ -126,7 +126,7 @@ class SharedRules(Component):
         alive = (peer.node.name for peer in self._nodes.askable())
         return sorted(name for name in alive if name not in has)[:SHOWN]
 
-    def _put(self, asked: IncomingCall[AskRulesPut]) -> None:
+    def _on_rules_put(self, asked: IncomingCall[AskRulesPut]) -> None:
         """Put the rules of a client in force at all nodes."""
         row = self._admins(asked.ask.row)
         is_again = row == self._shared.get(RULES, "")  # the answer was lost
@@ -180,7 +180,7 @@ class SharedRules(Component):
             asked.fail(LocalError(text, hint="See `mesh rule ls`, then say it again.", code="STALE"))
             return
         told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
-        stored = partial(self._disk.commit_if_any, lambda error: asked.say(told) if error is None else None)
+        stored = partial(self._disk.commit_if_any, lambda error: asked.reply(told) if error is None else None)
         self._ruling.when_counting(stored)  # the rules are in force before the answer
 
 

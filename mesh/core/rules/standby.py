@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Beginning, Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
@@ -57,22 +57,22 @@ class Standby(Component):
                 self._queries[query] = partners
                 self._demand.want(query, by=STANDBY)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, lambda fact: self._ask(fact.peer)),
-            hear(PeerJoined, lambda fact: self._tell(fact.peer, is_back=True)),
-            hear(PeerLost, lambda fact: self._tell(fact.peer, is_back=False)),
+            on_fact(LoggedIn, lambda fact: self._fetch_values(fact.peer)),
+            on_fact(PeerJoined, lambda fact: self._report_master(fact.peer, is_back=True)),
+            on_fact(PeerLost, lambda fact: self._report_master(fact.peer, is_back=False)),
         )
 
     # --- values -------------------------------------------------------------------------------------------
 
-    def _ask(self, peer: Peer) -> None:
+    def _fetch_values(self, peer: Peer) -> None:
         """Ask the node for all values from before the subscription."""
         for query in self._open(peer):
             ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
 
             def came(replies: Replies[Values], missing: list[str], query: Query = query) -> None:
-                self._came(peer, query, replies)
+                self._on_values(peer, query, replies)
 
             self._questions.ask_all([peer], ask, Values, came)
 
@@ -81,14 +81,14 @@ class Standby(Component):
             if peer.node.name in partners and self._had.get((peer.node.uuid, query)) != peer.node.boot:
                 yield query
 
-    def _came(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
+    def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if all(told.code for told in replies.values()):  # also without any reply
             self._again[peer.node.name] = self._desk.now + RETRY
             self._desk.wake(self._desk.now + RETRY)
             return
         self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
-        if count := self._copies.take(found):
+        if count := self._copies.store_copies(found):
             values = "last value" if count == 1 else "last values"
             self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
 
@@ -97,13 +97,13 @@ class Standby(Component):
             del self._again[name]
             peer = self._nodes.named(name)
             if peer is not None and peer.data is not None:
-                self._ask(peer)
+                self._fetch_values(peer)
         if self._again:
             self._desk.wake(min(self._again.values()))
 
     # --- events -------------------------------------------------------------------------------------------
 
-    def _tell(self, peer: Peer, is_back: bool) -> None:
+    def _report_master(self, peer: Peer, is_back: bool) -> None:
         """Report that a master with this node as a backup has appeared or disappeared."""
         what = self._mapping.stands_in_for(peer.node.name)
         if what:

@@ -31,7 +31,7 @@ class RequestFeeds:
         key = feed_key(session.stream, REPLIES)
         return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
 
-    def back(self, session: Session) -> None:
+    def resume(self, session: Session) -> None:
         """Resume delivery after a reconnect."""
         if REPLIES in session.feeds:
             self._connect(session, session.feeds[REPLIES])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
@@ -48,9 +48,9 @@ class IncomingSends(Component):
         self._back = back
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Sends, self._came),)
+        return (on_command(Sends, self._on_sends),)
 
-    def _came(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
+    def _on_sends(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
             raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
@@ -62,7 +62,7 @@ class IncomingSends(Component):
                 continue
             for part in self._short(peer, envelope):
                 taker = self._abroad() if part.to.startswith(OTHERS) else self._serving
-                taker.take(peer.node.uuid, part, ttl)
+                taker.accept(peer.node.uuid, part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here

@@ -48,12 +48,12 @@ class Listing(Component):
         self._hints = Hints(desk, presence)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskAddresses, self._all), answer(AskServers, self._servers))
+        return (answer(AskAddresses, self._on_list), answer(AskServers, self._servers))
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskAddresses, lambda asked: asked.say(self._own(asked.ask))),)
+        return (answer(AskAddresses, lambda asked: asked.reply(self._own(asked.ask))),)
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the nodes that serve an address, in the order of choice, and whether this one is busy."""
         if what.kind != ADDRESS:
             return
@@ -77,7 +77,7 @@ class Listing(Component):
             yield reason("CHOSEN", strategy=told.strategy, node=told.servers[0].node)
 
     def _addresses(self) -> Iterator[str]:
-        return (name for kind, name in self._presence.known() if kind == ADDRESS)
+        return (name for kind, name in self._presence.known_names() if kind == ADDRESS)
 
     def _own(self, ask: AskAddresses) -> ServedRows:
         """Return a page of the addresses served here."""
@@ -91,12 +91,12 @@ class Listing(Component):
         rows, after = page(served, row, ask)
         return ServedRows(addresses=rows, next=after)
 
-    def _all(self, asked: IncomingCall[AskAddresses]) -> None:
+    def _on_list(self, asked: IncomingCall[AskAddresses]) -> None:
         """Answer with a page of the addresses served at any node."""
 
         def came(replies: Replies[ServedRows], missing: list[str]) -> None:
             pages = [self._own(asked.ask), *(told.value for told in replies.values() if not told.code)]
-            asked.say(merged(pages, asked.ask, missing))
+            asked.reply(merged(pages, asked.ask, missing))
 
         def ask() -> None:
             self._questions.ask_all(self._nodes.askable(), asked.ask, ServedRows, came)
@@ -109,7 +109,7 @@ class Listing(Component):
         """Answer with the ranked nodes of one address. Raises LocalError for an invalid address."""
         address = check_address(asked.ask.address)
         self._questions.when_settled(
-            lambda: self._presence.ask((ADDRESS, address), lambda: asked.say(self._ranked(address)))
+            lambda: self._presence.when_known((ADDRESS, address), lambda: asked.reply(self._ranked(address)))
         )
 
     def _ranked(self, address: str) -> Servers:

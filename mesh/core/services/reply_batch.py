@@ -44,13 +44,13 @@ class ReplyBatch:
         """
         held = self._held.pop((source, stream), None)
         if held is not None:
-            self._say(source, stream, held[0])
+            self._add_outcome(source, stream, held[0])
         if may_wait and answer.first == answer.last:
             until = self._desk.now + HOLD
             self._held[source, stream] = answer, until
             self._desk.wake(until)
         else:
-            self._say(source, stream, answer)
+            self._add_outcome(source, stream, answer)
 
     def tick(self) -> None:
         """Send the answers that have waited long enough."""
@@ -60,9 +60,9 @@ class ReplyBatch:
                 self._desk.wake(until)
                 break
             del self._held[source, stream]
-            self._say(source, stream, answer)
+            self._add_outcome(source, stream, answer)
 
-    def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
+    def _add_outcome(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if source and source != self._desk.me.uuid:
             self._outcomes.setdefault(source, {}).setdefault(stream, []).append(answer)
             self._desk.ending[self._flush] = None

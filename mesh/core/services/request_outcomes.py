@@ -87,7 +87,7 @@ class RequestOutcomes:
             self._desk.count("unasked")
             return
         for way, numbers in found.items():
-            self._came(memory, way, uuid, numbers, a)
+            self._on_answer(memory, way, uuid, numbers, a)
 
     def _given_back(self, memory: SentRequests, uuid: bytes, a: Answer) -> None:
         """Handle requests that a consumer returned unstarted, and no other consumer there accepted."""
@@ -100,11 +100,11 @@ class RequestOutcomes:
             self._desk.count("unasked")
         for way, numbers in found.items():
             if a.state == NOBODY and _has_others(way):
-                self._again(memory, way, uuid, numbers)
+                self._reschedule(memory, way, uuid, numbers)
             else:
                 self._fail(memory, way, numbers, a.state, a.text)
 
-    def _came(
+    def _on_answer(
         self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int], a: Answer
     ) -> None:
         if way.is_for_all:
@@ -113,9 +113,9 @@ class RequestOutcomes:
             way.refusal = a if a.state not in ("OK", LOST, NOBODY) else way.refusal
             self._told_by_all(memory, way)
         elif a.state == NOBODY and _has_others(way) and way.envelope is not None:
-            self._again(memory, way, uuid, numbers)
+            self._reschedule(memory, way, uuid, numbers)
         else:
-            self._end(memory, way, numbers, a)
+            self._answer_messages(memory, way, numbers, a)
 
     def _told_by_all(self, memory: SentRequests, way: EnvelopeWay) -> None:
         """Answer a message for all, once each node has reported how many consumers have it."""
@@ -128,7 +128,7 @@ class RequestOutcomes:
         elif not matched:
             answer = way.refusal or Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
         way.matched = matched
-        self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
+        self._answer_messages(memory, way, [n for n in way.open if n in memory.unanswered], answer)
         self._finish(memory, way, list(way.open))
 
     def _finish(self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int]) -> None:
@@ -136,7 +136,7 @@ class RequestOutcomes:
         if way.matched:
             self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
-    def _again(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
+    def _reschedule(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
         """Choose another node: no consumer had the message there, so it cannot have run."""
         e = way.envelope
         assert e is not None
@@ -146,12 +146,14 @@ class RequestOutcomes:
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._choose(memory, e.part(first, last), way.until, way.tries + 1, way.in_vain | {uuid})
 
-    def _end(self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int], a: Answer) -> None:
+    def _answer_messages(
+        self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int], a: Answer
+    ) -> None:
         """Answer the messages. Accepted requests wait for their reply."""
         if a.state != "OK" or not way.is_request:
             self._heard_of(way, len(numbers), a.state == "OK")
-        self.say(memory, way.stream, numbers, a)
-        self.faring.answered(way, len(numbers), a.state)
+        self.report_answer(memory, way.stream, numbers, a)
+        self.faring.count_answers(way, len(numbers), a.state)
         if a.state == "OK" and way.is_request:
             memory.asked.update(dict.fromkeys(numbers, way))
         else:
@@ -164,22 +166,24 @@ class RequestOutcomes:
         """
         for uuid in way.nodes if n and not way.is_for_all else ():
             seconds = self._desk.now - way.went if is_done else None
-            self._strategies.answered(self.faring.name(uuid), n, seconds)
+            self._strategies.count_answers(self.faring.name(uuid), n, seconds)
 
-    def say(self, memory: SentRequests, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
+    def report_answer(self, memory: SentRequests, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
         for n in numbers:
-            memory.answered(n, a.state, a.text)
+            memory.record_answer(n, a.state, a.text)
         for first, last in runs(numbers):
-            self._sessions.answer(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
+            self._sessions.answer_client(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
 
     def refuse_all(self, memory: SentRequests, e: Envelope, code: str, text: str) -> None:
         """Refuse the envelope. Messages that were answered before keep their answer."""
         self._desk.count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
             if answer is not None:
-                self._sessions.answer(e.stream, answer)
+                self._sessions.answer_client(e.stream, answer)
             else:
-                self.say(memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text))
+                self.report_answer(
+                    memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text)
+                )
 
     def nobody(self, memory: SentRequests, e: Envelope) -> None:
         """Answer NO_HANDLERS, as no node serves the address.
@@ -194,7 +198,7 @@ class RequestOutcomes:
         if taken:
             self._offer(e.stream, refusal(e.stream, taken, e.sender, NOBODY, text))
         others = [n for n in numbers if n not in taken]
-        self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
+        self.report_answer(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
     def _drop(self, memory: SentRequests, way: EnvelopeWay, numbers: Iterable[int]) -> None:
         """Remove messages for which nothing more is expected."""
@@ -214,7 +218,7 @@ class RequestOutcomes:
 
     # --- replies ----------------------------------------------------------------------------------------
 
-    def replied(self, uuid: bytes, e: Envelope) -> None:
+    def deliver_replies(self, uuid: bytes, e: Envelope) -> None:
         """Deliver the replies of that node to their session. Unexpected replies are dropped."""
         memory, site = self.streams.get(e.stream), site_of(e.sender)
         wanted: list[int] = []
@@ -239,7 +243,7 @@ class RequestOutcomes:
                         implied.append(n)
                     self._drop(memory, way, (n,))
         for way, places in came.items():
-            self.faring.replied(uuid, way, e, places)
+            self.faring.count_replies(uuid, way, e, places)
             self._heard_of(way, len(places), is_done=True)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
@@ -257,21 +261,21 @@ class RequestOutcomes:
 
     def _imply(self, memory: SentRequests, way: EnvelopeWay, n: int) -> None:
         """Record the request as accepted, since a reply came. The reply notifies its sender."""
-        memory.answered(n, "OK", "")
-        self._desk.accounts.answered(way.stream, Answer(SENDS, n, n, matched=1))
-        self.faring.answered(way, 1, "OK")
+        memory.record_answer(n, "OK", "")
+        self._desk.accounts.count_answer(way.stream, Answer(SENDS, n, n, matched=1))
+        self.faring.count_answers(way, 1, "OK")
 
     def _fail(self, memory: SentRequests, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
         """Reply to accepted requests with an error in the name of the mesh."""
         if numbers:
             self._offer(way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text))
-        self.faring.failed(way, len(numbers), code)
+        self.faring.count_failed(way, len(numbers), code)
         self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
 
     # --- what is lost -----------------------------------------------------------------------------------
 
-    def lost(self, uuid: bytes) -> None:
+    def on_node_lost(self, uuid: bytes) -> None:
         """Handle the loss of a node or its connection.
 
         Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that have not
@@ -288,10 +292,10 @@ class RequestOutcomes:
             if way.is_for_all:
                 self._lost_for_all(memory, way, uuid, text)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:
-                self._again(memory, way, uuid, numbers)
+                self._reschedule(memory, way, uuid, numbers)
             else:
                 waiting = [n for n in numbers if n in memory.unanswered]
-                self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
+                self._answer_messages(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
     def _lost_for_all(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, text: str) -> None:
@@ -328,10 +332,10 @@ class RequestOutcomes:
             if way is not None:
                 numbers = list(way.open)
                 waiting = [n for n in numbers if n in memory.unanswered]
-                self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
+                self._answer_messages(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
-    def closed(self, stream: bytes) -> None:
+    def drop_session(self, stream: bytes) -> None:
         memory = self.streams.pop(stream, None)
         if memory is not None:
             for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
@@ -350,7 +354,7 @@ class RequestOutcomes:
                 if memory is not None:
                     late = [n for n in way.open if n in memory.asked]
                     if not way.is_for_all:  # the number of replies is unknown
-                        self.faring.failed(way, len(late), "EXPIRED")
+                        self.faring.count_failed(way, len(late), "EXPIRED")
                     self._heard_of(way, len(late), is_done=False)
                     self._drop(memory, way, late)
 

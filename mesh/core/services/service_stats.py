@@ -25,7 +25,7 @@ class ServiceStats:
         self.figures = ServiceFigures()
         self._busiest = Busiest(FARED)
 
-    def told(self) -> dict[str, int | float]:
+    def as_metrics(self) -> dict[str, int | float]:
         """Return the statistics as metrics."""
         every, now = self.figures.all, self._desk.now
         return {
@@ -41,7 +41,7 @@ class ServiceStats:
         found: dict[str, Sums] = {}
         for address, fared in self.figures.each():
             found[address] = found.get(address, Sums()) + sums(fared)
-        told = self._busiest.look(sums(self.figures.all), found)
+        told = self._busiest.select(sums(self.figures.all), found)
         return FaredRows(
             addresses=[FaredRow(address=address, **asdict(row)) for address, row in sorted(told.items())]
         )
@@ -49,32 +49,32 @@ class ServiceStats:
     def nobody(self, e: Envelope, code: str) -> None:
         """Count messages to an address that no node serves."""
         if e.flags & REQUEST:
-            self.figures.asked(e.to, NOWHERE, e.count, code)
+            self.figures.count_requests(e.to, NOWHERE, e.count, code)
 
-    def answered(self, way: EnvelopeWay, n: int, state: str) -> None:
+    def count_answers(self, way: EnvelopeWay, n: int, state: str) -> None:
         """Count n answers: messages that each node accepted or refused."""
         for uuid, matched in way.nodes.items():
             if n and way.is_request and (matched != 0 or state != "OK"):
-                self.figures.asked(way.to, self.name(uuid), n, state)
+                self.figures.count_requests(way.to, self.name(uuid), n, state)
             elif n and matched != 0 and state == "OK":
                 self.figures.sent(way.to, self.name(uuid), n)
 
-    def replied(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
+    def count_replies(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
         """Count the replies of that node to some messages of an envelope."""
         now, name = self._desk.now, self.name(uuid)
         if now > way.until:
-            self.figures.failed(way.to, name, len(places), "EXPIRED")
+            self.figures.count_failed(way.to, name, len(places), "EXPIRED")
         else:
-            self.figures.replied(way.to, name, e, places, now - way.went, now)
+            self.figures.count_replies(way.to, name, e, places, now - way.went, now)
 
-    def failed(self, way: EnvelopeWay, n: int, code: str) -> None:
+    def count_failed(self, way: EnvelopeWay, n: int, code: str) -> None:
         """Count n accepted messages that will get no reply."""
         for uuid in way.nodes if n else ():
-            self.figures.failed(way.to, self.name(uuid), n, code)
+            self.figures.count_failed(way.to, self.name(uuid), n, code)
 
     def owed(self, way: EnvelopeWay, uuid: bytes, code: str) -> None:
         """Count a missing reply of one node to a request for all."""
-        self.figures.failed(way.to, self.name(uuid), 1, code)
+        self.figures.count_failed(way.to, self.name(uuid), 1, code)
 
     def name(self, uuid: bytes) -> str:
         """Return the name of that node, or its uuid in hex if it is unknown."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mesh.core.context.component import Component, DeliverySource, Share
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, InboundClosed, hear
+from mesh.core.context.facts import Hearing, InboundClosed, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
@@ -50,7 +50,7 @@ class ServedAddresses(Component):
         self._epoch = 0
         self._served = 0
 
-    def gives(self) -> Mapping[str, DeliverySource]:
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
         return {ADDRESS: self}
 
     def has(self, session: Session, number: int) -> bool:
@@ -59,10 +59,10 @@ class ServedAddresses(Component):
     def has_work(self, session: Session) -> bool:
         return any(server.busy for _, server in self._of.get(session, {}).values())
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SessionAway, lambda fact: self._gone(fact.session)),
-            hear(InboundClosed, lambda _: self._ping_all()),
+            on_fact(SessionAway, lambda fact: self._gone(fact.session)),
+            on_fact(InboundClosed, lambda _: self._ping_all()),
         )
 
     def figures(self) -> dict[str, int | float]:
@@ -109,7 +109,7 @@ class ServedAddresses(Component):
             raise BadArgument("only of a queue one says what one wants, for how long, and what one has.")
         ours = self._of.setdefault(session, {})
         if number in ours:
-            self._end(session, number, ALL if command.credit else command.begun)
+            self._end_consumer(session, number, ALL if command.credit else command.begun)
         if command.credit:
             if len(ours) >= self._desk.settings.max_subscriptions:
                 raise LocalError(
@@ -151,14 +151,14 @@ class ServedAddresses(Component):
         server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
         address.servers[key] = server
         self._of[session][command.subscription] = address, server
-        self._say(address)
+        self._announce_address(address)
         self._has_room(address)
 
-    def _end(self, session: Session, number: int, begun: int = ALL) -> None:
+    def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         """End a consumer. Messages that it has begun are lost, the others go to other consumers."""
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
-        self._say(address)
+        self._announce_address(address)
         session.outlet.withdraw(server)
         for count, given in reversed(server.out.items()):
             if count <= begun or given.work.is_for_all:
@@ -180,7 +180,7 @@ class ServedAddresses(Component):
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
-            self._end(session, number)
+            self._end_consumer(session, number)
         self._of.pop(session, None)
 
     def _ping_all(self) -> None:
@@ -188,7 +188,7 @@ class ServedAddresses(Component):
         for session in self._of:
             self._desk.send(session.conn, Ping(0))
 
-    def _say(self, address: ServedAddress) -> None:
+    def _announce_address(self, address: ServedAddress) -> None:
         name = (ADDRESS, address.name)
         if is_group(address.name):
             if self._members.own.get(address.name, 0) != address.consumers:
@@ -198,10 +198,10 @@ class ServedAddresses(Component):
 
     # --- what comes -------------------------------------------------------------------------------------
 
-    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Accept messages for an address here. `ttl` is their remaining time in ms; 0 means no limit."""
         until = end_of(ttl, self._desk.now)
-        work = QueuedRequests(self._taken(envelope), source, until, self._desk.now)
+        work = QueuedRequests(self._as_delivered(envelope), source, until, self._desk.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(source) if address is not None else []
         if address is None or not ready:
@@ -215,7 +215,7 @@ class ServedAddresses(Component):
             address.add(work)
             self._has_room(address)
 
-    def _taken(self, e: Envelope) -> Envelope:
+    def _as_delivered(self, e: Envelope) -> Envelope:
         """Return the envelope as it is delivered.
 
         Messages for a group have passed their master, and keep their route.
@@ -229,7 +229,7 @@ class ServedAddresses(Component):
     def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
             server.line.append((work, 0))
-        self._answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
+        self._answer_work(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def _has_room(self, address: ServedAddress) -> None:
         """Schedule the assignment, as a consumer may have credit."""
@@ -253,7 +253,7 @@ class ServedAddresses(Component):
     def tick(self) -> None:
         self._back.tick()
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Assign again, because waiting messages may have expired."""
         for address in self._waiting:
             self._has_room(address)
@@ -265,7 +265,7 @@ class ServedAddresses(Component):
             if work.until <= self._desk.now:
                 self._skipped(work, at, LATE, "its time was over before anybody took it.")
                 continue
-            self._give(address, server, work, range(at, at + count))
+            self._deliver(address, server, work, range(at, at + count))
             if at + count < work.envelope.count:
                 server.line.appendleft((work, at + count))
 
@@ -282,28 +282,28 @@ class ServedAddresses(Component):
                 return
             first = work.at
             for server, share in shares:
-                self._give(address, server, work, range(work.at, work.at + share))
+                self._deliver(address, server, work, range(work.at, work.at + share))
                 work.at += share
             if work.at == count:
                 address.drop(work)
             if not work.was_given:
-                self._answer(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
+                self._answer_work(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
 
-    def _give(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
+    def _deliver(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
         address.turn += 1
         server.turn = address.turn
         now, whole = self._desk.now, len(indices) == work.envelope.count
         for index in indices:
-            server.give(GivenMessage(work, index, now))
+            server.add_message(GivenMessage(work, index, now))
         ttl = ttl_of(work.until, now)
         parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
         server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
     def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
         """Refuse the messages that were not delivered."""
-        self._answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
+        self._answer_work(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
-    def _answer(
+    def _answer_work(
         self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
     ) -> None:
         for part in work.answers(start, end, answer):
@@ -343,7 +343,7 @@ class ServedAddresses(Component):
         asked: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}
         to: dict[bytes, str] = {}
         for place, count in enumerate(command.replied):
-            given = server.take(count)
+            given = server.take_message(count)
             self._served += given is not None
             if given is None or not given.work.is_request:
                 continue

@@ -16,7 +16,7 @@ from mesh.wire.envelope import Envelope
 class SiteRequestRoutes(Protocol):
     """A component that knows the routes to other sites."""
 
-    def ask(self, site: str, then: Callable[[], None]) -> None:
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways to that site are known."""
 
     def why_no_way(self, site: str) -> str:
@@ -28,7 +28,7 @@ class SiteRequestRoutes(Protocol):
     def why_none(self, site: str) -> str:
         """Return why nothing can be sent to that site, whatever the gateways, or ""."""
 
-    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Forward the envelope as the chosen gateway.
 
         `source` is the uuid of the node that brought it, b"" for a client here.

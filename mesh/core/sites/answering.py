@@ -22,16 +22,16 @@ class Answering:
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
         self.aliases = Aliases(desk.settings.secret)
 
-    def answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
+    def send_answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
         """Send the answer to messages of the stream with this alias to the gateway that brought them.
 
         `to` is the destination site if it is not this one.
         """
         outcome = Outcome(self.aliases.there(neighbour_of(source), alias), answer)
         self._answers.setdefault((source, to or self._desk.settings.site), []).append(outcome)
-        self._desk.ending[self._say] = None
+        self._desk.ending[self._send_answers] = None
 
-    def _say(self) -> None:
+    def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
         for (source, to), outcomes in answers.items():
             gateway = self._gateway(source)

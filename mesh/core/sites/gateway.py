@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from mesh.core.access.authenticator import SOFTWARE
-from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, hear
+from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
@@ -66,16 +66,18 @@ class Gateways(Component):
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (
-            take(c.Site, self._site),
-            take(c.Bye, lambda conn, gate, command, _: self._lost(gate, conn)),
-            take(c.Who, lambda conn, gate, command, _: self._lost(gate, conn)),
-            take(c.Ping, lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.believed)),
+            on_command(c.Site, self._site),
+            on_command(c.Bye, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
+            on_command(c.Who, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
+            on_command(
+                c.Ping, lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.believed)
+            ),
         )
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(ConnEnded, self._ended), hear(SettingsRead, lambda _: self._adopt()))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(ConnEnded, self._on_conn_ended), on_fact(SettingsRead, lambda _: self._adopt()))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (SITES, CHAINS) if self._desk.settings.site else ()
 
     def figures(self) -> dict[str, int | float]:
@@ -95,7 +97,7 @@ class Gateways(Component):
         now = self._desk.now
         for gate in self._gates.values():
             for gateway in list(gate.gateways.values()):
-                self._keep(gate, gateway)
+                self._keep_alive(gate, gateway)
             self._apply(gate, gate.link.tick(now))
             self._desk.wake(gate.deadline())
         for news in self.views.tick(now) if self._gates else ():
@@ -105,19 +107,19 @@ class Gateways(Component):
         if self._gates:
             self._desk.wake(self.views.deadline())
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Report membership changes once a second, so that several changes make one report."""
         if not self._gates:
             return
         self.views.reached(self._is_reached, self._desk.now)
         self._desk.wake(self.views.deadline())
         if (now := self._own()) != self._told:
-            self._tell(now)
+            self._announce_site(now)
 
     def finish(self) -> None:
         """Stop. The last node of a site also announces that the site stops."""
         if self._gates and not self._alive():
-            self._tell(replace(self._own(), leaving=True))
+            self._announce_site(replace(self._own(), leaving=True))
 
     def link(self, site: str) -> SiteLink | None:
         """Return the state of the link with that site, or None if this node is no gateway to it."""
@@ -177,7 +179,7 @@ class Gateways(Component):
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
-    def of(self, conn: Conn) -> SiteConnection | None:
+    def gate_of(self, conn: Conn) -> SiteConnection | None:
         """Return the site whose connection it is, if it is still in use."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
@@ -201,7 +203,7 @@ class Gateways(Component):
             node=self._me(),
             software=SOFTWARE,
             process=self._desk.process,
-            speaks=self._desk.face.speaks,
+            speaks=self._desk.face.features,
             site=s.site,
             wall=self._desk.believed,
         )
@@ -217,25 +219,25 @@ class Gateways(Component):
             return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are connected here already")
         conn.site = h.site
         s = self._desk.settings
-        return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.speaks)
+        return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.features)
 
-    def opened(self, conn: Conn, node: Introduction) -> None:
+    def on_opened(self, conn: Conn, node: Introduction) -> None:
         """Register a connection after the handshake, on either side."""
         gate, now = self._gates[conn.site], self._desk.now
         if conn is gate.dial:
             gate.dial = None
         old = gate.gateways.get(node.uuid)
         if old is not None:
-            self._forget(old.conn)
+            self._close_replaced(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
-        self._desk.say(GateChanged(gate.name, old is not None))
+        self._desk.publish_fact(GateChanged(gate.name, old is not None))
         if gate.link.by:  # the other side allows us again
             self._apply(gate, gate.link.allowed(now))
         self._apply(gate, gate.link.hello(now))
         if (own := self._own()) == self._told:
             self._desk.send(conn, own)
         else:  # send to all, so that nobody misses a change that is reverted at once
-            self._tell(own)
+            self._announce_site(own)
         self._desk.wake(now + PING)
 
     def entered(self, conn: Conn, w: Welcome) -> None:
@@ -243,41 +245,42 @@ class Gateways(Component):
         gate, mine = self._gates[conn.site], self._desk.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:
             self._desk.hang_up(conn)
-            self.refused(conn, Refuse("MALFORMED", "it shows no uuid of its own", final=True))
+            self.on_refused(conn, Refuse("MALFORMED", "it shows no uuid of its own", final=True))
         elif conn is not gate.dial or (
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
         ):
-            self._forget(conn)
+            self._close_replaced(conn)
             gate.remove(conn)
         else:
-            self.opened(conn, w.node)
+            self.on_opened(conn, w.node)
 
-    def refused(self, conn: Conn, r: Refuse) -> None:
+    def on_refused(self, conn: Conn, r: Refuse) -> None:
         """Handle a refusal, by the other side or by us."""
         gate, now = self._gates.get(conn.site), self._desk.now
         if gate is not None and self._remove(gate, conn):
             is_lasting = r.code != "DUEL"
             self._apply(
-                gate, gate.link.refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now)
+                gate,
+                gate.link.on_refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now),
             )
 
     # --- keeping it ---------------------------------------------------------------------------------------
 
-    def _keep(self, gate: SiteConnection, gateway: Gateway) -> None:
+    def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
         now = self._desk.now
         if now >= gateway.silent_at:
             self._desk.note("info", f"{gateway.node.name} of the site {gate.name} fell silent")
-            self._lost(gate, gateway.conn)
+            self._on_disconnected(gate, gateway.conn)
         elif now >= gateway.said + PING:
             gateway.said = now
             self._desk.send(gateway.conn, Ping(0, self._desk.believed))
 
-    def _ended(self, fact: ConnEnded) -> None:
+    def _on_conn_ended(self, fact: ConnEnded) -> None:
         gate = self._gates.get(fact.conn.site)
         if gate is not None:
-            self._lost(gate, fact.conn)
+            self._on_disconnected(gate, fact.conn)
 
-    def _lost(self, gate: SiteConnection, conn: Conn) -> None:
+    def _on_disconnected(self, gate: SiteConnection, conn: Conn) -> None:
         self._desk.hang_up(conn)
         if self._remove(gate, conn):
             self._apply(gate, gate.link.disconnected(self._desk.now))
@@ -288,13 +291,13 @@ class Gateways(Component):
         uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
         if was_open:
-            self._desk.say(GateChanged(gate.name, True))
+            self._desk.publish_fact(GateChanged(gate.name, True))
             for site in (gate.name, *self._behind(gate)):
-                self.views.lost(uuid, self._desk.now, site)
+                self.views.drop_gateway(uuid, self._desk.now, site)
             self._desk.wake(self.views.deadline())
         return is_last
 
-    def _forget(self, conn: Conn) -> None:
+    def _close_replaced(self, conn: Conn) -> None:
         self._desk.send(conn, Bye(REPLACED))
         self._desk.hang_up(conn)
 
@@ -324,7 +327,7 @@ class Gateways(Component):
             raise RemoteError(
                 f"a gateway of the site {gate.name} names a uuid that is none", code="MALFORMED"
             )
-        self.views.heard(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
+        self.views.record_report(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
         self._desk.wake(self.views.deadline())
 
     def _behind(self, gate: SiteConnection) -> list[str]:
@@ -336,7 +339,7 @@ class Gateways(Component):
         others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
         return Site(self._desk.settings.site, ((self._desk.me.name, self._desk.me.uuid), *others))
 
-    def _tell(self, site: Site) -> None:
+    def _announce_site(self, site: Site) -> None:
         self._told = site
         for gate in self._gates.values():
             for conn in gate.conns():

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
@@ -81,19 +81,19 @@ class GatewayRelay(Component):
         self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SettingsRead, lambda _: self._resettle()),
-            hear(GateChanged, self._changed),
-            hear(ReachChanged, lambda fact: self._review(fact.site, fact.is_less)),
-            hear(LoggedOut, self._logged_out),
+            on_fact(SettingsRead, lambda _: self._resettle()),
+            on_fact(GateChanged, self._on_gate_changed),
+            on_fact(ReachChanged, lambda fact: self._review(fact.site, fact.is_less)),
+            on_fact(LoggedOut, self._logged_out),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Relay, self._from_master),)
+        return (on_command(Relay, self._from_master),)
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        return (take(Relayed, self._answered),)
+        return (on_command(Relayed, self._on_relayed),)
 
     def note(self, site: str) -> bytes | None:
         """Return the note with which this node announces the site, or None if it is no gateway to it now."""
@@ -140,7 +140,7 @@ class GatewayRelay(Component):
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def take(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
+    def forward(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
         """Forward envelopes of the master `source`.
 
         Without a connection they are dropped: the master knows from the announcement that there is none.
@@ -217,11 +217,11 @@ class GatewayRelay(Component):
             if envelope.numbers:
                 what = f"{peer.node.name} has something relayed with holes in it"
                 raise RemoteError(what, code="MALFORMED")
-        self.take(peer.node.uuid, command.site, envelopes, command.dropped)
+        self.forward(peer.node.uuid, command.site, envelopes, command.dropped)
 
     # --- and back ---------------------------------------------------------------------------------------
 
-    def _answered(self, conn: Conn, gate: SiteConnection, command: Relayed, _: list[Envelope]) -> None:
+    def _on_relayed(self, conn: Conn, gate: SiteConnection, command: Relayed, _: list[Envelope]) -> None:
         lines = self._lines.get(command.site, {})
         for outcome in command.outcomes:
             key = answer_key(outcome.stream, outcome.answer)
@@ -235,19 +235,19 @@ class GatewayRelay(Component):
 
     def _back(self, source: bytes, site: str, outcome: Outcome) -> None:
         self._answers.setdefault((source, site), []).append(outcome)
-        self._desk.ending[self._say] = None
+        self._desk.ending[self._send_answers] = None
 
-    def _say(self) -> None:
+    def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
         for (source, site), outcomes in answers.items():
             if source == self._desk.me.uuid:
-                self._desk.say(SiteAnswered(site, tuple(outcomes), source))
+                self._desk.publish_fact(SiteAnswered(site, tuple(outcomes), source))
             elif (peer := self._neighbours.peers.get(source)) is not None:
                 say_relayed(self._desk, peer.data, site, outcomes)
 
     # --- what changes -----------------------------------------------------------------------------------
 
-    def _changed(self, fact: GateChanged) -> None:
+    def _on_gate_changed(self, fact: GateChanged) -> None:
         """Review all sites that are reached through the neighbor."""
         for site, way in [*self._ways.items()]:
             if way == fact.site:

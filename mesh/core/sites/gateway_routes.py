@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
@@ -37,10 +37,10 @@ class GatewayRoutes(Component):
         self._used: dict[str, float] = {}  # time of the last use, by known site
         self._notes: dict[str, Mapping[bytes, bytes]] = {}  # notes of gateways, by site, when last read
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(ServersChanged, self._servers_changed),
-            hear(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
+            on_fact(ServersChanged, self._servers_changed),
+            on_fact(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
         )
 
     def why_unknown(self, site: str) -> str:
@@ -72,7 +72,7 @@ class GatewayRoutes(Component):
         self._presence.servers((SITE, site))  # counts as a use, so updates continue
         return True
 
-    def ask(self, site: str, then: Callable[[], None]) -> None:
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways are known: usually at once, at the latest after 2 s."""
 
         def heard() -> None:
@@ -83,7 +83,7 @@ class GatewayRoutes(Component):
         if site not in self._desk.settings.ways or self.is_known(site):
             then()
         else:
-            self._presence.ask((SITE, site), heard)
+            self._presence.when_known((SITE, site), heard)
 
     def able(self, site: str) -> list[bytes]:
         """Return the uuids of the gateways that can accept a message now."""
@@ -101,14 +101,14 @@ class GatewayRoutes(Component):
 
     def _servers_changed(self, fact: ServersChanged) -> None:
         if fact.kind == SITE and fact.name in self._notes:
-            self._changed(fact.name, self._transit.announced(fact.name))
+            self._on_gateways_changed(fact.name, self._transit.announced(fact.name))
 
     def _logged_out(self, uuid: bytes) -> None:
         for site, notes in list(self._notes.items()):
             if uuid in notes:
-                self._changed(site, {each: note for each, note in notes.items() if each != uuid})
+                self._on_gateways_changed(site, {each: note for each, note in notes.items() if each != uuid})
 
-    def _changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
+    def _on_gateways_changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
         """Report that gateways or connections to the site have changed."""
         before, self._notes[site] = self._notes[site], now
-        self._desk.say(ExitsChanged(site, frozenset(broken(before, now))))
+        self._desk.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))

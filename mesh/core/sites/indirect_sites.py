@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
@@ -58,22 +58,22 @@ class IndirectSites(Component):
         self._shown: dict[str, list[str]] = {}  # sites reported to each neighbor
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        return (take(Behind, self._heard),)
+        return (on_command(Behind, self._on_report),)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SettingsRead, lambda _: self._resettle()),
-            hear(GateChanged, lambda _: self._is_due()),
-            hear(ReachChanged, lambda _: self._is_due()),
-            hear(PauseChanged, lambda _: self._is_due()),
-            hear(ServersChanged, lambda fact: self._is_due() if fact.kind == SITE else None),
+            on_fact(SettingsRead, lambda _: self._resettle()),
+            on_fact(GateChanged, lambda _: self._is_due()),
+            on_fact(ReachChanged, lambda _: self._is_due()),
+            on_fact(PauseChanged, lambda _: self._is_due()),
+            on_fact(ServersChanged, lambda fact: self._is_due() if fact.kind == SITE else None),
         )
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Report the members of sites once a second."""
         if self._gateways.all():
-            self._ask()
-            self._tell()
+            self._ask_gateways()
+            self._announce_all()
 
     def _resettle(self) -> None:
         """Apply known reports to the sites as the new settings route them."""
@@ -81,21 +81,21 @@ class IndirectSites(Component):
         for gate in self._gateways.all():
             for uuid, gateway in gate.gateways.items():
                 for site in gateway.behind:
-                    if self._way(site) == gate.name != site:
+                    if self._via(site) == gate.name != site:
                         self._see(uuid, gateway, site)
                     elif site != gate.name:
-                        self._gateways.views.lost(uuid, self._desk.now, site)
+                        self._gateways.views.drop_gateway(uuid, self._desk.now, site)
         self._is_due()
 
-    def _way(self, site: str) -> str:
+    def _via(self, site: str) -> str:
         return self._desk.settings.ways.get(site, "")
 
     def _is_due(self) -> None:
-        self._desk.ending[self._tell] = None
+        self._desk.ending[self._announce_all] = None
 
     # --- what neighbours are told -----------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _announce_all(self) -> None:
         for gate in self._gateways.all():
             for gateway in gate.gateways.values():
                 if CHAINS in gateway.conn.speaks:
@@ -129,7 +129,7 @@ class IndirectSites(Component):
             return Behind(site, UP, view.members if view and is_seen else self._nodes.get(site, ()))
         return Behind(site, DOWN) if view is not None and view.state == DOWN else Behind(site)
 
-    def _ask(self) -> None:
+    def _ask_gateways(self) -> None:
         """Ask other gateways of this site for the members of sites that are linked only there."""
         if self._desk.now < self._asked + ASKED_AGAIN:
             return
@@ -138,12 +138,12 @@ class IndirectSites(Component):
         linked = [self._transit.announced(site).keys() - {self._desk.me.uuid} for site in unseen]
         peers = [self._neighbours.peers.get(uuid) for uuid in {min(uuids) for uuids in linked if uuids}]
         if any(peers):
-            self._questions.ask_all(filter(None, peers), AskSites(), SiteRows, self._came)
+            self._questions.ask_all(filter(None, peers), AskSites(), SiteRows, self._on_rows)
 
     def _all_shown(self) -> set[str]:
         return {site for gate in self._gateways.all() for site in self._shown_to(gate.name)}
 
-    def _came(self, replies: Replies[SiteRows], missing: list[str]) -> None:
+    def _on_rows(self, replies: Replies[SiteRows], missing: list[str]) -> None:
         shown = self._all_shown()
         rows = [row for one in replies.values() if not one.code for row in one.value.sites]
         self._nodes.update({row.site: tuple(row.nodes) for row in rows if row.site in shown and row.nodes})
@@ -151,7 +151,7 @@ class IndirectSites(Component):
 
     # --- what they say ----------------------------------------------------------------------------------
 
-    def _heard(self, conn: Conn, gate: SiteConnection, said: Behind, _: list[Envelope]) -> None:
+    def _on_report(self, conn: Conn, gate: SiteConnection, said: Behind, _: list[Envelope]) -> None:
         """Store a report. A few unknown sites are remembered too, because new settings may name them."""
         uuid = gate.uuid_of(conn)
         gateway, nodes = gate.gateways[uuid], tuple(map(node_name, said.nodes))
@@ -159,15 +159,15 @@ class IndirectSites(Component):
         room = SITE_NODES - sum(len(one.nodes) for one in gateway.behind.values() if one.name != said.name)
         if said.name in gateway.behind or len(gateway.behind) < MOST:
             gateway.behind[said.name] = replace(said, nodes=nodes[:room])
-        if self._way(said.name) == gate.name != said.name:
+        if self._via(said.name) == gate.name != said.name:
             self._see(uuid, gateway, said.name)
             if was != gateway.reaches(said.name):
-                self._desk.say(ReachChanged(said.name, was))
+                self._desk.publish_fact(ReachChanged(said.name, was))
 
     def _see(self, uuid: bytes, gateway: Gateway, site: str) -> None:
         said, views, now = gateway.behind.get(site) or Behind(site), self._gateways.views, self._desk.now
         if said.state in (UP, DOWN):
-            views.heard(uuid, site, map(SiteMember, said.nodes), now, leaving=said.state == DOWN)
+            views.record_report(uuid, site, map(SiteMember, said.nodes), now, leaving=said.state == DOWN)
         else:
-            views.lost(uuid, now, site)
+            views.drop_gateway(uuid, now, site)
         self._desk.wake(views.deadline())

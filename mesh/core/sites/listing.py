@@ -51,12 +51,12 @@ class Sites(Component):
         self._lacks = lacks
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSites, self._all),)
+        return (answer(AskSites, self._on_list),)
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSites, lambda asked: asked.say(self._own(asked.ask))),)
+        return (answer(AskSites, lambda asked: asked.reply(self._own(asked.ask))),)
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the reasons why that site is reached from here, or is not."""
         if what.kind != SITE:
             return
@@ -106,10 +106,10 @@ class Sites(Component):
             lacks=self._lacks(site),
         )
 
-    def _all(self, asked: IncomingCall[AskSites]) -> None:
+    def _on_list(self, asked: IncomingCall[AskSites]) -> None:
         def came(replies: Replies[SiteRows], missing: list[str]) -> None:
             told = [self._own(asked.ask), *(one.value for one in replies.values() if not one.code)]
-            asked.say(merged(told, asked.ask, missing))
+            asked.reply(merged(told, asked.ask, missing))
 
         def ask() -> None:
             # Only gateways reply with rows, and only the gateways know their role.

@@ -35,10 +35,10 @@ class Pausing(Component):
         self._disk = disk
         self._shared = shared
         self._rows: dict[str, bool] = {}  # paused sites
-        shared.add(RowKind(PAUSES, self._check, self._changed))
+        shared.add(RowKind(PAUSES, self._check, self._on_row_changed))
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSitePause, self._asked, Right.RUN),)
+        return (answer(AskSitePause, self._on_pause, Right.RUN),)
 
     def is_paused(self, site: str) -> bool:
         """Return whether the site is paused."""
@@ -58,11 +58,11 @@ class Pausing(Component):
         way = self._desk.settings.ways.get(site, "")
         return next((each for each in (site, way) if self._rows.get(each)), "")
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == SITE and (paused := self._paused(what.text)):
             yield reason("SITE_PAUSED", site=paused)
 
-    def _asked(self, asked: IncomingCall[AskSitePause]) -> None:
+    def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
         """Pause or resume a site. A repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:
@@ -70,11 +70,11 @@ class Pausing(Component):
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self._rows.get(site, False) != pause
         if is_news:
-            self._shared.put(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
+            self._shared.write_row(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
             done = "is paused" if pause else "goes on"
             self._desk.event(PAUSES, f"what is for {site} {done}: so says {asked.doer}")
         said = SitePaused(changed=is_news)
-        self._disk.commit_if_any(lambda error: asked.say(said) if error is None else None)
+        self._disk.commit_if_any(lambda error: asked.reply(said) if error is None else None)
 
     def _check(self, row: SharedRow) -> None:
         """Raise LocalError for a row that is no valid pause."""
@@ -84,11 +84,11 @@ class Pausing(Component):
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
             raise LocalError("there are rows of too many sites.", code="TOO_MANY_ROWS")
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         if row.value:
             self._rows[row.name] = True
         else:
             self._rows.pop(row.name, None)
         behind = [site for site, way in self._desk.settings.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
-            self._desk.say(PauseChanged(site))
+            self._desk.publish_fact(PauseChanged(site))

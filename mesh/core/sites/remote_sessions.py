@@ -12,9 +12,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.services.reply_batch import TimedEnvelopes, batches
 from mesh.core.services.sending import Sending
@@ -65,15 +65,17 @@ class RemoteSessions(Component):
         self._outcomes: dict[Conn, list[Outcome]] = {}
         self._replies: dict[Conn, TimedEnvelopes] = {}
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(GateChanged, lambda fact: self._on_gate_changed(fact.site) if fact.is_less else None),
+        )
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        return (take(Sends, self._came),)
+        return (on_command(Sends, self._on_sends),)
 
     # --- what comes -------------------------------------------------------------------------------------
 
-    def _came(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
+    def _on_sends(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
             raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
@@ -114,7 +116,9 @@ class RemoteSessions(Component):
         alias = self._aliases.here(site, e.stream)
         visit = self._visits.get(alias)
         if visit is None:
-            guest = SiteGuest(alias, e.sender, partial(self._answer, alias), partial(self._reply, alias))
+            guest = SiteGuest(
+                alias, e.sender, partial(self._answer_visit, alias), partial(self._reply, alias)
+            )
             visit = self._visits[alias] = SiteVisit(site, conn, e.stream, guest)
         visit.conn = conn
         return visit
@@ -126,15 +130,17 @@ class RemoteSessions(Component):
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
         self._desk.count("refused", e.count)
-        self._say(conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error))))
+        self._add_outcome(
+            conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
+        )
 
     # --- what goes back ---------------------------------------------------------------------------------
 
-    def _answer(self, alias: bytes, answer: Answer) -> None:
+    def _answer_visit(self, alias: bytes, answer: Answer) -> None:
         visit = self._visits[alias]
-        self._say(visit.conn, Outcome(visit.stream, answer))
+        self._add_outcome(visit.conn, Outcome(visit.stream, answer))
 
-    def _say(self, conn: Conn, outcome: Outcome) -> None:
+    def _add_outcome(self, conn: Conn, outcome: Outcome) -> None:
         self._outcomes.setdefault(conn, []).append(outcome)
         self._desk.ending[self._flush] = None
 
@@ -160,7 +166,7 @@ class RemoteSessions(Component):
 
     # --- what changes -----------------------------------------------------------------------------------
 
-    def _changed(self, site: str) -> None:
+    def _on_gate_changed(self, site: str) -> None:
         """End visits over lost connections. Their own site has already reported the loss to the senders."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
@@ -171,7 +177,7 @@ class RemoteSessions(Component):
     def _leave(self, alias: bytes) -> None:
         self._sending.leave(self._visits.pop(alias).guest)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Forget visits that wait for nothing, and recount the load."""
         self._load.clear()
         for alias, visit in list(self._visits.items()):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.services.reply_batch import ReplyBatch, TimedEnvelopes, batches, sends
@@ -83,26 +83,26 @@ class SiteRequests(Component):
         self._due: dict[Conn, TimedEnvelopes] = {}
         self._swept = 0.0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),
-            hear(LoggedOut, lambda fact: self._forget(fact.peer.node.uuid)),
+            on_fact(GateChanged, lambda fact: self._on_gate_changed(fact.site) if fact.is_less else None),
+            on_fact(LoggedOut, lambda fact: self._forget_source(fact.peer.node.uuid)),
         )
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        return (take(Sent, self._sent), take(Respond, self._responded))
+        return (on_command(Sent, self._sent), on_command(Respond, self._responded))
 
     def figures(self) -> dict[str, int | float]:
         return {"site_requests": self._counts.total()}
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def ask(self, site: str, then: Callable[[], None]) -> None:
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways to that site are known."""
         if self.why_none(site):
             then()
         else:
-            self._exits.ask(site, then)
+            self._exits.when_known(site, then)
 
     def why_none(self, site: str) -> str:
         """Return why nothing can be sent there, whatever the gateways, or ""."""
@@ -117,7 +117,7 @@ class SiteRequests(Component):
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
         return gateway(stream, site, able, self._desk.settings.relays)
 
-    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Send the envelope to its site, or refuse it."""
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
@@ -164,7 +164,7 @@ class SiteRequests(Component):
         for outcome in command.outcomes:
             a = outcome.answer
             if a.domain == SENDS:
-                self._tell(outcome.stream, self._within(outcome.stream, conn, a), a)
+                self._forward_answer(outcome.stream, self._within(outcome.stream, conn, a), a)
 
     def _within(self, stream: bytes, conn: Conn, a: Answer) -> list[int]:
         """Return the open numbers that the answer concerns."""
@@ -173,7 +173,7 @@ class SiteRequests(Component):
             return [n for n in range(a.first, a.last + 1) if n in trips and trips[n].conn is conn]
         return [n for n, trip in trips.items() if a.first <= n <= a.last and trip.conn is conn]
 
-    def _tell(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
+    def _forward_answer(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
         """Pass an answer on to the senders. Accepted requests stay open for their replies."""
         trips = self._open.get(stream, {})
         by_trip: dict[SiteRequestInFlight, list[int]] = {}
@@ -226,42 +226,42 @@ class SiteRequests(Component):
 
     # --- what changes -----------------------------------------------------------------------------------
 
-    def _all(self) -> Iterator[tuple[bytes, int, SiteRequestInFlight]]:
+    def _open_requests(self) -> Iterator[tuple[bytes, int, SiteRequestInFlight]]:
         for stream, trips in list(self._open.items()):
             for n, trip in list(trips.items()):
                 yield stream, n, trip
 
-    def _changed(self, site: str) -> None:
+    def _on_gate_changed(self, site: str) -> None:
         """Answer LOST for requests on a lost connection. They may have been handled."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         lost: dict[bytes, list[int]] = {}
-        for stream, n, trip in self._all():
+        for stream, n, trip in self._open_requests():
             if trip.conn.site == site and trip.conn not in conns:
                 lost.setdefault(stream, []).append(n)
         text = f"the connection with the site {site} is lost, and perhaps somebody there has done it."
         for stream, numbers in lost.items():
-            self._tell(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
+            self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
 
-    def _forget(self, source: bytes) -> None:
+    def _forget_source(self, source: bytes) -> None:
         """Forget the requests of a node that waits for nothing any more."""
-        for stream, n, trip in self._all():
+        for stream, n, trip in self._open_requests():
             if trip.source == source:
                 self._drop(stream, (n,))
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Forget requests long after their deadline, and answer LOST for those without an answer."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
         text = "its time is over, and perhaps somebody there has done it."
-        for stream, n, trip in self._all():
+        for stream, n, trip in self._open_requests():
             if trip.until + SWEEP >= self._desk.now:
                 continue
             if trip.is_taken:
                 self._drop(stream, (n,))
             else:
-                self._tell(stream, (n,), Answer(SENDS, n, n, LOST, text=text))
+                self._forward_answer(stream, (n,), Answer(SENDS, n, n, LOST, text=text))
 
     def _drop(self, stream: bytes, numbers: Iterable[int]) -> None:
         trips = self._open.get(stream, {})

@@ -60,7 +60,7 @@ class SiteConflicts(Component):
         self._count = self._untold = 0
         self._told = float("-inf")
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         self._since = self._desk.wall
 
     def figures(self) -> dict[str, int | float]:
@@ -93,7 +93,7 @@ class SiteConflicts(Component):
             if stood is not None and value.envelope.sent < self._arrived.get(topic, 0):
                 self._differ(stood, value)
 
-    def came(self, envelope: Envelope) -> None:
+    def examine(self, envelope: Envelope) -> None:
         """Examine an envelope of another site for which this node is the master here."""
         if envelope.to or envelope.flags & (INITIAL | ERASED):
             return
@@ -155,12 +155,12 @@ class SiteConflicts(Component):
             return
         self._room -= 1.0
         self._lost.append(lost)
-        self._desk.ending[self._say] = None
+        self._desk.ending[self._report_conflicts] = None
 
-    def _say(self) -> None:
+    def _report_conflicts(self) -> None:
         lost, self._lost = self._lost, []
         for each in lost:
-            self._keep(each)
+            self._publish_lost(each)
         if self._desk.now >= self._told + TOLD_AGAIN:
             self._told = self._desk.now
             self._desk.event("site", self._text(lost[-1]), level="warning")
@@ -173,7 +173,7 @@ class SiteConflicts(Component):
         unkept = f", of which {self._untold:,} were too many to be kept" if self._untold else ""
         return f"{sites} have both set {topic!r}: the older value is kept as {where!r}{more}{unkept}"
 
-    def _keep(self, lost: LostValue) -> None:
+    def _publish_lost(self, lost: LostValue) -> None:
         self._number += 1
         key, domain = lost.value.key, lost.value.envelope.domain
         letter = letter_of(lost, self._here)

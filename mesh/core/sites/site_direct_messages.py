@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
@@ -65,15 +65,15 @@ class SiteDirectMessages(Component):
         self._trials = RetryProbes[Sending]()
         self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> gateway in use
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (LETTERS,)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SettingsRead, lambda _: self._resettle()),
-            hear(PauseChanged, lambda _: self._forwarder.review()),
-            hear(ExitsChanged, lambda fact: self._changed(fact.site, fact.lost)),
-            hear(SiteAnswered, self._answered),
+            on_fact(SettingsRead, lambda _: self._resettle()),
+            on_fact(PauseChanged, lambda _: self._forwarder.review()),
+            on_fact(ExitsChanged, lambda fact: self._on_exits_changed(fact.site, fact.lost)),
+            on_fact(SiteAnswered, self._on_site_answered),
         )
 
     def _resettle(self) -> None:
@@ -94,27 +94,27 @@ class SiteDirectMessages(Component):
             return refuse(unknown, hop, UNREACHABLE)
         paused = self._why_paused(site)
         if not paused and not self._exits.is_known(site):
-            self._ask(site)
+            self._look_up_gateways(site)
             return wait(f"asking who is a gateway to {site}", hop)
         if self.has_way(hop):
             return forward(f"a gateway to {site}", hop)
         why = paused or self._exits.why_no_way(site)
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
-    def ask(self, site: str, then: Callable[[], None]) -> None:
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways to that site are known."""
-        self._exits.ask(site, then)
+        self._exits.when_known(site, then)
 
     def has_way(self, hop: str) -> bool:
         site = hop.removeprefix(WAY)
         return not self._why_paused(site) and bool(self._exits.able(site))
 
-    def says(self, hop: str) -> str:
+    def describe_hop(self, hop: str) -> str:
         if paused := self._why_paused(hop.removeprefix(WAY)):
             return paused
         return "a gateway is linked with it" if self.has_way(hop) else "no gateway is linked with it"
 
-    def _ask(self, site: str) -> None:
+    def _look_up_gateways(self, site: str) -> None:
         """Look up the gateways, then decide on the waiting messages after the current requester."""
 
         def heard() -> None:
@@ -123,15 +123,15 @@ class SiteDirectMessages(Component):
 
         if site not in self._asking:
             self._asking.add(site)
-            self._exits.ask(site, heard)
+            self._exits.when_known(site, heard)
 
     def tick(self) -> None:
         """Retry messages that another site had no room for."""
-        for sending in self._trials.over(self._desk.now):
+        for sending in self._trials.due_keys(self._desk.now):
             self._try(sending)
         self._desk.wake(self._trials.deadline())
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Keep the gateways of sites with waiting messages up to date."""
         for sending, serial in self._trials.tried():
             if self._forwarder.onward.entry(serial) is None:  # for example expired, so never answered
@@ -150,13 +150,13 @@ class SiteDirectMessages(Component):
 
     # --- by which gateway? ------------------------------------------------------------------------------
 
-    def _changed(self, site: str, lost: frozenset[bytes]) -> None:
+    def _on_exits_changed(self, site: str, lost: frozenset[bytes]) -> None:
         """React to other gateways, or other connections, to the site."""
         ways = self._ways.get(site, {})
         for stream in [stream for stream, way in ways.items() if way in lost]:
             del ways[stream]
         if lost:
-            self._forwarder.lost(way_to(site))
+            self._forwarder.on_route_lost(way_to(site))
         else:
             self._forwarder.review()
 
@@ -167,8 +167,8 @@ class SiteDirectMessages(Component):
         if not able or self._why_paused(site):
             return
         going: dict[bytes, list[Envelope]] = {}
-        for entry in onward.depart(hop, self._forwarder.rulings.may_leave, self._is_held(hop)):
-            way, low = self._way(site, entry.envelope.stream, able), onward.lowest(entry.key)
+        for entry in onward.next_to_send(hop, self._forwarder.rulings.may_leave, self._is_held(hop)):
+            way, low = self._gateway_of(site, entry.envelope.stream, able), onward.lowest(entry.key)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
                 left = leaving(part, self._desk.settings.site, min(part.low, low))
@@ -176,11 +176,11 @@ class SiteDirectMessages(Component):
         for way, envelopes in going.items():
             self._desk.count("forwarded", sum(envelope.count for envelope in envelopes))
             if way == self._desk.me.uuid:
-                self._transit.take(way, site, envelopes)
+                self._transit.forward(way, site, envelopes)
             else:
                 say_relay(self._desk, self._neighbours.peers[way].data, site, envelopes)
 
-    def _way(self, site: str, stream: bytes, able: Sequence[bytes]) -> bytes:
+    def _gateway_of(self, site: str, stream: bytes, able: Sequence[bytes]) -> bytes:
         ways = self._ways.setdefault(site, {})
         if ways.get(stream) not in able:
             way = gateway(stream, site, able, self._desk.settings.relays)
@@ -190,24 +190,24 @@ class SiteDirectMessages(Component):
 
     # --- what became of it ------------------------------------------------------------------------------
 
-    def _answered(self, fact: SiteAnswered) -> None:
+    def _on_site_answered(self, fact: SiteAnswered) -> None:
         hop, onward = way_to(fact.site), self._forwarder.onward
         for outcome in fact.outcomes if self._exits.has(fact.site, fact.by) else ():
             a = outcome.answer
-            for entry, first, last in onward.answered(outcome.stream, a.domain, a.first, a.last):
+            for entry, first, last in onward.find_answered(outcome.stream, a.domain, a.first, a.last):
                 if hop in entry.lacking:  # unexpected answers change nothing
-                    self._heard(entry, hop, replace(a, first=first, last=last))
+                    self._on_answer(entry, hop, replace(a, first=first, last=last))
 
-    def _heard(self, entry: PendingForward, hop: str, answer: Answer) -> None:
+    def _on_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         sending = _sending(entry, hop)
         if not goes_again(answer.state, entry.may_be_there):
-            self._forwarder.said(entry, hop, answer)
-            if self._trials.answered(sending, entry.serial):
-                self._forwarder.onward.back(hop, self._waiting(sending))
+            self._forwarder.on_site_answer(entry, hop, answer)
+            if self._trials.record_arrival(sending, entry.serial):
+                self._forwarder.onward.requeue(hop, self._waiting(sending))
         elif self._forwarder.onward.is_under_way(entry, hop):  # otherwise it is resent anyway
             entry.why = f"{answer.state}: {answer.text[:WHY]}"
             self._forwarder.onward.put_aside(entry, hop)
-            self._trials.refused(sending, entry.serial, self._desk.now)
+            self._trials.record_refusal(sending, entry.serial, self._desk.now)
             self._desk.wake(self._trials.deadline())
 
     # --- what goes again --------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ class SiteDirectMessages(Component):
         first = next(iter(self._waiting(sending)), None)
         self._trials.tries(sending, first.serial if first is not None else None)
         if first is not None:
-            self._forwarder.onward.back(sending[0], (first,))
-        self._forwarder.shipping.due(sending[0])
+            self._forwarder.onward.requeue(sending[0], (first,))
+        self._forwarder.shipping.schedule_send(sending[0])
 
     def _waiting(self, sending: Sending) -> list[PendingForward]:
         """Return entries that have not left, or that are to be resent, in the order of their numbers."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
@@ -48,13 +48,13 @@ class SiteIngress(Component):
         self._told: dict[str, float] = {}  # time of the next warning, by site
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        return (take(Relay, self._relayed),)
+        return (on_command(Relay, self._relayed),)
 
     def _relayed(self, conn: Conn, gate: SiteConnection, command: Relay, envelopes: list[Envelope]) -> None:
         source, s = source_of(gate, conn), self._desk.settings
         came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
         if command.site != s.site:
-            self._through.take(source, came, command, envelopes)
+            self._through.forward(source, came, command, envelopes)
             return
         if command.dropped:
             site = sender_of(envelopes[0], came) if envelopes else came.name
@@ -69,13 +69,13 @@ class SiteIngress(Component):
                 self._refuse(source, renamed, error)
                 continue
             for part in self._short(source, renamed):
-                self._forwarder.enter(part, source)
+                self._forwarder.accept_from_site(part, source)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
         """Report a gap in an event, and to subscribers that messages of that site may reach."""
         now, total = self._desk.now, self._dropped.get(site, 0) + dropped
         self._dropped[site] = total
-        self._desk.say(MissedFromSite(neighbour, dropped))
+        self._desk.publish_fact(MissedFromSite(neighbour, dropped))
         if now >= self._told.get(site, now):
             self._told[site] = now + TOLD_AGAIN
             text = f"{site} had no room for {count(total, 'message')} that were for this site"
@@ -96,7 +96,7 @@ class SiteIngress(Component):
         elif error is None and self._is_full(envelope):
             error = self._no_room()
         if error is not None:
-            self._turns.put_off(who, envelope.first, now)
+            self._turns.defer(who, envelope.first, now)
             if envelope.to:
                 return PublishRefused(str(error), code=WAY_LOST)
         return error
@@ -106,7 +106,7 @@ class SiteIngress(Component):
 
     def _is_full(self, envelope: Envelope) -> bool:
         """Return whether the half for other sites is full. Buffered envelopes always pass."""
-        return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.covering(envelope)[0]
+        return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
 
     def _short(self, source: bytes, envelope: Envelope) -> Iterator[Envelope]:
         """Yield the parts that are within the size limit of this node, and refuse the others."""
@@ -121,4 +121,4 @@ class SiteIngress(Component):
 
     def _refuse(self, source: bytes, envelope: Envelope, error: LocalError) -> None:
         self._desk.count("refused", envelope.count)
-        self._answering.answer(source, envelope.stream, refusal(envelope, error))
+        self._answering.send_answer(source, envelope.stream, refusal(envelope, error))

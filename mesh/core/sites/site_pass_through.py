@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
 from mesh.core.peers.facts import LoggedOut
@@ -89,18 +89,18 @@ class SitePassThrough(Component):
         self._untold: dict[str, int] = {}  # dropped messages not yet reported, by site
         self._turns = defaultdict[str, DeferredNumbers](lambda: DeferredNumbers(STREAMS))  # by neighbor
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
-            hear(ServersChanged, self._servers_changed),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
-            hear(GateChanged, self._gate_changed),
+            on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
+            on_fact(ServersChanged, self._servers_changed),
+            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
+            on_fact(GateChanged, self._gate_changed),
         )
 
     def figures(self) -> dict[str, int | float]:
         return {"site_passing_bytes": sum(self._sizes.values())}
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         s = self._desk.settings
         for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
@@ -108,7 +108,9 @@ class SitePassThrough(Component):
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def take(self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]) -> None:
+    def forward(
+        self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
+    ) -> None:
         """Forward what a gateway brought for another site than this one."""
         going: dict[bytes, list[Envelope]] = {}
         here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
@@ -126,7 +128,7 @@ class SitePassThrough(Component):
                     going.setdefault(way, []).append(passing(alias, here, hop))
             if error is not None:
                 self._desk.count("refused", alias.count)
-                self._answering.answer(source, alias.stream, refusal(alias, error), command.site)
+                self._answering.send_answer(source, alias.stream, refusal(alias, error), command.site)
         self._ship(command, going)
 
     def _in_turn(
@@ -145,12 +147,12 @@ class SitePassThrough(Component):
             error = TailBackFull(f"too much is on its way from {name} through {here}.")
         elif error is None and (paused := self._why_paused(site)):
             error = PublishRefused(f"{paused}.", code=UNREACHABLE)
-        elif error is None and self._way(site, envelope) is None:
+        elif error is None and self._gateway_of(site, envelope) is None:
             error = PublishRefused(f"nobody of {here} is linked with {site} now.", code=UNREACHABLE)
         if waiter.is_letter and isinstance(error, TailBackFull):
             error = PublishRefused(str(error), code=WAY_LOST)
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
-            turns.put_off(waiter.who, envelope.first, now)
+            turns.defer(waiter.who, envelope.first, now)
         return error
 
     def _is_full(self, name: str, envelope: Envelope) -> bool:
@@ -164,7 +166,7 @@ class SitePassThrough(Component):
         line = self._lines.get(site, {}).get(stream_key(envelope))
         return line is not None and line.asked.has(waiter, envelope.first, envelope.last)
 
-    def _way(self, site: str, envelope: Envelope) -> bytes | None:
+    def _gateway_of(self, site: str, envelope: Envelope) -> bytes | None:
         s, line = self._desk.settings, self._lines.get(site, {}).get(stream_key(envelope))
         if line is not None:
             return line.way
@@ -176,7 +178,7 @@ class SitePassThrough(Component):
         lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
         line = lines.get(key)
         if line is None:
-            way = self._way(site, envelope)
+            way = self._gateway_of(site, envelope)
             assert way is not None  # else it would have been refused
             line = lines[key] = PassingLine(way, envelope.stream, envelope.domain)
         line.asked.add(waiter, envelope.first, envelope.last, size)
@@ -187,7 +189,7 @@ class SitePassThrough(Component):
         dropped = command.dropped + self._untold.pop(command.site, 0)
         for way, envelopes in going.items():
             if way == self._desk.me.uuid:
-                self._transit.take(way, command.site, envelopes, dropped)
+                self._transit.forward(way, command.site, envelopes, dropped)
             elif (peer := self._neighbours.peers.get(way)) is not None:
                 say_relay(self._desk, peer.data, command.site, envelopes, dropped)
             dropped = 0
@@ -196,7 +198,7 @@ class SitePassThrough(Component):
 
     # --- and back ---------------------------------------------------------------------------------------
 
-    def _answered(self, site: str, outcomes: Sequence[Outcome]) -> None:
+    def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         lines = self._lines.get(site, {})
         for outcome in outcomes if lines else ():
             key = answer_key(outcome.stream, outcome.answer)
@@ -205,7 +207,7 @@ class SitePassThrough(Component):
                 continue
             for part in line.asked.answered(outcome.answer):
                 self._free(part.who, part.freed)
-                self._answering.answer(part.who.source, outcome.stream, part.answer, site)
+                self._answering.send_answer(part.who.source, outcome.stream, part.answer, site)
             if not line.asked:
                 del lines[key]
 
@@ -223,9 +225,9 @@ class SitePassThrough(Component):
         before, now = self._notes[fact.name], self._transit.announced(fact.name)
         self._notes[fact.name] = now
         for uuid in broken(before, now):
-            self._lost(uuid, fact.name)
+            self._on_gateway_lost(uuid, fact.name)
 
-    def _lost(self, uuid: bytes, site: str = "") -> None:
+    def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
         """Defer messages in transit through that gateway, to one site or to all."""
         for to in [site] if site else list(self._lines):
             lines = self._lines.get(to, {})
@@ -237,11 +239,11 @@ class SitePassThrough(Component):
         for waiter in line.asked.all():
             numbers, freed = line.asked.drop(waiter)
             self._free(waiter, freed)
-            self._turns[neighbour_of(waiter.source)].put_off(waiter.who, numbers.bottom(), self._desk.now)
+            self._turns[neighbour_of(waiter.source)].defer(waiter.who, numbers.bottom(), self._desk.now)
             for first, last in numbers:
                 state = WAY_LOST if waiter.is_letter else UNREACHABLE
                 answer = Answer(line.domain, first, last, state=state, text=text)
-                self._answering.answer(waiter.source, line.stream, answer, site)
+                self._answering.send_answer(waiter.source, line.stream, answer, site)
 
     def _gate_changed(self, fact: GateChanged) -> None:
         """Forget waiters that are disconnected. Their master resends through another gateway."""

@@ -9,9 +9,9 @@ from math import inf
 
 from msgspec.structs import replace
 
-from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.disk import Disk
-from mesh.core.context.facts import Hearing, SettingsRead, hear
+from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
 from mesh.core.forwarding.deadletters import DeadLetters
@@ -108,7 +108,7 @@ class SiteRelay(Component):
         self._adopt()
 
     def _feed(self, site: str, size: int) -> SiteFeed:
-        desk, s, count = self._desk, self._desk.settings, self._desk.losing(f"site/{site}")
+        desk, s, count = self._desk, self._desk.settings, self._desk.loss_counter(f"site/{site}")
 
         def lost(envelope: Envelope, why: str, messages: int) -> None:
             count(envelope, why, messages)
@@ -128,23 +128,23 @@ class SiteRelay(Component):
             passes=lambda first, last: self._marking.passes(site, first, last),
         )
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (STAYS,)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SettingsRead, lambda _: self._resettle()),
-            hear(PauseChanged, lambda fact: self._is_due(fact.site)),
-            hear(ServersChanged, self._servers_changed),
-            hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+            on_fact(SettingsRead, lambda _: self._resettle()),
+            on_fact(PauseChanged, lambda fact: self._is_due(fact.site)),
+            on_fact(ServersChanged, self._servers_changed),
+            on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
+            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Relayed, lambda conn, peer, command, _: self._told(peer, command)),)
+        return (on_command(Relayed, lambda conn, peer, command, _: self._on_relayed(peer, command)),)
 
-    def _told(self, peer: Peer, command: Relayed) -> None:
-        self._desk.say(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
+    def _on_relayed(self, peer: Peer, command: Relayed) -> None:
+        self._desk.publish_fact(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
 
     @property
     def sites(self) -> Collection[str]:
@@ -194,12 +194,12 @@ class SiteRelay(Component):
         for key, feed in feeds.items():
             position = int.from_bytes(rows[key]) if key in rows else last
             feed.resumes(position, self._marking.passed_over(feed.site))
-            self._keep(feed)
+            self._write_position(feed)
         for key in rows:
             if key[:1] == site_key("") and key not in feeds:
                 self._disk.later("position", key, Delete("position", key))
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         for out in self._outbound.values():
             out.feed.resumed()
 
@@ -226,7 +226,7 @@ class SiteRelay(Component):
         for out in new:
             out.feed.position = self._router.shelf.next_position - 1
             out.notes = self._transit.announced(out.feed.site)
-            self._keep(out.feed)
+            self._write_position(out.feed)
 
     def _give_up(self, feed: SiteFeed) -> None:
         if feed.pending:
@@ -234,13 +234,13 @@ class SiteRelay(Component):
             self._desk.event("site", text, level="warning")
         feed.close()
         self._marking.passed(feed.site, feed.passed_over.take_settled(inf))
-        self._marking.forget(feed.site)
+        self._marking.forget_site(feed.site)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         for site, out in self._outbound.items():
             self._presence.notes((SITE, site))  # keeps the gateways up to date
-            self._expire(out, out.feed.void())
+            self._expire(out, out.feed.drop_expired())
         self._expire_waiting()
 
     def _expire_waiting(self) -> None:
@@ -260,11 +260,11 @@ class SiteRelay(Component):
             if left := [given for given in out.unsent.pop(key, ()) if given.left]:
                 out.unsent[key] = deque(left)
             if not out.feed.custody.has(key):
-                out.pauses.forget(key)
+                out.pauses.drop_stream(key)
         for given in void:
             self._is_done(out, given.envelope.stream)
         if out.feed.position != before:
-            self._keep(out.feed)
+            self._write_position(out.feed)
 
     # --- what is for other sites ------------------------------------------------------------------------
 
@@ -317,15 +317,15 @@ class SiteRelay(Component):
         out, now = self._outbound[fact.name], self._transit.announced(fact.name)
         gone, out.notes = broken(out.notes, now), now
         self._marking.sees(fact.name, now.values())
-        self._again(out, gone)
+        self._requeue_in_flight(out, gone)
 
-    def _lost(self, uuid: bytes) -> None:
+    def _on_gateway_lost(self, uuid: bytes) -> None:
         """Resend messages in transit through that node, whose connection is lost."""
         for out in self._outbound.values():
             if out.notes.pop(uuid, None) is not None:
-                self._again(out, [uuid])
+                self._requeue_in_flight(out, [uuid])
 
-    def _again(self, out: Outbound, lost: Sequence[bytes]) -> None:
+    def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
         """Resend the streams that used these gateways."""
         self._is_due(out.feed.site)
         streams = {stream for stream, way in out.ways.items() if way in lost}
@@ -343,9 +343,9 @@ class SiteRelay(Component):
         due, self._due = self._due, {}
         for site in due:
             if site in self._outbound and not self._is_paused(site):
-                self._go(self._outbound[site])
+                self._send_unsent(self._outbound[site])
 
-    def _go(self, out: Outbound) -> None:
+    def _send_unsent(self, out: Outbound) -> None:
         """Send the messages that may leave, as far as there is a route."""
         if not out.notes or not out.unsent:
             return
@@ -353,7 +353,7 @@ class SiteRelay(Component):
         unsent, out.unsent = out.unsent, {}
         void: list[PartlySent] = []
         for key, givens in unsent.items():
-            way = self._way(out, key[:STREAM])
+            way = self._gateway_of(out, key[:STREAM])
             leave = going.setdefault(way, [])
             for given in givens:
                 if out.feed.is_void(given):
@@ -366,7 +366,7 @@ class SiteRelay(Component):
                 self._ship(out.feed.site, uuid, envelopes)
         self._expire(out, void)
 
-    def _way(self, out: Outbound, stream: bytes) -> bytes:
+    def _gateway_of(self, out: Outbound, stream: bytes) -> bytes:
         way = out.ways.get(stream)
         if way is None:
             relays = self._desk.settings.relays
@@ -384,7 +384,7 @@ class SiteRelay(Component):
     def _ship(self, site: str, uuid: bytes, envelopes: Iterable[Envelope]) -> None:
         peer, out = self._neighbours.peers.get(uuid), self._outbound[site]
         if uuid == self._desk.me.uuid:
-            self._transit.take(uuid, site, list(envelopes), out.untold)
+            self._transit.forward(uuid, site, list(envelopes), out.untold)
         elif peer is not None and peer.data is not None:
             say_relay(self._desk, peer.data, site, envelopes, out.untold)
         else:
@@ -393,7 +393,7 @@ class SiteRelay(Component):
 
     # --- what became of it ------------------------------------------------------------------------------
 
-    def _answered(self, site: str, outcomes: Sequence[Outcome]) -> None:
+    def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         if (out := self._outbound.get(site)) is not None:
             for outcome in outcomes:
                 self._take_answer(out, outcome)
@@ -406,19 +406,19 @@ class SiteRelay(Component):
         if answer.state != "OK" and self._is_put_off(out, key, outcome):
             return
         before = feed.position
-        for given, parts in feed.answered(outcome.stream, answer, self._desk.now):
+        for given, parts in feed.apply_answer(outcome.stream, answer, self._desk.now):
             for first, last in parts if answer.state != "OK" else ():
                 dead = replace(given.envelope, to=f"site/{feed.site}")
-                self._dead.bury(dead, replace(answer, first=first, last=last))
+                self._dead.publish_refused(dead, replace(answer, first=first, last=last))
             if not given.left:
                 self._is_done(out, outcome.stream)
         if feed.custody.has(key):
             out.pauses.went_on(key, self._desk.now)
             self._desk.wake(out.pauses.deadline())
         else:
-            out.pauses.forget(key)
+            out.pauses.drop_stream(key)
         if feed.position != before:
-            self._keep(feed)
+            self._write_position(feed)
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
         """Return whether the messages are to be sent again after a pause."""
@@ -426,7 +426,7 @@ class SiteRelay(Component):
         about = list(out.feed.custody.about(outcome.stream, answer))
         if not about or not is_put_off(answer, about):
             return False
-        self._desk.wake(out.pauses.put_off(key, now))
+        self._desk.wake(out.pauses.defer_stream(key, now))
         out.unsent.pop(key, None)
         if now >= out.put_off_told + TOLD_AGAIN:
             out.put_off_told = now
@@ -438,7 +438,7 @@ class SiteRelay(Component):
     def tick(self) -> None:
         """Resend deferred streams whose pause is over."""
         for site, out in self._outbound.items():
-            for key in out.pauses.over(self._desk.now):
+            for key in out.pauses.take_ended(self._desk.now):
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
                 self._is_due(site)
             self._desk.wake(out.pauses.deadline())
@@ -449,6 +449,6 @@ class SiteRelay(Component):
             del out.open[stream]
             out.ways.pop(stream, None)
 
-    def _keep(self, feed: SiteFeed) -> None:
+    def _write_position(self, feed: SiteFeed) -> None:
         self._disk.later("position", feed.key, position_key(feed, feed.position))
         self._marking.passed(feed.site, feed.passed_over.take_settled(feed.position))

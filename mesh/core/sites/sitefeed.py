@@ -88,7 +88,7 @@ class SiteFeed(Feed):
         self._may_expire |= parcel.envelope.expires > 0
         super().offer(portion, now)
         if portion.is_persistent and self.dropped == dropped:
-            self.passed_over.keep()
+            self.passed_over.end_run()
 
     def resumes(self, position: int, passed_over: SkippedPositions) -> None:
         """Resume behind `position`.
@@ -123,10 +123,10 @@ class SiteFeed(Feed):
             return False
         return is_persistent or self._backlog.bytes < self._transient
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
 
-    def answered(
+    def apply_answer(
         self, stream: bytes, answer: Answer, now: float
     ) -> list[tuple[PartlySent, list[tuple[int, int]]]]:
         """Apply an answer of the site. Return the slices that it concerns, with their numbers."""
@@ -139,7 +139,7 @@ class SiteFeed(Feed):
             del self._row[done]
             before += 1
         if before > self._flight.used:
-            self.taken(before, now)
+            self.on_processed(before, now)
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
@@ -172,7 +172,7 @@ class SiteFeed(Feed):
         portion = None if given.was_sent else self._row.get(given)
         return portion is not None and portion.is_void(self._wall())
 
-    def void(self) -> list[PartlySent]:
+    def drop_expired(self) -> list[PartlySent]:
         """Return all such slices."""
         return [given for given in self._row if self.is_void(given)]
 
@@ -233,7 +233,7 @@ class SiteFeed(Feed):
         self._row[given] = portion
         self._leaves(self, given)
 
-    def _took(self, portion: EnvelopeSlice) -> None:
+    def _settle_slice(self, portion: EnvelopeSlice) -> None:
         parcel = portion.parcel
         if parcel.own:
             self._passed = max(self._passed, parcel.position)

@@ -26,7 +26,7 @@ class SkippedPositions:
         self._lasts[self._first] = place
         return self._first
 
-    def keep(self) -> None:
+    def end_run(self) -> None:
         """End the open run, because the next position is kept."""
         self._first = 0
 

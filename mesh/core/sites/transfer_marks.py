@@ -54,20 +54,20 @@ class TransferMarks(Component):
         """Return whether the site needs a transfer."""
         return site in self._marks
 
-    def count(self, site: str) -> int:
+    def dropped_count(self, site: str) -> int:
         """Return the number of messages that the site is known to lack."""
         return self._marks[site].dropped if site in self._marks else 0
 
     def since(self, site: str) -> int | None:
         """Return since when the site lacks messages, in ns since 1970, or None if it lacks none."""
-        return self._marks[site].since if self.count(site) else None
+        return self._marks[site].since if self.dropped_count(site) else None
 
     def dropped(self, site: str, messages: int) -> None:
         """Record that `messages` more were dropped."""
         mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
         mark.dropped += messages
-        self._keep(site, mark)
-        self._tell(site, mark)
+        self._write_mark(site, mark)
+        self._report_dropped(site, mark)
 
     def passed_over(self, site: str) -> SkippedPositions:
         """Return the positions dropped before the start, which may still be owed to other sinks."""
@@ -84,7 +84,7 @@ class TransferMarks(Component):
             row = _run_key(site, first)
             self._disk.later(TABLE, row, Delete(TABLE, row))
 
-    def _keep(self, site: str, mark: Mark) -> None:
+    def _write_mark(self, site: str, mark: Mark) -> None:
         self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
 
     def sites(self) -> list[str]:
@@ -94,7 +94,7 @@ class TransferMarks(Component):
     def want(self, site: str, then: Callable[[], None]) -> None:
         """Mark the site for a transfer on request. `then` is called when the mark is on disk."""
         self._put_off.discard(site)
-        self._keep(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
+        self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
@@ -118,7 +118,7 @@ class TransferMarks(Component):
             row = STORES + site.encode()
             self._disk.later(TABLE, row, Put(TABLE, row, known.pack()))
 
-    def put_off(self, site: str) -> None:
+    def defer_transfer(self, site: str) -> None:
         """Send the site no transfer until one is requested."""
         self._put_off.add(site)
 
@@ -127,7 +127,7 @@ class TransferMarks(Component):
         self._marks.pop(site, None)
         self._disk.later(TABLE, site.encode(), Delete(TABLE, site.encode()))
 
-    def forget(self, site: str) -> None:
+    def forget_site(self, site: str) -> None:
         """Forget a site that is no longer configured."""
         self.clear(site)
         self._put_off.discard(site)
@@ -139,10 +139,10 @@ class TransferMarks(Component):
         for site in [site for site in self._shown if self._next[site] <= self._desk.now]:
             self.sees(site, self._shown.pop(site))
         for site, mark in self._marks.items():
-            self._tell(site, mark)
+            self._report_dropped(site, mark)
 
-    def _tell(self, site: str, mark: Mark) -> None:
-        dropped = mark.tell(self._desk.now)
+    def _report_dropped(self, site: str, mark: Mark) -> None:
+        dropped = mark.take_report(self._desk.now)
         if dropped is not None:
             what = count(dropped, "message")
             text = f"there is no more room for what is for {site}: {what} will not go there"
@@ -155,8 +155,8 @@ class TransferMarks(Component):
             "site_dropped": sum(mark.dropped for mark in self._marks.values()),
         }
 
-    def why(self, what: What) -> Iterator[Reason]:
-        if what.kind == SITE and (lacks := self.count(what.text)):
+    def explain(self, what: What) -> Iterator[Reason]:
+        if what.kind == SITE and (lacks := self.dropped_count(what.text)):
             n = count(lacks, "message")
             yield reason("SITE_LACKS", site=what.text, n=n, node=self._desk.me.name)
 

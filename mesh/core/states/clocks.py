@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -32,8 +32,8 @@ class Clocks(Component):
         self._reported: set[bytes] = set()
         self._due = 0.0
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(StateReceived, self._heard),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(StateReceived, self._on_state),)
 
     def figures(self) -> dict[str, int | float]:
         return {"clock_apart": max((abs(peer.ahead / 1e9) for peer in self._peers()), default=0.0)}
@@ -41,7 +41,7 @@ class Clocks(Component):
     def _peers(self) -> Sequence[Peer]:
         return [peer for peer in self._neighbours.peers.values() if peer.control is not None]
 
-    def _heard(self, fact: StateReceived) -> None:
+    def _on_state(self, fact: StateReceived) -> None:
         """Law 1."""
         state = fact.known.state
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
@@ -49,12 +49,12 @@ class Clocks(Component):
             if conn is not None and not conn.clock.is_told:
                 conn.clock.shows(state.wall, self._desk.believed)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         if self._desk.now >= self._due:
             self._due = self._desk.now + LOOK
-            self._look()
+            self._compare()
 
-    def _look(self) -> None:
+    def _compare(self) -> None:
         before, self._apart = self._apart, {}
         for peer in self._peers():
             uuid, ahead = peer.node.uuid, peer.ahead / 1e9

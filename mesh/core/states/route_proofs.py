@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from discovery.gossip import StateLine, StateMessage, decode, encode, read
 from discovery.state import NodeState
-from mesh.core.context.component import Component, HandlerEntry, take
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
@@ -59,13 +59,13 @@ class RouteProofs(Component):
         self._said: OrderedDict[tuple[bytes, str], Vouched] = OrderedDict()
         self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by uuid of the sending peer
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(StateReceived, self._heard), hear(OwnStateSent, self._spoke))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(StateReceived, self._on_state), on_fact(OwnStateSent, self._spoke))
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(c.Ways, lambda conn, peer, command, _: self.told(peer, command)),)
+        return (on_command(c.Ways, lambda conn, peer, command, _: self.on_proofs(peer, command)),)
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (WAYS,)
 
     # --- whom to believe --------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class RouteProofs(Component):
         peer, key_of = self._neighbours.named(name), self._neighbours.acquaintances.key_of
         return peer is not None and (peer.alive or bool(key_of(peer.node.uuid)))
 
-    def ask(self, peer: Peer, names: Iterable[str]) -> None:
+    def request_proofs(self, peer: Peer, names: Iterable[str]) -> None:
         """Ask a peer for the hops of the given nodes, unless it was asked a moment ago."""
         if self._desk.now - peer.asked_for_ways >= AGAIN:
             peer.asked_for_ways = self._desk.now
@@ -109,7 +109,7 @@ class RouteProofs(Component):
 
     # --- what nodes say ---------------------------------------------------------------------------------
 
-    def _heard(self, fact: StateReceived) -> None:
+    def _on_state(self, fact: StateReceived) -> None:
         """Process the state of a live node."""
         known = fact.known
         peer, line = self._neighbours.peers.get(known.state.uuid), self._line_of(known.state.uuid)
@@ -118,10 +118,10 @@ class RouteProofs(Component):
         if self._neighbours.named(known.state.name) is peer:
             self._learn(b"", Vouched(peer.node, line, known.state.ways))
 
-    def told(self, peer: Peer, command: c.Ways) -> None:
+    def on_proofs(self, peer: Peer, command: c.Ways) -> None:
         """Process a question or an answer of a peer."""
         if command.names:
-            self._answer(peer, command.names[:HOPS])
+            self._send_declarations(peer, command.names[:HOPS])
             return
         try:
             lines = decode(command.gossip).lines[:HOPS]
@@ -131,10 +131,12 @@ class RouteProofs(Component):
         for line in lines if self._keyring is not None else ():
             state = read(line)
             if state is not None:
-                self._hear(peer, line, state, nodes.get(line.uuid))
-        self._desk.say(RoutesVouched())
+                self._process_state(peer, line, state, nodes.get(line.uuid))
+        self._desk.publish_fact(RoutesVouched())
 
-    def _hear(self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None) -> None:
+    def _process_state(
+        self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None
+    ) -> None:
         """Process a state that a peer passed on."""
         assert self._keyring is not None
         known = self._neighbours.peers.get(line.uuid)
@@ -163,23 +165,23 @@ class RouteProofs(Component):
             self._said.popitem(last=False)
         if before is None or not is_same or set(before.ways) != set(said.ways):
             self._believed.clear()
-            self._desk.say(RoutesVouched())
+            self._desk.publish_fact(RoutesVouched())
 
     # --- what we say ------------------------------------------------------------------------------------
 
-    def _answer(self, peer: Peer, names: Sequence[str]) -> None:
+    def _send_declarations(self, peer: Peer, names: Sequence[str]) -> None:
         """Answer with the known declarations of the given nodes, from any peer."""
         known = {name: self._said.get((b"", name)) for name in names}
         for (_, name), said in self._said.items() if None in known.values() else ():
             if name in known and known[name] is None:
                 known[name] = said
-        self._tell(peer, [said for said in known.values() if said is not None])
+        self._send_proofs(peer, [said for said in known.values() if said is not None])
 
     def introduce(self, peer: Peer) -> None:
         """Send our declaration to a peer that is one of our hops, before it forwards our messages."""
         line = self._line_of(self._desk.me.uuid)
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
-            self._tell(peer, [Vouched(self._desk.me, line, ())])
+            self._send_proofs(peer, [Vouched(self._desk.me, line, ())])
 
     def _spoke(self, fact: OwnStateSent) -> None:
         """Introduce this node to its new hops after publishing its state."""
@@ -189,7 +191,7 @@ class RouteProofs(Component):
                 if (peer := self._neighbours.named(name)) is not None:
                     self.introduce(peer)
 
-    def _tell(self, peer: Peer, said: Sequence[Vouched]) -> None:
+    def _send_proofs(self, peer: Peer, said: Sequence[Vouched]) -> None:
         if said:
             me = self._desk.me
             lines = tuple(one.line for one in said)

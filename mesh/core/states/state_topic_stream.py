@@ -17,16 +17,16 @@ class StateTopicStream:
         self._stream = desk.ids(16)
         self._number = 0
 
-    def tell(self, key: str, node: str, content: Callable[[], bytes]) -> None:
+    def publish_value(self, key: str, node: str, content: Callable[[], bytes]) -> None:
         """Send the value to the subscribers of the key. `content` is called only if there are any."""
         if self._router.clients.match(key, ""):
-            self._router.tell(self._envelope(key, node, content()))
+            self._router.deliver_local(self._envelope(key, node, content()))
 
-    def keep(self, key: str, node: str, content: bytes) -> None:
+    def store_value(self, key: str, node: str, content: bytes) -> None:
         """Store the value for a client that is about to read it."""
-        self._router.keep(self._envelope(key, node, content))
+        self._router.retain(self._envelope(key, node, content))
 
-    def gone(self, key: str) -> None:
+    def remove_value(self, key: str) -> None:
         """Remove the value."""
         self._router.log.retained.remove(key, "")
 

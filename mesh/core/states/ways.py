@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from discovery.state import WAYS
 from mesh.core.context.component import Beginning, Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
@@ -23,8 +23,8 @@ class OwnWays(Component):
         self._desk = desk
         self.names = self._chosen()
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(RouteLearned, lambda fact: self._found(fact.way) if fact.way else None),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RouteLearned, lambda fact: self._found(fact.way) if fact.way else None),)
 
     def adopt(self, rules: Iterable[Rule]) -> None:
         """Apply new rules."""
@@ -43,7 +43,7 @@ class OwnWays(Component):
         names = self._chosen()
         if set(names) != set(self.names):
             self.names = names
-            self._desk.say(OurWaysChanged())
+            self._desk.publish_fact(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
         """Report hops that will not be believed."""

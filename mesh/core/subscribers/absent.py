@@ -49,7 +49,7 @@ class AbsentClients:
             raise PublishRefused(text, hint="Send to somebody who is connected.", code="INBOX_FULL")
         size = len(envelope.body) + OWN + is_new * INBOX
         if self._bytes + size > most:
-            self._desk.losing(to)(envelope, "INBOX_FULL", envelope.count)
+            self._desk.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
             text = f"{self._bytes:,} bytes wait at {me} for clients that are not connected."
             hint = "They have to read their inboxes; or raise limits.inboxes_bytes there."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")

@@ -24,7 +24,7 @@ class Copies:
         self._log = log
         self._disk = disk
 
-    def keep(self, e: Envelope) -> None:
+    def keep_values(self, e: Envelope) -> None:
         """Keep the value of an envelope that another master accepted."""
         if not self._mapping.has_backups:
             return
@@ -34,16 +34,16 @@ class Copies:
         if e.flags & ERASED:
             self._log.inherit_end(e)
         else:
-            self._take(last_values(e, without=set(e.keys) - set(mine)))
+            self._store_values(last_values(e, without=set(e.keys) - set(mine)))
         self._disk.commit_later()
 
-    def take(self, values: Iterable[Envelope]) -> int:
+    def store_copies(self, values: Iterable[Envelope]) -> int:
         """Keep values that another master sent, and return how many are new."""
         latest, is_kept = self._desk.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
-        count = self._take(last for e in ours for last in last_values(e))
+        count = self._store_values(last for e in ours for last in last_values(e))
         self._disk.commit_later()
         return count
 
-    def _take(self, values: Iterable[RetainedValue]) -> int:
+    def _store_values(self, values: Iterable[RetainedValue]) -> int:
         return self._log.inherit(last for last in values if not last.is_void(self._desk.believed))

@@ -8,10 +8,10 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from mesh.core.asking.interest_sync import InterestSync
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.passing import PassedNodes, mark, mark_of_site, pass_on
 from mesh.core.context.passing import read as read_gaps
@@ -85,17 +85,17 @@ class DataLinks(Component):
         # master -> (how far its log has come, the peer that sent the last of it)
         self._furthest: dict[bytes, tuple[int, bytes]] = {}
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedOut, lambda fact: self._logout(fact.peer)),
-            hear(LoggedIn, self._login),
-            hear(MissedFromSite, self._missed_from_site),
-            hear(RulesChanged, lambda _: self._ruled()),
-            hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
+            on_fact(LoggedOut, lambda fact: self._logout(fact.peer)),
+            on_fact(LoggedIn, self._login),
+            on_fact(MissedFromSite, self._missed_from_site),
+            on_fact(RulesChanged, lambda _: self._on_rules()),
+            on_fact(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Items, self._items), take(Ack, self._ack))
+        return (on_command(Items, self._items), on_command(Ack, self._ack))
 
     def tick(self) -> None:
         if self._router.pacing:
@@ -114,7 +114,7 @@ class DataLinks(Component):
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
-            self._router.pacing.forget(peer.node.uuid)  # held numbers are of the old stream
+            self._router.pacing.drop_source(peer.node.uuid)  # held numbers are of the old stream
         # A new process has also seen our boot when it welcomes us, but has none of our items.
         knows_us = said.boot_seen == self._desk.me.boot and not is_new
         if knows_us and peer.exchange.outlet.can_resume(said.have):
@@ -123,7 +123,7 @@ class DataLinks(Component):
         peer.exchange.feed.restart()
         return 0
 
-    def _ruled(self) -> None:
+    def _on_rules(self) -> None:
         """Apply new rules: other peers may relay items of other masters."""
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
@@ -137,7 +137,7 @@ class DataLinks(Component):
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.exchange.outlet] = None
         self._solicited.logged_in(peer)
-        peer.exchange.topics = self._demand.asked(peer).topics
+        peer.exchange.topics = self._demand.interest_of(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
         self._demand.say_all(peer, conn)
@@ -160,7 +160,7 @@ class DataLinks(Component):
                 begun.feed.leave(self._desk.now)
         self._forwarder.unlinked(peer)
 
-    def owes(self, peer: Peer) -> bool:
+    def requires_login(self, peer: Peer) -> bool:
         """Return whether a data connection is needed: for queries, questions, or waiting messages."""
         if not (self._desk.serves and self._nodes.is_usable(peer)):
             return False
@@ -204,7 +204,7 @@ class DataLinks(Component):
         x.taken += len(envelopes)
         state = (command.seq, x.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
-        self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
+        self._router.pacing.release_after(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
         """Handle an item without contents that are not held here any longer.
@@ -214,7 +214,7 @@ class DataLinks(Component):
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
         self._desk.note("info", f"{peer.node.name} took us to hold what we do not: it is to send it whole")
-        self._desk.end(conn)
+        self._desk.end_connection(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
         """Record the gaps that a peer reports before an item."""
@@ -271,11 +271,11 @@ class DataLinks(Component):
         if far >= HOPS:
             self._desk.count("too_many_hops")
             return
-        self._desk.heard(envelope)
+        self._desk.observe_timestamp(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
         if self._mapping.has_dirty:
-            self._provisional.came(arrived)
+            self._provisional.record_delivery(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
             self._acking[peer] = None
@@ -288,7 +288,7 @@ class DataLinks(Component):
             return
         parcel.is_late = self._is_behind(parcel)
         if self._mapping.has_several:
-            self._copies.keep(envelope)
+            self._copies.keep_values(envelope)
         if self._settling.merges:
             self._merge(peer, parcel)
         else:
@@ -346,7 +346,7 @@ class DataLinks(Component):
     def _merge(self, peer: Peer, parcel: StoredEnvelope) -> None:
         """Relay the part of an item that no other master has sent before."""
         merging = self._merging
-        news = merging.take(parcel)
+        news = merging.select_new(parcel)
         if news is not None and not news:
             self._desk.count("repeated", parcel.envelope.count)
             if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
@@ -364,7 +364,7 @@ class DataLinks(Component):
             )
         self._relay(peer, parcel)
         if parcel.owed:
-            merging.keep(parcel)
+            merging.remember(parcel)
 
     def _relay(self, peer: Peer, parcel: StoredEnvelope) -> None:
         self._router.relay(parcel)
@@ -406,9 +406,9 @@ class DataLinks(Component):
 
     def _ack(self, conn: Conn, peer: Peer, command: Ack, _: list[Envelope]) -> None:
         outlet, feed = peer.exchange.outlet, peer.exchange.feed
-        outlet.acked(command.have)
+        outlet.on_acked(command.have)
         for _number, total in command.taken:
-            feed.taken(total, self._desk.now)
+            feed.on_processed(total, self._desk.now)
         for master, position in command.settled:
             if feed.settled(master, position):
                 self._disk.later("position", feed.key, position_key(feed, feed.position))

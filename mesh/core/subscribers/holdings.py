@@ -40,7 +40,7 @@ class Holdings(Component):
     def figures(self) -> dict[str, int | float]:
         return {"held_bytes": self._bytes}
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Count the bytes, and disconnect the largest sessions if all together hold too much."""
         face, most = self._desk.face, self._desk.settings.sessions_bytes
         held = face.holds_for_sessions()

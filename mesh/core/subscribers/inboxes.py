@@ -85,9 +85,9 @@ class Inboxes(Component):
         return (answer(AskInbox, self._release, Right.RUN),)
 
     def _release(self, asked: IncomingCall[AskInbox]) -> None:
-        asked.say(Released(released=self.owners.release(asked.ask.release)))
+        asked.reply(Released(released=self.owners.release(asked.ask.release)))
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons about the inboxes of a client, or about a message that waits in some."""
         if what.kind == CLIENT:
             for name, feed in islice(self._named(what.client), SHOWN):
@@ -110,7 +110,7 @@ class Inboxes(Component):
     def feeds(self) -> Iterator[Feed]:
         return iter(self._feeds.values())
 
-    def takes(self) -> Mapping[str, AddressResolver]:
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
@@ -133,7 +133,7 @@ class Inboxes(Component):
             is_full = self._absent.is_full and waiting > 0
             if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"{waiting} bytes wait for {name}."
-                self._desk.losing(name)(envelope, "INBOX_FULL", envelope.count)
+                self._desk.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
         copies: list[tuple[Envelope, Targets]] = []
         for name, whom in names.items():
@@ -142,7 +142,7 @@ class Inboxes(Component):
 
     def _entitled(self, to: SessionName) -> list[Session]:
         """Return the connected sessions, unless the inbox belongs to another key."""
-        owner = self.owners.of(to)
+        owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
@@ -161,9 +161,9 @@ class Inboxes(Component):
             feed = self._feeds[name] = self._make(name)
         return feed
 
-    def _forget(self, name: str, feed: Inbox) -> None:
+    def _delete_inbox(self, name: str, feed: Inbox) -> None:
         del self._feeds[name], self._asked[name]
-        self._desk.accounts.closed(feed)
+        self._desk.accounts.count_closed(feed)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Inbox:
@@ -175,7 +175,7 @@ class Inboxes(Component):
             inbox_key(name),
             self._desk.settings.credit,
             send,
-            self._shelf.released,
+            self._shelf.delete_released,
             partial(self._bury, name),
             wall=lambda: self._desk.believed,
             paging=self._paging,
@@ -192,10 +192,10 @@ class Inboxes(Component):
             self._shelf.keep_only(parcel, left)
         e = parcel.envelope.cut(void)
         answer = Answer(e.domain, e.first, e.last, "EXPIRED", 0, f"it waited for {name} too long.")
-        self._dead.bury(e, answer, owner_of(self.owners, name, self._desk.me.name))
+        self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._desk.me.name))
         self._desk.count("expired", e.count)
 
-    def opened(self, session: Session) -> None:
+    def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
 
         A session with a chosen client name also gets the backlog of its client. LocalError if another key
@@ -211,7 +211,7 @@ class Inboxes(Component):
         if client in self._feeds and client not in self._moving:
             self._deal(client)
 
-    def closed(self, session: Session) -> None:
+    def close_inbox(self, session: Session) -> None:
         """Close the inbox of a session. Unread messages wait for their addressee."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
@@ -272,7 +272,7 @@ class Inboxes(Component):
         self.owners.restore(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Republish messages that waited too long for their session."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
@@ -284,7 +284,7 @@ class Inboxes(Component):
         for name, feed in list(self._feeds.items()):
             is_idle = self._desk.now - self._asked[name] > IDLE
             if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
-                self._forget(name, feed)
+                self._delete_inbox(name, feed)
             for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.believed)):
                 void, portion.indices = portion.every, ()
                 self._bury(name, portion, void)

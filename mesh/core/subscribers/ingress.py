@@ -93,7 +93,7 @@ class Ingress:
             return error
         return None
 
-    def forget(self, stream: bytes) -> None:
+    def forget_session(self, stream: bytes) -> None:
         """Forget the streams of a session that was closed for good."""
         self._uncount(stream, len(self._streams.pop(stream, {})))
         self._holder.pop(stream, None)
@@ -110,7 +110,7 @@ class Ingress:
                     sessions[stream].sent_before.pop(domain, None)
             self._uncount(stream, len(old))
             if not domains:
-                self.forget(stream)
+                self.forget_session(stream)
 
     def _uncount(self, stream: bytes, n: int) -> None:
         holder = self._holder.get(stream, stream)

@@ -44,7 +44,7 @@ class LastValues(Component):
         self._links = links
         self._erasures = Erasures(partial(desk.event, "erase"))
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC and (who := self._erasing.erased_by(what.text, what.domain)) is not None:
             yield reason("ERASED", who=who)
 
@@ -60,7 +60,7 @@ class LastValues(Component):
     # --- clients ----------------------------------------------------------------------------------------
 
     def _get(self, asked: IncomingCall[AskGet]) -> None:
-        self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
+        self._lookup.look_up(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
 
     def _erase_if_readable(self, asked: IncomingCall[AskErase]) -> None:
         """Erase a topic; a dead letter only for clients that may read it."""
@@ -76,7 +76,7 @@ class LastValues(Component):
                 what = f"{key} was for one receiver: it is taken away by that one, its sender, or a node."
                 asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
 
-        self._lookup.get(Query("exact", key), found)
+        self._lookup.look_up(Query("exact", key), found)
 
     def _erase(self, asked: IncomingCall[AskErase]) -> None:
         session, ask = asked.who, asked.ask
@@ -88,7 +88,7 @@ class LastValues(Component):
         def done(was_there: bool) -> None:
             if was_there:
                 self._erasures.add(asked.conn.user or session.text, asked.doer, it.key, self._desk.now)
-            asked.say(ClientErased(erased=[it.key] if was_there else []))
+            asked.reply(ClientErased(erased=[it.key] if was_there else []))
 
         self._erasing.erase(it, done, asked.fail)
 
@@ -111,11 +111,11 @@ class LastValues(Component):
         for part, more in _parts(found.values):
             sources = [(value.source or me, value.age, value.master) for value in part]
             said = Values(more=more, missing=missing, away=away, sources=sources)
-            asked.say(said, [value.envelope for value in part])
+            asked.reply(said, [value.envelope for value in part])
 
     def _erase_for(self, asked: IncomingCall[AskErase]) -> None:
         def came(was_there: bool, away: list[str]) -> None:
-            asked.say(Erased(erased=was_there, away=_names(away)))
+            asked.reply(Erased(erased=was_there, away=_names(away)))
 
         self._erasing.erase_for(asked.who, asked.ask, came, asked.fail)
 
@@ -130,7 +130,7 @@ def _say(asked: IncomingCall[AskGet], found: LookupResult) -> None:
     for part, more in _parts(seen):
         sources = [(value.source, value.age) for value in part]
         said = ClientValues(more=more, missing=found.missing[:NAMES], sources=sources)
-        asked.say(said, [value.envelope for value in part])
+        asked.reply(said, [value.envelope for value in part])
 
 
 def _names(away: list[str]) -> list[str]:

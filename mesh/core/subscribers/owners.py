@@ -34,7 +34,7 @@ class Owners:
             self._users[key.decode()] = user.decode()
             self._used[key.decode()] = self._desk.now
 
-    def of(self, name: SessionName) -> str | None:
+    def owner_of(self, name: SessionName) -> str | None:
         """Return the key that owns the inbox of this client or session; `None` if it is free."""
         user = self._users.get(str(name))
         return user if user is not None else self._users.get(str(name.of_all_sessions()))
@@ -57,11 +57,11 @@ class Owners:
                 code="INBOX_TAKEN",
             )
         if session.is_named:
-            self._take(str(client), user_of(session))
+            self._claim_name(str(client), user_of(session))
         elif not session.name.session_is_generated:
-            self._take(session.text, user_of(session))
+            self._claim_name(session.text, user_of(session))
 
-    def _take(self, name: str, user: str) -> None:
+    def _claim_name(self, name: str, user: str) -> None:
         self._used[name] = self._desk.now
         if name not in self._users:
             self._users[name] = user
@@ -99,7 +99,7 @@ def user_of(session: Session) -> str:
 def owner_of(owners: Owners, text: str, node: str) -> str:
     """Return the key that owns the inbox of an addressee; "" without any."""
     try:
-        return owners.of(SessionName.parse(text).at(node)) or ""
+        return owners.owner_of(SessionName.parse(text).at(node)) or ""
     except BadName:
         return ""
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 
 from mesh.core.asking.interest_sync import InterestSync
-from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.disk import Disk
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.records import FeedRecord, query_key, read_record, write_record
 from mesh.core.delivery.router import Router
@@ -62,17 +62,17 @@ class PeerSubscriptions(Component):
         self._left: float = TURN  # queries left in this turn
         self._behind: dict[Peer, list[Callable[[], None]]] = {}  # callbacks after all parts
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedOut, lambda fact: self._cut_short(fact.peer)),
-            hear(LoggedIn, lambda fact: self._cut_short(fact.peer)),
-            hear(RulesChanged, lambda _: self._ruled()),
+            on_fact(LoggedOut, lambda fact: self._cut_short(fact.peer)),
+            on_fact(LoggedIn, lambda fact: self._cut_short(fact.peer)),
+            on_fact(RulesChanged, lambda _: self._on_rules()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
-            take(Interest, lambda conn, peer, command, _: self.interest(peer, command)),
-            take(Interested, lambda conn, peer, command, _: self.interested(peer, command)),
+            on_command(Interest, lambda conn, peer, command, _: self.interest(peer, command)),
+            on_command(Interested, lambda conn, peer, command, _: self.interested(peer, command)),
         )
 
     def start(self, beginning: Beginning) -> None:
@@ -81,10 +81,10 @@ class PeerSubscriptions(Component):
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"n":
                 record = read_record(row)
-                peer = self._neighbours.directory.known(key[1:17], record.owner)
+                peer = self._neighbours.directory.get_or_add(key[1:17], record.owner)
                 self._restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Drop queries of peers that were disconnected for too long."""
         lost = self._desk.now - self._desk.settings.peer_linger
         for peer in self._neighbours.peers.values():
@@ -92,7 +92,7 @@ class PeerSubscriptions(Component):
             if feed is None or feed.connected or peer in self._saying or peer in self._line:
                 continue
             if feed.queries and feed.gone_since < lost:
-                self.forget(peer)
+                self.drop_peer(peer)
 
     # --- commands of peers ------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class PeerSubscriptions(Component):
             what = f"{peer.node.name} says faster what it wants than it can be taken up"
             raise RemoteError(what, code="TOO_MANY_QUERIES")
         try:
-            self._go_on(peer)
+            self._process_queries(peer)
         except (RemoteError, LocalError):
             self._cut_short(peer)
             raise
@@ -117,17 +117,17 @@ class PeerSubscriptions(Component):
         self._left = self._turn
         for peer in list(self._line):
             try:
-                self._go_on(peer)
+                self._process_queries(peer)
             except (RemoteError, LocalError) as error:
                 self._refuse(peer, error)
 
-    def _go_on(self, peer: Peer) -> None:
+    def _process_queries(self, peer: Peer) -> None:
         """Process a peer's queries within the budget of this turn."""
         line = self._line[peer]
         while self._left > 0:
             saying = self._saying.get(peer)
             if saying is not None and saying.is_said:
-                self._end(peer, saying)
+                self._finish_interest(peer, saying)
             elif line:
                 self._take_up(peer, line.popleft())
             else:
@@ -147,7 +147,7 @@ class PeerSubscriptions(Component):
         if len(self._behind[peer]) >= QUESTIONS:
             self._left = inf
             try:
-                self._go_on(peer)
+                self._process_queries(peer)
             finally:
                 self._left = 0
 
@@ -159,21 +159,21 @@ class PeerSubscriptions(Component):
             saying = Saying.of(part, peer.exchange.feed)
         saying.check_next(peer, part)
         feed, add = peer.exchange.feed, dict.fromkeys(_checked(q) for q in self._understood(peer, part.add))
-        saying.says(add)
+        saying.record_named(add)
         told = () if part.full else part.remove
         remove = {query: None for query in told if query in feed.queries}
         new = [query for query in add if query not in feed.queries or query in remove]
         check_wanted(peer, saying, new, remove)
         for query in remove:
             self._drop(peer, query)
-        self._take(peer, new)
+        self._add_queries(peer, new)
         if self._demand.has_ways:
             saying.rows.update((self._demand.row(query), query) for query in add)
         saying.is_said = not part.more
         self._saying[peer] = saying
         self._left -= 1 + len(add) + len(remove)
 
-    def _end(self, peer: Peer, saying: Saying) -> None:
+    def _finish_interest(self, peer: Peer, saying: Saying) -> None:
         """Finish an INTEREST: drop unnamed queries, connect the feed, and confirm."""
         while saying.unsaid and self._left > 0:
             self._drop(peer, saying.unsaid.popitem()[0])
@@ -186,14 +186,14 @@ class PeerSubscriptions(Component):
         peer.exchange.feed.connect(self._desk.now)
         self._confirm(peer, saying.version, saying.rows.values())
 
-    def _take(self, peer: Peer, queries: Iterable[Query]) -> None:
+    def _add_queries(self, peer: Peer, queries: Iterable[Query]) -> None:
         """Add queries of a peer from now on."""
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:
-            peer.exchange.feed.asked(query, place, since)
+            peer.exchange.feed.add_query(query, place, since)
             self._add(peer, query)
-            self._keep(peer, query)
+            self._store_query(peer, query)
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
         """Disconnect a peer for an invalid query that was found late."""
@@ -262,7 +262,7 @@ class PeerSubscriptions(Component):
             self._demand.want(query, by=peer.node.uuid)
             peer.exchange.relayed.add(query)
 
-    def _ruled(self) -> None:
+    def _on_rules(self) -> None:
         """Apply new rules: this node may relay further queries now.
 
         Queries that it relayed before stay relayed, as items may still come.
@@ -282,7 +282,7 @@ class PeerSubscriptions(Component):
             self._router.relays.discard(peer.exchange.feed, query)
             self._demand.unwant(query, by=peer.node.uuid)
 
-    def _keep(self, peer: Peer, query: Query) -> None:
+    def _store_query(self, peer: Peer, query: Query) -> None:
         """Store a query with the next commit."""
         key, record = (
             query_key(peer.exchange.feed, query),
@@ -298,7 +298,7 @@ class PeerSubscriptions(Component):
         self._questions.slow.confirmed(peer.node.uuid, command.version)
         self._questions.confirmed(peer)
 
-    def forget(self, peer: Peer) -> None:
+    def drop_peer(self, peer: Peer) -> None:
         """Drop everything owed to a peer that was disconnected for too long."""
         for query in list(peer.exchange.feed.queries):
             self._drop(peer, query)
@@ -316,7 +316,7 @@ class PeerSubscriptions(Component):
         if key == peer.exchange.feed.key:  # stored by an earlier release
             self._delete("feed", key)
             for query, _ in record.queries:
-                self._keep(peer, query)
+                self._store_query(peer, query)
         peer.exchange.feed.position = int.from_bytes(position)
         peer.exchange.feed.gone_since = self._desk.now
 

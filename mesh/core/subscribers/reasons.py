@@ -69,7 +69,7 @@ def of_client(desk: NodeContext, sessions: Sessions, name: SessionName) -> Itera
     """Yield reasons about the sessions of a client here, or about one of them."""
     found = list(islice(sessions.all_of(name), SHOWN))
     is_ours = name.node in (None, desk.me.name)
-    if is_ours and (refused := desk.refused_clients.of(name.client, desk.now)) is not None:
+    if is_ours and (refused := desk.refused_clients.last_refusal(name.client, desk.now)) is not None:
         age = ago(desk.now - refused.at)
         yield reason("CLIENT_REFUSED", who=name.client, why=f"{refused.reason} [{refused.code}]", age=age)
     elif is_ours and not found and (stranger := desk.refused_clients.stranger(desk.now)) is not None:

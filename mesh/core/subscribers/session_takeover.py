@@ -39,7 +39,7 @@ class SessionTakeover:
         self._asked: dict[Session, HolderQuestion] = {}
         self._stamp = 0
 
-    def ask(self, holder: Session, conn: Conn, hello: Hello) -> None:
+    def ask_holder(self, holder: Session, conn: Conn, hello: Hello) -> None:
         """Ask the holder whether it lives, for the client that claims its session on `conn`."""
         asked = self._asked.get(holder)
         if asked is None:
@@ -49,7 +49,7 @@ class SessionTakeover:
             self._desk.wake(self._desk.now + ANSWER)
         asked.waiting[conn] = hello
 
-    def answered(self, holder: Session, pong: Pong) -> None:
+    def on_pong(self, holder: Session, pong: Pong) -> None:
         """Refuse the claimants if this answers the question; earlier messages of a holder prove nothing."""
         asked = self._asked.get(holder)
         if asked is None or asked.stamp != pong.stamp:
@@ -57,14 +57,14 @@ class SessionTakeover:
         del self._asked[holder]
         for conn, hello in asked.waiting.items():
             if not conn.closed:
-                self._desk.say(HolderLives(conn, hello, in_use(holder)))
+                self._desk.publish_fact(HolderLives(conn, hello, in_use(holder)))
 
-    def gone(self, holder: Session) -> None:
+    def on_holder_gone(self, holder: Session) -> None:
         """Give the session to the first claimant, as its holder left or lost its connection."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
-                self._desk.say(HolderGone(conn, hello))
+                self._desk.publish_fact(HolderGone(conn, hello))
 
     def tick(self) -> None:
         """Handle holders that have not answered in time."""
@@ -80,7 +80,7 @@ class SessionTakeover:
         """Refuse claimants for now, as the holder may be blocked by its work."""
         for conn, hello in self._asked.pop(holder).waiting.items():
             if not conn.closed:
-                self._desk.say(HolderLives(conn, hello, busy(holder)))
+                self._desk.publish_fact(HolderLives(conn, hello, busy(holder)))
 
 
 def busy(holder: Session) -> Refuse:

@@ -35,7 +35,7 @@ class Sessions(Component):
         for session in self.by_stream.values():
             yield from (feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES))
 
-    def of(self, conn: Conn) -> Session | None:
+    def session_of(self, conn: Conn) -> Session | None:
         """Return the session of a connection, if it is its current one."""
         session = self.by_stream.get(conn.owner)
         return session if session is not None and session.conn is conn else None
@@ -85,9 +85,9 @@ class Sessions(Component):
             if not ours:
                 del self._of_client[session.name.client]
 
-    def answer(self, stream: bytes, answer: Answer) -> None:
+    def answer_client(self, stream: bytes, answer: Answer) -> None:
         """Answer a client's published message."""
-        self._desk.accounts.answered(stream, answer)
+        self._desk.accounts.count_answer(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
             self.owe(session, answer)

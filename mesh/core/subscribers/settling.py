@@ -36,12 +36,12 @@ class FeedSettling:
         """Whether a message may come from several peers."""
         return self._mapping.has_several or self._knows_sites
 
-    def released(self, parcel: StoredEnvelope) -> None:
+    def on_released(self, parcel: StoredEnvelope) -> None:
         """Handle the end of one subscriber's need of an envelope."""
         if parcel.own and parcel.owed:
-            self._shelf.thinned(parcel)
+            self._shelf.shrink(parcel)
         elif parcel.own:
-            self._shelf.released(parcel)
+            self._shelf.delete_released(parcel)
         elif (peer := self._peers.get(parcel.source)) is not None:  # otherwise forgotten
             self.settle(peer, parcel)
 
@@ -49,7 +49,7 @@ class FeedSettling:
         """Settle an envelope with the peer that sent it."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
-        for repeat in self._merging.released(parcel) if self.merges else ():
+        for repeat in self._merging.release(parcel) if self.merges else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)

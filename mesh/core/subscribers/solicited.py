@@ -75,9 +75,9 @@ class Solicited:
                 upstream.release(parcel)
         elif position and (master in x.refused or len(x.refused) < MASTERS):
             x.refused[master] = max(position, x.refused.get(master, 0))
-        self._tell(peer, envelope)
+        self._report_unrequested(peer, envelope)
 
-    def _tell(self, peer: Peer, envelope: Envelope) -> None:
+    def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, a peer may be asked by the old ones and relay by the new ones.
         if self._demand.is_changing or self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
             return

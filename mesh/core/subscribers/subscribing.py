@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from mesh.core.asking.interest_sync import InterestSync
-from mesh.core.context.component import Component, HandlerEntry, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
@@ -64,7 +64,7 @@ class SubscriberFeeds(Component):
         self._paging = paging
         self._sessions = sessions
         self._disk = disk
-        self._released = settling.released
+        self._released = settling.on_released
         self._received = received
         self._desk = desk
         self._router = router
@@ -75,17 +75,17 @@ class SubscriberFeeds(Component):
         self._count = 0  # subscriptions of all sessions
         self.overran: dict[Feed, Session] = {}  # feeds with drops since the last check
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (GAPS,)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
-            take(Ack, self._ack),
-            take(Subscribe, self._asked),
-            take(Unsubscribe, lambda conn, session, command, _: self.unsubscribe(session, command)),
+            on_command(Ack, self._ack),
+            on_command(Subscribe, self._on_subscribe),
+            on_command(Unsubscribe, lambda conn, session, command, _: self.unsubscribe(session, command)),
         )
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
             takers = self._router.clients.match(what.text, what.domain)
             yield from of_topic(self._desk, self._sessions, takers, what.text, what.domain)
@@ -94,17 +94,17 @@ class SubscriberFeeds(Component):
         elif what.kind == MESSAGE:
             yield from of_message(self._desk, self._sessions, *what.message)
 
-    def _asked(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
-        self._desk.answer(conn, command.request, lambda: self.subscribe(session, command))
+    def _on_subscribe(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
+        self._desk.reply_to(conn, command.request, lambda: self.subscribe(session, command))
 
     def _ack(self, conn: Conn, session: Session, command: Ack, _: list[Envelope]) -> None:
-        session.outlet.acked(command.have)
+        session.outlet.on_acked(command.have)
         self._desk.outlets[session.outlet] = None
         for number, total in command.taken:
             feed = session.feeds.get(number)
             if feed is not None:  # otherwise just unsubscribed
                 before = feed.position
-                feed.taken(total, self._desk.now)
+                feed.on_processed(total, self._desk.now)
                 if feed.position != before:
                     self._disk.later("position", feed.key, position_key(feed, feed.position))
 
@@ -143,7 +143,7 @@ class SubscriberFeeds(Component):
         if command.subscription != INBOX or command.query.kind != "inbox":
             raise BadQuery("subscription 0 is the inbox, and no other is.", hint="See docs/wire.md.")
         try:
-            self._inboxes.opened(session)
+            self._inboxes.open_inbox(session)
         except LocalError as error:
             if command.request:  # 0: the session had it before
                 raise
@@ -161,7 +161,7 @@ class SubscriberFeeds(Component):
             self._desk.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
 
         if initial:
-            self._first.give(session, feed, query, reply)
+            self._first.deliver_values(session, feed, query, reply)
         else:
             reply()
 
@@ -211,7 +211,7 @@ class SubscriberFeeds(Component):
 
         def overran(feed: Feed) -> None:
             if feed.overflow is Overflow.ERROR:
-                self._end(session, feed)
+                self._end_subscription(session, feed)
             else:
                 self.overran[feed] = session
                 self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
@@ -230,7 +230,7 @@ class SubscriberFeeds(Component):
             lambda: self._desk.believed,
             overran,
             self._paging,
-            self._desk.losing(session.text),
+            self._desk.loss_counter(session.text),
             ends_in_gap,
         )
         session.feeds[number] = feed
@@ -256,7 +256,7 @@ class SubscriberFeeds(Component):
                 stopped.append((session, feed, self._desk.now - since))
         return stopped
 
-    def _end(self, session: Session, feed: Feed) -> None:
+    def _end_subscription(self, session: Session, feed: Feed) -> None:
         """End a subscription whose overflow policy is to end instead of dropping messages."""
         number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
         self.drop(session, number)
@@ -285,13 +285,13 @@ class SubscriberFeeds(Component):
     def drop(self, session: Session, number: int) -> None:
         """Remove a subscription."""
         if number == INBOX:
-            self._inboxes.closed(session)
+            self._inboxes.close_inbox(session)
             return
         feed = session.feeds.pop(number)
         if number == REPLIES:
             session.outlet.withdraw(feed)
             feed.close()
-            self._desk.accounts.closed(feed)
+            self._desk.accounts.count_closed(feed)
             return
         self._count -= 1
         for query in feed.queries:
@@ -301,7 +301,7 @@ class SubscriberFeeds(Component):
         session.outlet.withdraw(feed)
         feed.close()
         self.overran.pop(feed, None)
-        self._desk.accounts.closed(feed)
+        self._desk.accounts.count_closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 

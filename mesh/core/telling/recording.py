@@ -10,7 +10,7 @@ from discovery.gossip import Known
 from discovery.state import NodeState
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.effects import WriteLine
-from mesh.core.context.facts import EventOccurred, Hearing, hear
+from mesh.core.context.facts import EventOccurred, Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.peers.facts import PeerJoined, PeerLost
@@ -59,13 +59,13 @@ class Recording(Component):
         self._told: dict[str, int] = {}  # by candidate: total when last recorded
         self._longest = Longest(QUEUES)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(PeerJoined, lambda _: self._changed()),
-            hear(PeerLost, self._lost),
-            hear(StateReceived, lambda fact: self._heard(fact.known)),
-            hear(OwnStateSent, lambda fact: self._state(fact.state)),
-            hear(EventOccurred, lambda fact: self._event(fact.kind, fact.text, fact.who)),
+            on_fact(PeerJoined, lambda _: self._update_observed()),
+            on_fact(PeerLost, self._on_peer_lost),
+            on_fact(StateReceived, lambda fact: self._record_state(fact.known)),
+            on_fact(OwnStateSent, lambda fact: self._state(fact.state)),
+            on_fact(EventOccurred, lambda fact: self._event(fact.kind, fact.text, fact.who)),
         )
 
     # --- as it happens ----------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class Recording(Component):
             self._due = self._desk.now + self._interval
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
-    def _heard(self, known: Known) -> None:
+    def _record_state(self, known: Known) -> None:
         """Record the state of another node."""
         state = known.state
         if known.direct:
@@ -89,15 +89,15 @@ class Recording(Component):
         about = who or self._desk.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
-    def _changed(self) -> None:
+    def _update_observed(self) -> None:
         """Update the set of observed nodes after a change of members."""
         if self._interval:
-            self._observed.changed(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
+            self._observed.set_living(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
 
-    def _lost(self, fact: PeerLost) -> None:
+    def _on_peer_lost(self, fact: PeerLost) -> None:
         """Forget the skew of a peer that is lost, or was restarted."""
         self._skews.pop(fact.peer.node.uuid, None)
-        self._changed()
+        self._update_observed()
 
     # --- from time to time ------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Recording(Component):
 
     def _service(self, address: str, node: str, fared: OutcomeCounts) -> None:
         uuid, boot = self._who(node)
-        p50, p99 = fared.look()
+        p50, p99 = fared.take_percentiles()
         self._write(
             SERVICE,
             node,
@@ -200,7 +200,7 @@ class Recording(Component):
     def _waiting(self) -> None:
         """Record the longest queues. A queue that has become empty is recorded once more."""
         me = self._desk.me
-        for queue in self._longest.of(self._queues(self._longest.told)):
+        for queue in self._longest.select(self._queues(self._longest.told)):
             self._write(
                 QUEUE,
                 me.name,

@@ -50,17 +50,17 @@ class MessageGroups:
         group = self._all.get(name) if name else None
         return group is not None and bool(group.out or group.held)
 
-    def hold(self, name: str, n: int) -> None:
+    def add_delayed(self, name: str, n: int) -> None:
         """Add `n` to the delayed redeliveries of a group; a negative `n` subtracts."""
         if name in self._all:
             self._all[name].held += n
 
-    def put_off(self, name: str, n: int) -> None:
+    def add_published_late(self, name: str, n: int) -> None:
         """Add `n` to the messages of a group that were published with a delay; a negative `n` subtracts."""
         if name in self._all:
             self._all[name].late += n
 
-    def go(self, name: str, n: int) -> None:
+    def add_moving(self, name: str, n: int) -> None:
         """Add `n` to the messages of a group that move to another node; a negative `n` subtracts."""
         if name in self._all:
             self._all[name].going += n
@@ -86,7 +86,7 @@ class MessageGroups:
             group.home = taker
             group.out += n
 
-    def back(self, name: str, n: int) -> bool:
+    def remove_outstanding(self, name: str, n: int) -> bool:
         """Remove `n` outstanding messages, and return whether the group is free for other consumers."""
         if not name:
             return False

@@ -45,7 +45,7 @@ class OutstandingDeliveries:
     def __iter__(self) -> Iterator[DeliveryRun]:
         return iter(tuple(self._runs))
 
-    def give(self, lot: QueuedEnvelope, runs: Runs, until: float = inf) -> int:
+    def add_delivery(self, lot: QueuedEnvelope, runs: Runs, until: float = inf) -> int:
         """Add messages under the next tags, and return their count."""
         n = count(runs)
         self._runs.append(DeliveryRun(self.given + 1, n, lot, runs, until))
@@ -63,7 +63,7 @@ class OutstandingDeliveries:
             what = f"counts {first} to {last} were settled, {self.given} were given"
             raise RemoteError(what, code="FORGED_ACK")
 
-    def take(self, first: int, last: int) -> list[DeliveryRun]:
+    def settle(self, first: int, last: int) -> list[DeliveryRun]:
         """Remove and return the outstanding runs of the tags `first` to `last`. Raises as `check`."""
         self.check(first, last)
         at = max(0, bisect_right(self._runs, first, key=lambda run: run.count) - 1)
@@ -87,7 +87,7 @@ class OutstandingDeliveries:
 
     def extend(self, first: int, last: int, until: float) -> list[DeliveryRun]:
         """Let the leases of the tags `first` to `last` end at `until`, and return their runs."""
-        taken = self.take(first, last)
+        taken = self.settle(first, last)
         for run in taken:
             run.until = until
         self._runs = sorted([*self._runs, *taken], key=lambda run: run.count)
@@ -99,10 +99,10 @@ class OutstandingDeliveries:
         """The time when the first lease ends, or infinity."""
         return min((run.until for run in self._runs), default=inf)
 
-    def over(self, now: float) -> list[DeliveryRun]:
+    def take_lapsed(self, now: float) -> list[DeliveryRun]:
         """Remove and return the runs whose lease has ended."""
         late = [run for run in self._runs if run.until <= now]
-        return [part for run in late for part in self.take(run.count, run.count + run.n - 1)]
+        return [part for run in late for part in self.settle(run.count, run.count + run.n - 1)]
 
     def take_all(self) -> list[DeliveryRun]:
         """Remove and return all outstanding runs."""

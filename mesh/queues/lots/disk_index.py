@@ -102,7 +102,7 @@ class DiskIndex:
             return None
         self._loading[priority] = True
         self._loading_from[priority] = paged.oldest
-        return priority, paged.take(LOTS, LOT_BYTES)
+        return priority, paged.take_positions(LOTS, LOT_BYTES)
 
     def void_to_load(self, wall: int) -> Wish | None:
         """Start a read of envelopes whose messages have all expired, so that they are dead-lettered.
@@ -140,7 +140,7 @@ class DiskIndex:
         if not paged or priority in self._loading:
             return 0, 0
         messages, size = paged.messages, paged.bytes
-        self._discarded += paged.take(1, 1)
+        self._discarded += paged.take_positions(1, 1)
         if not paged:
             del self._paged[priority]
         return messages - paged.messages, size - paged.bytes
@@ -149,7 +149,7 @@ class DiskIndex:
         """Return about `most` positions of discarded envelopes, which are to be deleted from disk."""
         places, self._discarded = tuple(self._discarded), []
         while self._purged and len(places) < most:
-            places += self._purged[-1].take(most - len(places), 1 << 62)
+            places += self._purged[-1].take_positions(most - len(places), 1 << 62)
             if not self._purged[-1]:
                 self._purged.pop()
         return places

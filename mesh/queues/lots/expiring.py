@@ -38,7 +38,7 @@ class Expiring:
     def _push(self, at: int, lot: QueuedEnvelope, limit: int) -> None:
         heappush(self._heap, (at, next(self._next), lot, limit))
 
-    def ended(self) -> None:
+    def count_ended(self) -> None:
         """Count an envelope as finished, and compact the heap when too many are."""
         self._ended += 1
         if self._ended > SPARE + len(self._heap) // 2:
@@ -46,7 +46,7 @@ class Expiring:
             heapify(self._heap)
             self._ended = 0
 
-    def over(self, wall: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
+    def take_expired(self, wall: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
         """Yield the envelopes that have expired ready messages, with these messages.
 
         Messages that are not ready are checked again a second later.

@@ -126,7 +126,7 @@ class QueuedEnvelope:
         """Whether all messages that are not done are ready."""
         return self.left > 0 and count(self.ready) == self.left
 
-    def ends(self) -> None:
+    def evict(self) -> None:
         """Detach the object: only the disk copy remains, to be read again."""
         self.left, self.ready, self.has_left = 0, Ranges(), True
 
@@ -154,7 +154,7 @@ class QueuedEnvelope:
         """Return the first `n` ready messages."""
         return first_of(list(self.ready), n)
 
-    def take(self, n: int) -> Runs:
+    def take_ready(self, n: int) -> Runs:
         """Remove and return the first `n` ready messages."""
         taken = list(self.ready)
         if n >= count(taken):
@@ -162,7 +162,7 @@ class QueuedEnvelope:
             return taken
         return self.take_out(first_of(taken, n))
 
-    def give(self, runs: Runs) -> None:
+    def record_given(self, runs: Runs) -> None:
         """Record that a consumer has `runs`, to be stored in the row."""
         self.given = self.given or Ranges()
         self.given.add_all(runs)
@@ -184,11 +184,11 @@ class QueuedEnvelope:
         """Remove `runs` from the ready messages, and return the ones removed."""
         return self.ready.remove_all(runs)
 
-    def back(self, runs: Runs) -> None:
+    def add_ready(self, runs: Runs) -> None:
         """Make `runs` ready again."""
         self.ready.add_all(runs)
 
-    def end(self, runs: Runs) -> int:
+    def mark_done(self, runs: Runs) -> int:
         """Mark `runs` as done, and return their count."""
         if self.done is None:
             self.done = Ranges()
@@ -249,7 +249,7 @@ class QueuedEnvelope:
         place = {number: i for i, number in enumerate(numbers_of(e.ranges()))}
         return tuple([place[n] for n in numbers_of(runs)])
 
-    def wait(self, first: int, last: int, said: int, delay: int) -> None:
+    def delay_messages(self, first: int, last: int, said: int, delay: int) -> None:
         """Delay the messages `first` to `last` by `delay` ns from the time `said`."""
         self.late = [*self._late_but(first, last), (first, last, said, delay)]
 
@@ -266,7 +266,7 @@ class QueuedEnvelope:
             if b < first or a > last:
                 yield a, b, said, delay
 
-    def go(self, runs: Runs, node: bytes, number: int) -> None:
+    def start_transfer(self, runs: Runs, node: bytes, number: int) -> None:
         """Mark `runs` as moving to `node` under `number`."""
         self.going.append((runs, node, number))
 
@@ -295,7 +295,7 @@ class QueuedEnvelope:
         for first, last in Ranges.unpack(stored.done):
             for a, b in self.envelope.ranges():
                 if first <= b and a <= last:
-                    self.end([(max(first, a), min(last, b))])
+                    self.mark_done([(max(first, a), min(last, b))])
         mine = Ranges()
         for first, last in self.open():
             mine.add(first, last)
@@ -309,4 +309,4 @@ class QueuedEnvelope:
         self.moves = stored.moves
         if stored.given:
             given = Ranges.unpack(stored.given)
-            self.give([run for first, last in mine for run in given.common(first, last)])
+            self.record_given([run for first, last in mine for run in given.common(first, last)])

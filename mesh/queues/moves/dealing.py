@@ -124,16 +124,16 @@ class _Deal:
         nodes = list(self.left)
         takes_all = all(self._takers[node].takes_all for node in nodes)
         if takes_all and len(nodes) == 1:
-            return self._all(nodes[0], runs)
+            return self._assign_all(nodes[0], runs)
         numbers = [n for first, last in runs for n in range(first, last + 1)]
         found: dict[NodeUuid, list[int]] = {}
         if takes_all:
             for number in numbers:
-                self._give(number, nodes, found)
+                self._assign(number, nodes, found)
         else:
             for number, key, headers in messages(lot, numbers):
                 takers = [n for n in nodes if self._takers[n].takes(key, lot.priority, headers)]
-                self._give(number, takers, found)
+                self._assign(number, takers, found)
         return [(node, joined(some)) for node, some in found.items()]
 
     def _at_home(self, lot: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
@@ -144,22 +144,22 @@ class _Deal:
             room = self.left.get(home, 0) or self._homes.get(home, 0)
             some = [n for n in numbers if n in mine][:room]
             if some:
-                self._took(home, len(some))
+                self._count_assigned(home, len(some))
                 yield home, joined(some)
 
-    def _all(self, node: NodeUuid, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
+    def _assign_all(self, node: NodeUuid, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
         some = first_of(runs, self.left[node])
-        self._took(node, count(some))
+        self._count_assigned(node, count(some))
         return [(node, some)]
 
-    def _give(self, number: int, nodes: Sequence[NodeUuid], found: dict[NodeUuid, list[int]]) -> None:
+    def _assign(self, number: int, nodes: Sequence[NodeUuid], found: dict[NodeUuid, list[int]]) -> None:
         wanting = [node for node in nodes if node in self.left]
         if wanting:
             node = min(wanting, key=self._dealt.__getitem__)
             found.setdefault(node, []).append(number)
-            self._took(node, 1)
+            self._count_assigned(node, 1)
 
-    def _took(self, node: NodeUuid, n: int) -> None:
+    def _count_assigned(self, node: NodeUuid, n: int) -> None:
         self._dealt[node] += n
         room = self.left if node in self.left else self._homes
         room[node] -= n

@@ -33,7 +33,7 @@ class DelayedMessages:
         """The time when the first delay is over, or infinity."""
         return self._heap[0][0] if self._heap else inf
 
-    def put(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> None:
+    def delay_new(self, lot: QueuedEnvelope, now: float, wall: int, may_be_out: bool = False) -> None:
         """Delay the messages of a new envelope, as its row or its header says.
 
         With `may_be_out`, messages whose published delay is over are not delayed, as consumers may have them.
@@ -41,23 +41,25 @@ class DelayedMessages:
         is_over = may_be_out and lot.envelope.sent + lot.delay * 10**6 <= wall
         if lot.delay and lot.row() == b"" and not is_over:
             for first, last in lot.open():
-                lot.wait(first, last, lot.envelope.sent, lot.delay * 10**6)
+                lot.delay_messages(first, last, lot.envelope.sent, lot.delay * 10**6)
         for late in lot.late:
             self._push(lot, late, now, wall)
 
-    def back(self, lot: QueuedEnvelope, first: int, last: int, delay: float, now: float, wall: int) -> None:
+    def delay_returned(
+        self, lot: QueuedEnvelope, first: int, last: int, delay: float, now: float, wall: int
+    ) -> None:
         """Delay the messages `first` to `last`, which a consumer gave back, by `delay` seconds."""
         late = (first, last, wall, int(delay * S))
-        lot.wait(*late)
+        lot.delay_messages(*late)
         self._push(lot, late, now, wall)
 
     def _push(self, lot: QueuedEnvelope, late: LateRun, now: float, wall: int) -> None:
         first, last, said, delay = late
         holds = said != lot.envelope.sent
         if holds:
-            self._groups.hold(lot.group, +1)
+            self._groups.add_delayed(lot.group, +1)
         else:
-            self._groups.put_off(lot.group, last - first + 1)
+            self._groups.add_published_late(lot.group, last - first + 1)
         left = max(0, min(delay, said + delay - wall)) / S  # between 0 and `delay`, despite clock changes
         self.messages += last - first + 1
         heappush(self._heap, (now + left, next(self._next), lot, first, last, holds))
@@ -68,7 +70,7 @@ class DelayedMessages:
         self.messages -= last - first + 1
         lot.wait_no_more(first, last)
         if holds:
-            self._groups.hold(lot.group, -1)
+            self._groups.add_delayed(lot.group, -1)
         else:
-            self._groups.put_off(lot.group, first - last - 1)
+            self._groups.add_published_late(lot.group, first - last - 1)
         return lot, first, last

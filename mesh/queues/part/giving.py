@@ -17,7 +17,7 @@ Given = tuple[QueueConsumer, QueuedEnvelope, Runs]
 _turns = counter(1)
 
 
-def give(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
+def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
     """Deliver all messages for which a consumer has credit; the consumer with the fewest is first."""
     queue.expire(wall)
     queue.looks_at, queue.seeks = inf, False
@@ -36,7 +36,7 @@ def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterat
         line, end = queue.line(priority), queue.on_disk.first(priority)
         while takers and (lot := line.first()) is not None and lot.key[0] < end:
             for taker, n in shared_out(takers, lot.ready.count()):
-                runs = lot.take(n)
+                runs = lot.take_ready(n)
                 yield _given(queue, taker, lot, runs, now)
             if not lot.ready:
                 line.emptied()
@@ -87,5 +87,5 @@ def _find(queue: LocalQueue, taker: QueueConsumer, turn: ScanBudget) -> tuple[Qu
 
 def _given(queue: LocalQueue, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, now: float) -> Given:
     taker.turn = next(_turns)
-    queue.given(taker, lot, runs, now + taker.lease)
+    queue.record_delivery(taker, lot, runs, now + taker.lease)
     return taker, lot, runs

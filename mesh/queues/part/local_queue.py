@@ -134,9 +134,9 @@ class LocalQueue:
             self.watch.adds(lot)
         self.messages += lot.left
         self.bytes += lot.size
-        self._keep(lot, now, wall, is_doubtful)
+        self._keep_in_memory(lot, now, wall, is_doubtful)
 
-    def _keep(self, lot: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
+    def _keep_in_memory(self, lot: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
         """Keep an envelope in memory.
 
         The arrival time of a moved envelope that was read from disk is unknown, so the envelope counts as
@@ -151,7 +151,7 @@ class LocalQueue:
         if lot.going:
             self.leaving[lot] = None
             self._goes(lot, sum(count(runs) for runs, _, _ in lot.going))
-        self.later.put(lot, now, wall, is_doubtful and self._doubtful is not None)
+        self.later.delay_new(lot, now, wall, is_doubtful and self._doubtful is not None)
         self._expiring.add(lot, self.terms.expiry)
         runs = lot.at_hand()
         if is_doubtful and self._doubtful is not None:
@@ -216,7 +216,7 @@ class LocalQueue:
         for lot in lots:
             self.remember(lot)
             self.on_disk.rows.pop(lot.parcel.position, None)
-            self._keep(lot, now, wall)
+            self._keep_in_memory(lot, now, wall)
             if not is_wanted:
                 runs = list(lot.ready)
                 if self.watch is not None:
@@ -235,7 +235,7 @@ class LocalQueue:
         if not self.on_disk.take_out(lot.priority, lot.parcel.position):
             return False
         self.picked[lot] = None
-        self._keep(lot, now, wall)
+        self._keep_in_memory(lot, now, wall)
         return True
 
     def put_back(self, lot: QueuedEnvelope) -> None:
@@ -251,15 +251,15 @@ class LocalQueue:
         self._memory.used -= lot.cost
         self.groups.done(lot.group, lot.left)
         self.on_disk.add(lot, self.terms.expiry, is_back=True)
-        lot.ends()
+        lot.evict()
         self.line(lot.priority).emptied()
-        self._expiring.ended()
+        self._expiring.count_ended()
 
     # --- in memory --------------------------------------------------------------------------------------
 
     def _back(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Make messages ready and let all consumers search that place again."""
-        lot.back(runs)
+        lot.add_ready(runs)
         if not lot.ready:
             return
         priority = lot.priority
@@ -321,7 +321,7 @@ class LocalQueue:
                         if self._was_acked(old, stream, number):
                             taker.settled.add(taker.holding.given)
                     else:
-                        self.given(taker, lot, [(number, number)], inf)
+                        self.record_delivery(taker, lot, [(number, number)], inf)
 
     def _was_acked(self, old: QueueConsumer | None, stream: bytes, number: int) -> bool:
         """Return whether `old`, the former registration, acknowledged the message.
@@ -335,7 +335,7 @@ class LocalQueue:
         doubtful = self._doubtful
         if doubtful is None or taker.key not in doubtful.expected:
             return None
-        return doubtful.take(stream, number)
+        return doubtful.claim(stream, number)
 
     def close(self, taker: QueueConsumer, begun: float = inf) -> None:
         """Remove a consumer and requeue its messages.
@@ -363,9 +363,9 @@ class LocalQueue:
         for taker in self.takers.values():
             taker.passed.clear()
 
-    def given(self, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, until: float) -> None:
+    def record_delivery(self, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, until: float) -> None:
         """Record that a consumer has `runs`, which the caller has removed from the ready messages."""
-        n = taker.holding.give(lot, runs, until)
+        n = taker.holding.add_delivery(lot, runs, until)
         self.out += n
         self.groups.out(lot.group, taker, n)
 
@@ -374,18 +374,18 @@ class LocalQueue:
         self.out -= run.n
         if run.lot.given is not None and run.lot.returned(run.runs):
             self.changed[run.lot] = None
-        if self.groups.back(run.lot.group, run.n):
+        if self.groups.remove_outstanding(run.lot.group, run.n):
             self._look_again()
 
     # --- moving -----------------------------------------------------------------------------------------
 
-    def go(self, lot: QueuedEnvelope, runs: Runs, node: bytes, number: int) -> int:
+    def start_transfer(self, lot: QueuedEnvelope, runs: Runs, node: bytes, number: int) -> int:
         """Mark ready messages as moving to `node` under `number`, and return their count."""
         if self.watch is not None:
             self.watch.goes(lot, runs, node)
         n = count(runs)
         lot.take_out(runs)
-        lot.go(runs, node, number)
+        lot.start_transfer(runs, node, number)
         self.leaving[lot] = None
         self._goes(lot, n)
         self.changed[lot] = None
@@ -393,7 +393,7 @@ class LocalQueue:
             self.line(lot.priority).emptied()
         return n
 
-    def moved(self, lot: QueuedEnvelope, node: bytes, number: int) -> int:
+    def finish_moved(self, lot: QueuedEnvelope, node: bytes, number: int) -> int:
         """Finish the messages that `node` has accepted under `number`, and return their count."""
         runs = self._no_more(lot, node, number)
         if self.watch is not None:
@@ -402,14 +402,14 @@ class LocalQueue:
         self._goes(lot, -n)
         return n
 
-    def returns(self, lot: QueuedEnvelope, node: bytes, number: int, is_sure: bool) -> Runs:
+    def record_refused_transfer(self, lot: QueuedEnvelope, node: bytes, number: int, is_sure: bool) -> Runs:
         """Return the messages of a refused move; they become ready in `came_back`, after their row is stored.
 
         `is_sure` means that no consumer at `node` received them.
         """
         runs = self._no_more(lot, node, number)
         if self.watch is not None:
-            self.watch.refused(lot, runs, node)
+            self.watch.transfer_refused(lot, runs, node)
         if not is_sure:
             lot.may_have_been_given(runs)
         self.changed[lot] = None
@@ -432,7 +432,7 @@ class LocalQueue:
     def _goes(self, lot: QueuedEnvelope, n: int) -> None:
         """Add `n` to the number of moving messages; a negative `n` subtracts."""
         self.going += n
-        self.groups.go(lot.group, n)
+        self.groups.add_moving(lot.group, n)
 
     def _no_more(self, lot: QueuedEnvelope, node: bytes, number: int) -> Runs:
         runs = lot.go_no_more(node, number)
@@ -448,7 +448,7 @@ class LocalQueue:
         A late ack after the lease counts if the message is still ready. Raises: RemoteError for tags never
         used.
         """
-        runs = taker.holding.take(first, last)
+        runs = taker.holding.settle(first, last)
         for run in runs:
             self._returned(run)
             self.acked += run.n
@@ -467,19 +467,19 @@ class LocalQueue:
 
     def nack(self, taker: QueueConsumer, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
         """Requeue the messages of the given tags after `delay` seconds. Returns and raises as `ack`."""
-        runs = taker.holding.take(first, last)
+        runs = taker.holding.settle(first, last)
         for run in runs:
             self._returned(run)
             if not delay:
                 self._failed(run.lot, run.runs)
                 continue
             for a, b in self._tried(run.lot, run.runs):
-                self.later.back(run.lot, a, b, delay, now, wall)
+                self.later.delay_returned(run.lot, a, b, delay, now, wall)
         return _others(runs, first, last)
 
     def reject(self, taker: QueueConsumer, first: int, last: int, reason: str) -> Runs:
         """Dead-letter the messages of the given tags. Returns and raises as `ack`."""
-        runs = taker.holding.take(first, last)
+        runs = taker.holding.settle(first, last)
         for run in runs:
             self._returned(run)
             text = reason or f"{taker.name} has rejected it."
@@ -519,14 +519,14 @@ class LocalQueue:
 
     def done(self, lot: QueuedEnvelope, runs: Runs) -> int:
         """Remove messages that are neither ready nor out from the queue, and return their count."""
-        n = lot.end(runs)
+        n = lot.mark_done(runs)
         self.messages -= n
         self.groups.done(lot.group, n)
         if not lot.left:
             self.bytes -= lot.size
             self._memory.used -= lot.cost
             if lot.parcel.envelope.expires or self.terms.expiry is not None:
-                self._expiring.ended()
+                self._expiring.count_ended()
         if self.picked and lot in self.picked:
             self._picked_done(lot)
         if self.pledged and not lot.left and lot in self.pledged:
@@ -571,7 +571,7 @@ class LocalQueue:
         self.bytes -= size
         return bool(messages)
 
-    def end(self) -> None:
+    def end_queue(self) -> None:
         """Close the part: remove all consumers and finish all messages."""
         for taker in list(self.takers.values()):
             self.close(taker)
@@ -583,7 +583,7 @@ class LocalQueue:
             self.buried(each)
         for lot in list(self.leaving):
             for _, node, number in lot.going[:]:
-                self.moved(lot, node, number)
+                self.finish_moved(lot, node, number)
         self.purge()
 
     # --- time -------------------------------------------------------------------------------------------
@@ -649,7 +649,7 @@ class LocalQueue:
             if lot.group:  # the delayed message may have blocked its group
                 self._look_again()
         for taker in self.takers.values():
-            for run in taker.holding.over(now) if taker.lease < inf else ():
+            for run in taker.holding.take_lapsed(now) if taker.lease < inf else ():
                 self._returned(run)
                 taker.lapse(run)
                 self._failed(run.lot, run.runs)
@@ -664,7 +664,7 @@ class LocalQueue:
 
     def expire(self, wall: int) -> None:
         """Dead-letter the ready messages that have expired."""
-        for lot, void in self._expiring.over(wall):
+        for lot, void in self._expiring.take_expired(wall):
             lot.take_out(void)
             self._dies(lot, void, EXPIRED, f"it waited in {self.name} too long.")
 

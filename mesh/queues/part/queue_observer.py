@@ -53,7 +53,7 @@ class QueueObserver(Protocol):
     def went(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         """Observe messages that `node` has accepted."""
 
-    def refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+    def transfer_refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         """Observe messages that `node` has refused, before that is stored."""
 
     def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:

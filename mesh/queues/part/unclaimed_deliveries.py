@@ -33,7 +33,7 @@ class UnclaimedDeliveries:
             left.add(first, last)
             self.messages += last - first + 1
 
-    def take(self, stream: bytes, number: int) -> QueuedEnvelope | None:
+    def claim(self, stream: bytes, number: int) -> QueuedEnvelope | None:
         """Claim a message and return its envelope, or `None` if it is not in doubt."""
         lots = self._lots.get(stream, [])
         at = bisect_right(lots, number, key=_first) - 1

@@ -121,7 +121,7 @@ def test_what_a_dead_letter_says_is_not_told_only_its_code() -> None:
 class Chatty(Component):
     """A part that has no end of reasons."""
 
-    def why(self, what: What) -> Any:
+    def explain(self, what: What) -> Any:
         while True:
             yield reason("NODE_UNKNOWN", node="x")
 
@@ -129,7 +129,7 @@ class Chatty(Component):
 def test_one_node_gives_so_many_reasons_at_most() -> None:
     face = DispatchTables()
     face.fill((Chatty(),))
-    assert len(face.why(What.of("node", "x"))) == REASONS
+    assert len(face.explain(What.of("node", "x"))) == REASONS
 
 
 def test_the_room_of_a_part_is_told() -> None:

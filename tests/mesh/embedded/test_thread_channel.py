@@ -39,9 +39,9 @@ def test_what_another_thread_puts_comes_once_and_in_order() -> None:
 
         def put() -> None:
             for number in range(20_000):
-                while not lane.put(number):
+                while not lane.put_item(number):
                     pass
-            lane.end()
+            lane.end_stream()
 
         thread = threading.Thread(target=put)
         thread.start()
@@ -68,7 +68,7 @@ def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
         monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
         lane = ThreadChannel(loop, reader.hear)
         for number in range(3 * TURN):
-            lane.put(number)
+            lane.put_item(number)
         assert len(woken) == 1 and not reader.turns
         await asyncio.sleep(0)
         assert [len(turn) for turn in reader.turns] == [TURN]  # others have theirs
@@ -82,12 +82,12 @@ def test_it_wakes_its_reader_once_a_turn_and_never_calls_it_within_a_put(
 def test_it_is_bounded_while_nobody_reads_and_after_the_loop_has_ended() -> None:
     loop, reader = asyncio.new_event_loop(), Reader()
     lane = ThreadChannel(loop, reader.hear)
-    assert all(lane.put(number) for number in range(MOST)) and not lane.put(MOST)
-    lane.end()  # there is always room for that
+    assert all(lane.put_item(number) for number in range(MOST)) and not lane.put_item(MOST)
+    lane.end_stream()  # there is always room for that
     loop.close()
-    lane.end()
+    lane.end_stream()
     other = ThreadChannel(loop, reader.hear)
-    assert sum(other.put(number) for number in range(2 * MOST)) == MOST
+    assert sum(other.put_item(number) for number in range(2 * MOST)) == MOST
     assert not reader.turns
 
 
@@ -96,11 +96,11 @@ def test_what_was_stopped_is_heard_no_more_and_what_comes_behind_the_end_is_noth
         first, second = Reader(), Reader()
         loop = asyncio.get_running_loop()
         stopped, ended = ThreadChannel(loop, first.hear), ThreadChannel(loop, second.hear)
-        stopped.put(1)
+        stopped.put_item(1)
         stopped.stop()
-        ended.put(1)
-        ended.end()
-        ended.put(2)
+        ended.put_item(1)
+        ended.end_stream()
+        ended.put_item(2)
         await until_over(second)
         assert (first.turns, second.all, second.ends) == ([], [1], 1)
 
@@ -111,8 +111,8 @@ def test_a_look_takes_what_is_there_now() -> None:
     async def story() -> None:
         reader = Reader()
         lane = ThreadChannel(asyncio.get_running_loop(), reader.hear)
-        lane.put(1)
-        lane.look()
+        lane.put_item(1)
+        lane.read_arrived()
         assert reader.all == [1]
         await asyncio.sleep(0)
         assert reader.all == [1]

@@ -7,7 +7,7 @@ from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import Runs
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.part.giving import give
+from mesh.queues.part.giving import deliver
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.selecting.selector import Selector
 from mesh.routing.stored_envelope import StoredEnvelope
@@ -66,7 +66,7 @@ def queue(*lots: QueuedEnvelope, **terms: object) -> LocalQueue:
 
 def given(it: LocalQueue, now: float = 0.0) -> list[tuple[str, Runs]]:
     """Who is given which numbers now."""
-    return [(to.name, runs) for to, _, runs in give(it, now, WALL + int(now * 10**9))]
+    return [(to.name, runs) for to, _, runs in deliver(it, now, WALL + int(now * 10**9))]
 
 
 def numbers(it: LocalQueue, now: float = 0.0) -> list[int]:

@@ -55,7 +55,7 @@ class Court:
         return len(self.looked) - before
 
     def left(self, hop: str) -> list[int]:
-        return [entry.serial for entry in self.onward.depart(hop, self.rulings.may_leave)]
+        return [entry.serial for entry in self.onward.next_to_send(hop, self.rulings.may_leave)]
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ def ends(overflow: Overflow = Overflow.DROP_NEWEST) -> tuple[Ends, list[int]]:
 
 def take(it: Ends, total: int) -> None:
     for n in range(it.feed._flight.used + 1, total + 1):
-        it.feed.taken(n, 0.0)
+        it.feed.on_processed(n, 0.0)
 
 
 @pytest.mark.parametrize("overflow", list(Overflow))

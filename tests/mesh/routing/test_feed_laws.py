@@ -96,7 +96,7 @@ class FeedMachine(RuleBasedStateMachine):
     @rule(more=st.integers(0, 3))
     def take(self, more: int) -> None:
         self.taken = min(len(self.sent), self.taken + more)
-        self.ends.feed.taken(self.taken, self.now)
+        self.ends.feed.on_processed(self.taken, self.now)
 
     @rule(turns=st.integers(1, 3))
     def read(self, turns: int) -> None:
@@ -109,7 +109,7 @@ class FeedMachine(RuleBasedStateMachine):
     @rule()
     def take_too_much(self) -> None:
         with pytest.raises(RemoteError):
-            self.ends.feed.taken(len(self.sent) + 1, self.now)
+            self.ends.feed.on_processed(len(self.sent) + 1, self.now)
 
     @rule(master=MASTERS, back=st.integers(0, 3))
     def settle(self, master: bytes, back: int) -> None:

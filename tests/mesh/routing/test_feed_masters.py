@@ -25,7 +25,7 @@ def taken_by_a_peer(*parcels: StoredEnvelope) -> Ends:
     ends.feed.connect(0.0)
     for total, p in enumerate(parcels, 1):
         ends.offer(p)
-        ends.feed.taken(total, 0.0)
+        ends.feed.on_processed(total, 0.0)
     return ends
 
 
@@ -65,7 +65,7 @@ def test_a_gap_before_what_a_peer_has_already_is_still_reported() -> None:
     assert ends.feed.dropped == 3
     ends.feed.skip(HERON, 2)
     ends.feed.connect(0.0)
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.offer(*mine(1))
     assert [(p.parcel.position, p.gap) for p in ends.sent] == [(0, 0), (1, 3)]
 
@@ -85,7 +85,7 @@ def test_after_a_restart_of_the_peer_what_it_has_not_settled_comes_again_in_each
     ends.sent.clear()
     ends.feed.restart()
     ends.feed.connect(1.0)
-    ends.feed.taken(3, 1.0)
+    ends.feed.on_processed(3, 1.0)
     again = [(p.parcel.master, p.parcel.position) for p in ends.sent]
     assert [position for master, position in again if master == ME] == [2, 3]
     assert [position for master, position in again if master == HERON] == [1, 2, 3]
@@ -98,7 +98,7 @@ def test_a_peer_is_trusted_per_master() -> None:
     big = [parcel(n, size=336, master=m) for n in (1, 2) for m in (HERON, ME)]  # 400 bytes each, 3 fit
     for total, p in enumerate(big, 1):
         ends.offer(p)
-        ends.feed.taken(total, 0.0)
+        ends.feed.on_processed(total, 0.0)
     assert released(ends) == [(HERON, 1)]
     ends.feed.settled(ME, 2)
     ends.feed.restart()
@@ -127,7 +127,7 @@ def test_what_was_under_way_from_an_inbox_comes_again_transient_or_not() -> None
     ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(0), parcel(2), parcel(0))
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.feed.leave(1.0)
     ends.feed.restart()
     ends.sent.clear()
@@ -150,7 +150,7 @@ def test_what_is_under_way_is_not_taken_over() -> None:
     ends.feed.connect(0.0)
     ends.offer(*mine(1, 2, 3, 4))
     assert [p.parcel.position for p in ends.feed.take_all()] == [4]
-    ends.feed.taken(3, 0.0)
+    ends.feed.on_processed(3, 0.0)
     assert (released(ends), ends.feed.is_owed) == ([(ME, 1), (ME, 2), (ME, 3)], False)
 
 
@@ -168,6 +168,6 @@ def test_only_what_waits_and_is_void_is_given_up() -> None:
     assert (released(ends), ends.feed.pending) == ([(ME, 5)], 3 + 2 + 1)
     assert not any(p.waiting for p in void)
     assert ends.feed.position == 0, "a crash now must not lose what is still to come"
-    ends.feed.taken(3, 0.0)
+    ends.feed.on_processed(3, 0.0)
     assert ends.positions == [1, 2, 3, 4, 6]
     assert ends.feed.take_void(is_void) == []

@@ -24,7 +24,7 @@ def filled(numbers: int, hop: str = "heron") -> tuple[ForwardTable, list[Pending
 
 def left(onward: ForwardTable, hop: str = "heron") -> list[int]:
     """The numbers that leave now."""
-    return [entry.envelope.first for entry in onward.depart(hop)]
+    return [entry.envelope.first for entry in onward.next_to_send(hop)]
 
 
 def waiting(onward: ForwardTable, hop: str) -> list[int]:
@@ -79,7 +79,7 @@ def test_each_node_has_a_window_of_its_own() -> None:
 
 def test_while_some_leave_more_may_come() -> None:
     onward, _ = filled(2)
-    leaving = onward.depart("heron")
+    leaving = onward.next_to_send("heron")
     assert next(leaving).envelope.first == 1
     add(onward, 3)
     assert [entry.envelope.first for entry in leaving] == [2, 3]
@@ -93,7 +93,7 @@ def test_after_a_broken_connection_all_that_was_under_way_leaves_again_first_and
     left(onward)
     onward.settle(entries[1], "heron", 2, 2)
     left(onward)
-    assert onward.broken("heron") == [entries[0], entries[2], entries[3]]
+    assert onward.requeue_in_flight("heron") == [entries[0], entries[2], entries[3]]
     assert left(onward) == [1, 3, 4]
     onward.settle(entries[0], "heron", 1, 1)
     assert left(onward) == [5]
@@ -108,7 +108,7 @@ def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() ->
         onward.assign(entry, ("avalon",), "DOMAIN X")
     assert left(onward, "avalon") == [1, 2, 4]
     onward.assign(three, ("avalon",), "DOMAIN X")
-    onward.broken("avalon")
+    onward.requeue_in_flight("avalon")
     assert left(onward, "avalon") == [1, 2, 3]
 
 
@@ -164,11 +164,11 @@ def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
 def test_an_answer_is_about_all_the_entries_that_hold_its_numbers() -> None:
     onward = ForwardTable(*WINDOW)
     one, two, three = add(onward, 1, count=3), add(onward, 4, count=3), add(onward, 7, count=3)
-    assert onward.answered(STREAM, "", 2, 8) == [(one, 2, 3), (two, 4, 6), (three, 7, 8)]
-    assert onward.answered(STREAM, "", 5, 5) == [(two, 5, 5)]
-    assert onward.answered(STREAM, "", 10, 99) == []
-    assert onward.answered(STREAM, "sport", 1, 9) == []
-    assert onward.answered(OTHER, "", 1, 9) == []
+    assert onward.find_answered(STREAM, "", 2, 8) == [(one, 2, 3), (two, 4, 6), (three, 7, 8)]
+    assert onward.find_answered(STREAM, "", 5, 5) == [(two, 5, 5)]
+    assert onward.find_answered(STREAM, "", 10, 99) == []
+    assert onward.find_answered(STREAM, "sport", 1, 9) == []
+    assert onward.find_answered(OTHER, "", 1, 9) == []
 
 
 def test_what_somebody_else_takes_over_is_here_no_more_and_can_still_be_settled() -> None:
@@ -247,16 +247,19 @@ def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
 def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
     onward = ForwardTable(*WINDOW)
     one, two = add(onward, 3, count=2), add(onward, 7, count=2)
-    assert onward.covering(envelope("a a a a a a a a a", first=1)) == ([one, two], [(1, 2), (5, 6), (9, 9)])
-    assert onward.covering(envelope("a", first=4)) == ([one], [])
-    assert onward.covering(envelope("a", first=9)) == ([], [(9, 9)])
-    assert onward.covering(envelope("a", first=3, domain="sport")) == ([], [(3, 3)])
+    assert onward.split_known(envelope("a a a a a a a a a", first=1)) == (
+        [one, two],
+        [(1, 2), (5, 6), (9, 9)],
+    )
+    assert onward.split_known(envelope("a", first=4)) == ([one], [])
+    assert onward.split_known(envelope("a", first=9)) == ([], [(9, 9)])
+    assert onward.split_known(envelope("a", first=3, domain="sport")) == ([], [(3, 3)])
 
 
 def test_one_that_comes_late_is_found_by_its_numbers_and_leaves_by_its_arrival() -> None:
     onward = ForwardTable(*WINDOW)
     later, late = add(onward, 5), add(onward, 2)
-    assert onward.answered(STREAM, "", 1, 9) == [(late, 2, 2), (later, 5, 5)]
+    assert onward.find_answered(STREAM, "", 1, 9) == [(late, 2, 2), (later, 5, 5)]
     assert onward.entries() == [later, late]
     assert left(onward) == [5, 2]
 
@@ -269,14 +272,14 @@ def test_what_stands_aside_lets_others_go_and_goes_again_in_its_place() -> None:
     assert left(onward) == [1, 2, 3]
     onward.put_aside(one, "heron")
     assert left(onward) == [4] and waiting(onward, "heron") == [1, 2, 3, 4, 5, 6]
-    onward.back("heron", [one, two])
+    onward.requeue("heron", [one, two])
     onward.settle(two, "heron", 2, 2)
     assert left(onward) == [1] and one.may_be_there and not two.may_be_there
 
 
 def test_what_is_to_stand_aside_does_not_leave() -> None:
     onward, (one, two, *_) = filled(3)
-    leaving = onward.depart("heron", is_aside=lambda entry: entry is not two)
+    leaving = onward.next_to_send("heron", is_aside=lambda entry: entry is not two)
     assert [entry.envelope.first for entry in leaving] == [2]
     assert (one.was_sent, two.was_sent) == (False, True)
     onward.remove(one)

@@ -49,7 +49,7 @@ class OnwardMachine(RuleBasedStateMachine):
         for hop in hops:
             e = envelope(" ".join("a" * count), [bytes(size)] * count, first=self.top + 1, stream=stream)
             self.top = e.last
-            assert self.onward.covering(e) == ([], [(e.first, e.last)])
+            assert self.onward.split_known(e) == ([], [(e.first, e.last)])
             self.add(e, hop)
 
     @rule(stream=STREAMS, first=NUMBERS, count=st.integers(1, 6), hop=HOPS)
@@ -59,7 +59,7 @@ class OnwardMachine(RuleBasedStateMachine):
         mine = [h for h in self.held if h.entry.envelope.stream == stream]
         spans = {h.entry: range(h.entry.envelope.first, h.entry.envelope.last + 1) for h in mine}
         again = range(e.first, e.last + 1)
-        found, missing = self.onward.covering(e)
+        found, missing = self.onward.split_known(e)
         assert set(found) == {entry for entry, span in spans.items() if set(span) & set(again)}
         numbers = [n for a, b in missing for n in range(a, b + 1)]
         assert numbers == [n for n in again if not any(n in span for span in spans.values())]
@@ -90,7 +90,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     @rule(hop=HOPS, most=st.integers(1, 5))
     def depart(self, hop: str, most: int) -> None:
-        for entry in islice(self.onward.depart(hop), most):
+        for entry in islice(self.onward.next_to_send(hop), most):
             waiting = self.on(hop, False)
             assert entry is min(waiting, key=lambda h: h.arrival).entry, "the order of arrival"
             assert len(self.on(hop, True)) < WINDOW_COUNT
@@ -107,14 +107,14 @@ class OnwardMachine(RuleBasedStateMachine):
     @rule(hop=HOPS, most=NUMBERS)
     def bring_back(self, hop: str, most: int) -> None:
         mine = [h for h in self.held if h.hop == hop][:most]
-        self.onward.back(hop, [h.entry for h in mine])
+        self.onward.requeue(hop, [h.entry for h in mine])
         for held in mine:
             held.is_aside = False
 
     @rule(hop=HOPS)
     def break_connection(self, hop: str) -> None:
         under_way = self.on(hop, True)
-        assert set(self.onward.broken(hop)) == {h.entry for h in under_way}
+        assert set(self.onward.requeue_in_flight(hop)) == {h.entry for h in under_way}
         for held in under_way:
             held.is_under_way = False
 
@@ -126,7 +126,7 @@ class OnwardMachine(RuleBasedStateMachine):
             (n, h.entry) for h in self.held if h.entry.envelope.stream == stream for n in h.open & answered
         }
         fresh = set()
-        for entry, a, b in self.onward.answered(stream, "", first, first + count - 1):
+        for entry, a, b in self.onward.find_answered(stream, "", first, first + count - 1):
             [hop] = entry.hops
             ranges = self.onward.settle(entry, hop, a, b)
             fresh |= {(n, entry) for c, d in ranges for n in range(c, d + 1)}
@@ -172,7 +172,7 @@ class OnwardMachine(RuleBasedStateMachine):
             self.bring_back(hop, len(self.held))
             expected = [h.entry for h in self.held if h.hop == hop]
             for entry in expected:
-                leaving = [*self.onward.depart(hop)]
+                leaving = [*self.onward.next_to_send(hop)]
                 assert entry.was_sent
                 assert leaving == sorted(leaving, key=lambda e: e.serial)
                 self.onward.remove(entry)

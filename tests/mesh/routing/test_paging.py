@@ -46,9 +46,9 @@ class Place:
 
     def released(self, parcel: StoredEnvelope) -> None:
         if parcel.owed:
-            self.shelf.thinned(parcel)
+            self.shelf.shrink(parcel)
             return
-        self.shelf.released(parcel)
+        self.shelf.delete_released(parcel)
         self.disk.pop(parcel.position)
 
     def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> StoredEnvelope:
@@ -96,7 +96,7 @@ def test_what_has_no_room_in_memory_comes_from_the_disk_in_order() -> None:
     joe.connect(0.0)
     for total in range(1, 11):
         place.read()
-        joe.taken(total, 0.0)
+        joe.on_processed(total, 0.0)
     assert got(place["joe"]) == [b"%d.0" % n for n in range(1, 11)]
     assert not (place.disk or place.memory.used or joe.is_owed or joe._backlog.away)
 
@@ -121,7 +121,7 @@ def test_the_next_ones_are_read_before_they_are_wanted() -> None:
     place.read()
     assert len(place["joe"].sent) == CREDIT.items
     assert len(joe._backlog._row) == CREDIT.items, "they are here, and the next one need not wait"
-    joe.taken(1, 0.0)
+    joe.on_processed(1, 0.0)
     assert (len(place["joe"].sent), len(place.reads)) == (4, 1)
 
 
@@ -130,13 +130,13 @@ def test_what_several_wait_for_is_in_memory_as_long_as_one_of_them_has_it_in_han
     place["bob"].feed.connect(0.0)
     parcel = place.accept(message(1), joe=None, ann=None, bob=None)
     assert parcel.is_here and got(place["bob"]) == [b"1.0"]
-    place["bob"].feed.taken(1, 0.0)
+    place["bob"].feed.on_processed(1, 0.0)
     assert not parcel.is_here and not parcel.frames
     joe, ann = place["joe"], place["ann"]
     joe.feed.connect(0.0)
     place.read()
     assert got(joe) == [b"1.0"] and parcel.is_here
-    joe.feed.taken(1, 0.0)
+    joe.feed.on_processed(1, 0.0)
     assert not parcel.is_here and place.disk
     ann.feed.close()
     assert not place.disk and not place.paging._shared
@@ -174,7 +174,7 @@ def test_what_was_cut_on_the_disk_meanwhile_is_found_by_its_numbers() -> None:
     e = message(1, count=16, size=LARGE // 8)
     parcel = place.accept(e, joe=(3, 5), ann=(9,), bob=(0, 1, 2, 4))
     size = parcel.size
-    place["bob"].feed.taken(1, 0.0)
+    place["bob"].feed.on_processed(1, 0.0)
     assert not parcel.is_here
     place.cut()
     assert [piece.count for piece in place.disk.values()] == [3], "the others have left the disk"
@@ -187,7 +187,7 @@ def test_what_was_cut_on_the_disk_meanwhile_is_found_by_its_numbers() -> None:
             n + 1 for n in portion.every
         ]
         assert parcel.size == size
-        place[name].feed.taken(1, 0.0)
+        place[name].feed.on_processed(1, 0.0)
     assert not place.disk
     assert all(ends.feed.waiting_bytes == 0 for ends in place.all.values())
 
@@ -203,7 +203,7 @@ def test_transient_ones_and_those_that_are_awaited_keep_their_places_in_memory()
     assert [p.parcel.envelope.first for p in joe._backlog] == [2, 4]
     place.read()
     for total in range(1, 5):
-        joe.taken(total, 0.0)
+        joe.on_processed(total, 0.0)
         place.read()
     assert got(ends) == [b"1.0", b"2.0", b"3.0", b"4.0"]
 

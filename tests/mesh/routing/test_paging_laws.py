@@ -71,7 +71,7 @@ class Told:
                 for each in NAMES:
                     self.place[each].feed.offer(EnvelopeSlice(parcel), self.now)
             case "take":
-                feed.taken(min(feed._flight.sent, feed._flight.used + dice.randint(0, 3)), self.now)
+                feed.on_processed(min(feed._flight.sent, feed._flight.used + dice.randint(0, 3)), self.now)
             case "connect":
                 feed.connect(self.now)
             case "leave":

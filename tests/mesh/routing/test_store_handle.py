@@ -42,7 +42,7 @@ def test_changes_of_rows_ride_with_the_next_commit_and_a_newer_one_replaces_an_o
     shelf = StoreHandle()
     for value in (b"old", b"new"):
         shelf.later("position", b"f", row("position", value))
-    shelf.released(stored(shelf))
+    shelf.delete_released(stored(shelf))
     assert shelf.take_later() == [row("position", b"new"), Drop((1,))]
     assert shelf.take_later() == []
 
@@ -51,7 +51,7 @@ def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_on
     shelf = StoreHandle()
     for key in (b"f", b"g"):
         shelf.later("feed", key, row("feed", b"old", key))
-    shelf.released(stored(shelf))
+    shelf.delete_released(stored(shelf))
     failed = shelf.take_later()
     shelf.later("feed", b"g", Delete("feed", b"g"))
     shelf.not_written(failed)
@@ -94,9 +94,9 @@ def test_a_feed_that_is_done_tells_that_less_is_owed_and_the_store_is_told_of_th
     shelf = StoreHandle()
     parcel, one, _ = big_parcel(shelf)
     one.offer(parcel)
-    one.feed.taken(1, 0.0)
+    one.feed.on_processed(1, 0.0)
     assert (one.released, parcel.owed) == ([parcel], 1)
-    shelf.thinned(parcel)
+    shelf.shrink(parcel)
     assert shelf.live == 1
     (op,) = shelf.take_later()
     assert isinstance(op, Rewrite) and op.position == 1
@@ -110,10 +110,10 @@ def test_what_nobody_is_owed_any_more_is_dropped_and_not_written_again() -> None
     shelf = StoreHandle()
     parcel, one, other = big_parcel(shelf)
     one.offer(parcel)
-    one.feed.taken(1, 0.0)
-    shelf.thinned(parcel)
+    one.feed.on_processed(1, 0.0)
+    shelf.shrink(parcel)
     other.offer(parcel)
-    other.feed.taken(1, 0.0)
+    other.feed.on_processed(1, 0.0)
     assert (other.released, parcel.owed) == ([parcel], 0)
-    shelf.released(parcel)
+    shelf.delete_released(parcel)
     assert shelf.take_later() == [Drop((1,))]

@@ -10,7 +10,7 @@ from mesh.services.figures import OutcomeCounts
 def looked(busiest: Busiest, **requests: int) -> dict[str, int]:
     """By address, when so many requests were put to each."""
     found = {name: Sums(requests=n) for name, n in requests.items()}
-    told = busiest.look(Sums(requests=sum(requests.values())), found)
+    told = busiest.select(Sums(requests=sum(requests.values())), found)
     return {name: row.requests for name, row in told.items()}
 
 
@@ -38,7 +38,7 @@ def test_an_address_of_the_name_of_the_rest_is_in_it() -> None:
 def test_an_address_that_was_forgotten_begins_again_and_nothing_shrinks() -> None:
     busiest = Busiest(1)
     assert looked(busiest, a=3, b=1) == {"a": 3, REST: 1}
-    told = busiest.look(Sums(requests=6), {"a": Sums(requests=1), "b": Sums(requests=0)})
+    told = busiest.select(Sums(requests=6), {"a": Sums(requests=1), "b": Sums(requests=0)})
     assert {name: row.requests for name, row in told.items()} == {"a": 3, REST: 3}
 
 

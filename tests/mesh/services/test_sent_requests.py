@@ -30,8 +30,8 @@ def test_a_number_is_fresh_once_and_then_open_and_then_has_its_answer() -> None:
     memory = SentRequests()
     assert sorted_out(memory, sends(1, 4)) == {1: "", 2: "", 3: "", 4: ""}
     assert sorted_out(memory, sends(1, 4)) == {}
-    memory.answered(1, "OK", "")
-    memory.answered(2, "NO_HANDLERS", "nobody")
+    memory.record_answer(1, "OK", "")
+    memory.record_answer(2, "NO_HANDLERS", "nobody")
     assert sorted_out(memory, sends(1, 5)) == {1: "OK", 2: "NO_HANDLERS", 5: ""}
 
 
@@ -46,7 +46,7 @@ def test_refusals_are_remembered_as_far_as_it_goes_and_below_low_nothing() -> No
     memory = SentRequests()
     for n in range(1, KEPT + 11):
         sorted_out(memory, sends(n, n))
-        memory.answered(n, "NO_HANDLERS", "")
+        memory.record_answer(n, "NO_HANDLERS", "")
     assert sorted_out(memory, sends(10, 11)) == {10: LOST, 11: "NO_HANDLERS"}
     sorted_out(memory, sends(KEPT + 11, KEPT + 11, low=KEPT + 11))
     assert len(memory._refused) == 0
@@ -62,4 +62,4 @@ def test_nothing_is_ever_fresh_twice(steps: list[tuple[int, int, str]]) -> None:
         fresh |= new
         if state:
             for n in list(memory.unanswered)[:3]:
-                memory.answered(n, state, "")
+                memory.record_answer(n, state, "")

@@ -35,7 +35,7 @@ def test_the_next_process_knows_what_this_one_has_failed_over(tmp_path: Path) ->
     assert later.verdict(BAD) is Guilt.GUILTY
     assert later.verdict([b"one"]) is later.verdict([b"another"]) is Guilt.SUSPECT
     later.acquit([b"one"])
-    later.told()
+    later.mark_reported()
     last = Poison(tmp_path)
     assert last.why == "" and last.verdict([b"one"]) is Guilt.CLEAN
     assert last.verdict([b"another"]) is Guilt.SUSPECT and last.verdict(BAD) is Guilt.GUILTY

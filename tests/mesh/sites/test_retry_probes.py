@@ -9,17 +9,17 @@ KEY, OTHER = "joe to ann", "eve to ann"
 def refused(*numbers: int) -> RetryProbes[str]:
     trials = RetryProbes[str]()
     for number in numbers:
-        trials.refused(KEY, number, 0.0)
+        trials.record_refusal(KEY, number, 0.0)
     return trials
 
 
 def test_nothing_leaves_for_a_while_and_then_one() -> None:
     trials = refused(1, 2)
     assert trials and trials.holds(KEY, 1) and trials.holds(KEY, 3) and not trials.holds(OTHER, 1)
-    assert trials.deadline() == SHORTEST and not trials.over(SHORTEST - 0.01)
-    assert trials.over(SHORTEST) == [KEY]
+    assert trials.deadline() == SHORTEST and not trials.due_keys(SHORTEST - 0.01)
+    assert trials.due_keys(SHORTEST) == [KEY]
     trials.tries(KEY, 1)
-    assert trials.tried() == [(KEY, 1)] and trials.deadline() is None and not trials.over(100.0)
+    assert trials.tried() == [(KEY, 1)] and trials.deadline() is None and not trials.due_keys(100.0)
     assert not trials.holds(KEY, 1) and trials.holds(KEY, 2)
 
 
@@ -31,24 +31,24 @@ def test_each_trial_in_vain_makes_the_while_twice_as_long() -> None:
         lengths.append(until - now)
         now = until
         trials.tries(KEY, 1)
-        trials.refused(KEY, 1, now)
+        trials.record_refusal(KEY, 1, now)
     assert lengths[:3] == [SHORTEST, 2 * SHORTEST, 4 * SHORTEST] and lengths[-1] == LONGEST
 
 
 def test_what_had_left_before_counts_for_nothing() -> None:
     trials = refused(1)
     trials.tries(KEY, 1)
-    trials.refused(KEY, 2, 1.0)
-    assert not trials.answered(KEY, 3)
+    trials.record_refusal(KEY, 2, 1.0)
+    assert not trials.record_arrival(KEY, 3)
     assert trials.tried() == [(KEY, 1)]
 
 
 def test_all_may_leave_when_what_was_tried_is_answered() -> None:
     trials = refused(1)
-    assert not trials.answered(KEY, 1), "it was not tried yet"
+    assert not trials.record_arrival(KEY, 1), "it was not tried yet"
     trials.tries(KEY, 1)
-    assert trials.answered(KEY, 1) and not trials.holds(KEY, 2) and not trials
-    trials.refused(KEY, 2, 5.0)
+    assert trials.record_arrival(KEY, 1) and not trials.holds(KEY, 2) and not trials
+    trials.record_refusal(KEY, 2, 5.0)
     assert trials.deadline() == 5.0 + SHORTEST, "it begins anew"
 
 

@@ -220,7 +220,7 @@ def test_what_was_refused_may_come_again() -> None:
 
 def test_what_was_put_off_comes_before_what_the_same_leg_brings_of_later_numbers() -> None:
     known = MultiPathStream()
-    known.put_off(HERON, 5, 0.0)
+    known.defer_leg(HERON, 5, 0.0)
     with pytest.raises(LegsFull):
         known.accept_by(HERON, 6, 6, 1, 0.0)
     assert known.accept_by(FRODO, 6, 6, 1, 0.0) == [(6, 6)]

@@ -276,7 +276,7 @@ def test_the_flags_are_those_of_the_code() -> None:
 def test_the_features_are_those_that_a_node_has() -> None:
     told = {row[0].strip("`") for row in rows(section("Features"))}
     names = {value for name, value in vars(limits).items() if name.isupper() and isinstance(value, str)}
-    assert told == names >= set(questions.core().parts.desk.face.speaks)
+    assert told == names >= set(questions.core().parts.desk.face.features)
 
 
 def test_numbers_end_where_the_page_says() -> None:

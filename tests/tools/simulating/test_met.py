@@ -124,7 +124,7 @@ def row(is_going: bool) -> bytes:
     it = lot(1, 2)
     it.moves = 1
     if is_going:
-        it.go([(1, 2)], b"n" * 16, 7)
+        it.start_transfer([(1, 2)], b"n" * 16, 7)
     return it.row()
 
 

@@ -106,8 +106,8 @@ class Hand(Partner):
         props = encode_properties(Properties(Headers([("kind", kind)]), expires=expires))
         to, publisher = PUTS + queue, self.core.publisher
         how = () if how == USUAL else how
-        number = publisher.put(to, how, "", content, PERSISTENT * ("p" in flags), props, expires)
-        promise: Any = publisher.verdicts.wait(to, number, True)
+        number = publisher.append_put(to, how, "", content, PERSISTENT * ("p" in flags), props, expires)
+        promise: Any = publisher.verdicts.when_answered(to, number, True)
         promise.then(partial(self._put_said, to, number))
 
     def _put_said(self, to: str, number: int, said: Any, error: Any) -> None:
@@ -193,7 +193,7 @@ class Hand(Partner):
             if it.taking.error is not None:
                 self._begun(name, it, it.taking.error)
             new: list[tuple[DeliveredEnvelope, int]] = []
-            while (taken := it.taking.take()) is not None:
+            while (taken := it.taking.take_message()) is not None:
                 lot, place, message = taken
                 tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
                 self._told_of(it, "began", (lot, place), tries, content)
@@ -213,7 +213,7 @@ class Hand(Partner):
                 "{} {} {}".format(*_name(lot, place))
                 for lot in taking._lots
                 for place in lot.are(HERE, 0, len(lot))
-                if lot.count(place, it.opening)
+                if lot.tag_of(place, it.opening)
             ]
             if kept:
                 self.history.met("what somebody had kept over a reconnect", len(kept))
@@ -266,7 +266,7 @@ class Hand(Partner):
         for lot, place in fit:
             of.setdefault(lot, []).append(place)
             self._told_of(it, "says", (lot, place), text=WORDS[what])
-        promise: Any = it.taking.say(what, list(of.items()), delay, "no" if word == "r" else "")
+        promise: Any = it.taking.settle_messages(what, list(of.items()), delay, "no" if word == "r" else "")
         promise.then(lambda _, error: self._settled(it, word, fit, error))
         if word == "e":
             seconds = LONGER / 2000
@@ -310,7 +310,7 @@ class Hand(Partner):
         def begin(request: int) -> c.Consume:
             return c.Consume(request, number, address, 60, begun=0, held=held)
 
-        pending = self.core.calls.tell(begin, lambda: self._claimed(number, address, other, pending.parts))
+        pending = self.core.calls.send(begin, lambda: self._claimed(number, address, other, pending.parts))
         pending.refused = lambda _: None
         self._turn()
 
@@ -321,7 +321,7 @@ class Hand(Partner):
         self.history.met("something was claimed that nobody was given")
         kept = [f"{other.hex()} {address} {n}" for n in range(1, 61) if n not in void]
         self._opened(number, address, said["epoch"], kept)
-        self.core.calls.tell(lambda request: c.Consume(request, number, address, 0, begun=60))
+        self.core.calls.send(lambda request: c.Consume(request, number, address, 0, begun=60))
 
     # --- asking -------------------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ class Known:
             self._tell_of("went", lot, n, to=node.hex())
         self._gone += count(runs)
 
-    def refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
+    def transfer_refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         for n in sorted(_numbers(runs)):
             self._tell_of("came back", lot, n, to=node.hex())
         self._returning.setdefault(lot, set()).update(_numbers(runs))

@@ -137,7 +137,7 @@ class HarshNode(StoppableNode):
 
     def made(self) -> None:
         face = self.core.parts.desk.face
-        face.speaks = tuple(word for word in face.speaks if word not in self.is_silent_of)
+        face.features = tuple(word for word in face.features if word not in self.is_silent_of)
         self.tell("start")
 
     @property
@@ -230,7 +230,7 @@ class HarshNode(StoppableNode):
         """Report a connection to the core as closed."""
         if pipe.is_open:
             self.tell("thrown out")
-        self.net.after(0.0, lambda: self.gone(pipe.keys[1]))
+        self.net.after(0.0, lambda: self.on_closed(pipe.keys[1]))
 
     def uses_again(self) -> None:
         """Record that a descriptor is reused before the process has read the end of its former connection."""

@@ -242,7 +242,7 @@ class SimNode:
             self.core.receive(mine, frames, self.now, self.wall)
             self._carry_out_all()
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         mine = self.sockets.mine(key)
         if mine is not None and self.is_up:
             self.sockets.forget(mine)
@@ -258,14 +258,14 @@ class SimNode:
         if not self.is_up or life != self._life:
             return
         if self._has_work(key):
-            self.gone(key)
+            self.on_closed(key)
         elif self.core.parts.services.serving.addresses:
-            self.core.left(self.now, self.wall)
+            self.core.on_inbound_closed(self.now, self.wall)
             self._carry_out_all()
 
     def _has_work(self, key: Hashable) -> bool:
         conn = self.core.parts.dialler.conns.get(self.sockets.mine(key))
-        session = conn and self.core.parts.sessions.of(conn)
+        session = conn and self.core.parts.sessions.session_of(conn)
         return bool(session) and self.core.parts.desk.face.has_work(session)
 
     def _tick(self, life: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, ProtocolBroken, hear
+from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
 from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
@@ -115,11 +115,11 @@ class Observer(Component):
 
         feed._lost = drops
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(EnvelopeAccepted, self._accepts),
-            hear(ViewChanged, lambda fact: self._sees(fact.event)),
-            hear(ProtocolBroken, self._hangs_up),
+            on_fact(EnvelopeAccepted, self._accepts),
+            on_fact(ViewChanged, lambda fact: self._sees(fact.event)),
+            on_fact(ProtocolBroken, self._hangs_up),
             *self.queues.hears(),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.delivery.facts import BoundAgain
 from mesh.core.parts import Parts
 from mesh.core.queues.keeping.facts import Consumes
@@ -30,10 +30,10 @@ class QueueWatch:
     def hears(self) -> Sequence[Hearing]:
         """Return the handlers for facts of queues."""
         return (
-            hear(Consumes, self._takes),
-            hear(BoundAgain, lambda fact: self._bound(fact.envelope)),
-            hear(SessionAway, lambda fact: self._parted("away", fact.session)),
-            hear(SessionClosed, lambda fact: self._parted("closed", fact.session)),
+            on_fact(Consumes, self._takes),
+            on_fact(BoundAgain, lambda fact: self._bound(fact.envelope)),
+            on_fact(SessionAway, lambda fact: self._parted("away", fact.session)),
+            on_fact(SessionClosed, lambda fact: self._parted("closed", fact.session)),
         )
 
     def _knows(self, queue: QueueSink) -> Known:

@@ -36,9 +36,9 @@ class Durables(Component):
         self._bindings = bindings
         self._all: dict[str, tuple[DurableTerms, bytes]] = {}  # with the uuid of the declaring node
         self._has_begun = False
-        shared.add(RowKind(DURABLES, self._check, self._changed))
+        shared.add(RowKind(DURABLES, self._check, self._on_row_changed))
 
-    def speaks(self) -> tuple[str, ...]:
+    def features(self) -> tuple[str, ...]:
         return (DURABLE,)
 
     def figures(self) -> dict[str, int | float]:
@@ -68,7 +68,7 @@ class Durables(Component):
                 what = f"{MOST:,} durable subscriptions are declared, that is the most."
                 hint = "Remove some: mesh unsub NAME. Those who name the same one share it."
                 raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
-            self._put(name, packed(durable))
+            self._write_row(name, packed(durable))
             self._desk.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
         elif known != durable:
             what = f"the durable subscription {name!r} is to {said(known)}, not to {said(durable)}."
@@ -77,7 +77,7 @@ class Durables(Component):
     def remove(self, name: str, by: str) -> None:
         """Remove a durable subscription and its waiting messages. Raises: NoQueue."""
         self.check_known(name)
-        self._put(name, b"")
+        self._write_row(name, b"")
         self._desk.event(DURABLES, f"{name!r} was removed by {by}")
 
     def check_known(self, name: str) -> None:
@@ -86,8 +86,8 @@ class Durables(Component):
             what = f"there is no durable subscription {name!r} at {self._desk.me.name}."
             raise NoQueue(what, hint="See `mesh queue ls`: they begin with sub/.")
 
-    def _put(self, name: str, value: bytes) -> None:
-        self._shared.put(DURABLES, name, self._shared.stamp(DURABLES, name), value)
+    def _write_row(self, name: str, value: bytes) -> None:
+        self._shared.write_row(DURABLES, name, self._shared.stamp(DURABLES, name), value)
 
     # --- the rows -----------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class Durables(Component):
         if row.name not in self._all and len(self._all) >= TAKEN:
             raise LocalError("there are too many durable subscriptions.", code="TOO_MANY_ROWS")
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply a changed row, and report if it replaces a different definition made here."""
         name, old = row.name, self._all.pop(row.name, None)
         if row.value:

@@ -38,7 +38,7 @@ class BlockedPuts:
         self._less(envelope)
         return envelope
 
-    def take(self, stream: bytes) -> list[Envelope]:
+    def take_stream(self, stream: bytes) -> list[Envelope]:
         """Remove and return the envelopes of a stream."""
         taken = [e for e in self._row if e.stream == stream] if self._count[stream] else []
         if taken:

@@ -12,7 +12,7 @@ from math import inf
 
 from mesh.core.context.component import Component, DeliverySource
 from mesh.core.context.conn import Conn
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.facts import Consumes
 from mesh.core.queues.keeping.queue_sink import QueueSink
@@ -49,13 +49,13 @@ class ConsumerTable(Component):
         self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by the store that has to commit first
         self._epoch = 0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SessionAway, lambda fact: self._session_away(fact.session)),
-            hear(SessionClosed, lambda fact: self._session_closed(fact.session)),
+            on_fact(SessionAway, lambda fact: self._session_away(fact.session)),
+            on_fact(SessionClosed, lambda fact: self._session_closed(fact.session)),
         )
 
-    def gives(self) -> Mapping[str, DeliverySource]:
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
         return {QUEUE: self}
 
     def has(self, session: Session, number: int) -> bool:
@@ -78,7 +78,7 @@ class ConsumerTable(Component):
             raise BadArgument(f"{number} takes from {ours[number][0].name!r}.", hint="Take another number.")
         if not command.credit:
             if number in ours:
-                self._end(session, number, command.begun)
+                self._end_consumer(session, number, command.begun)
             self._desk.send(conn, Reply(command.request, {}))
             self._trace(session, command)
             return
@@ -106,7 +106,7 @@ class ConsumerTable(Component):
 
     def _trace(self, session: Session, command: Consume) -> None:
         if self._desk.watched:
-            self._desk.say(Consumes(session, command))
+            self._desk.publish_fact(Consumes(session, command))
 
     def _check(self, session: Session, command: Consume) -> None:
         if command.credit > QUEUE_CREDIT:
@@ -133,15 +133,15 @@ class ConsumerTable(Component):
         if queue is None or now is not taker:  # it left or registered again meanwhile
             return
         if error is not None:
-            self._end(session, command.subscription)
+            self._end_consumer(session, command.subscription)
             self._desk.send(conn, Reply(command.request, code=error.code, text=str(error)))
             return
         taker.is_paused = False
         opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
         self._desk.send(conn, Reply(command.request, opened))
-        self._queues.changed(queue)
+        self._queues.schedule_queue(queue)
 
-    def _end(self, session: Session, number: int, begun: int = ALL) -> None:
+    def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         queue, taker = self._of[session].pop(number)
         self._away.pop((session, number), None)
         del self._sessions[taker.key]
@@ -161,20 +161,20 @@ class ConsumerTable(Component):
 
     def _session_closed(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
-            self._end(session, number)
+            self._end_consumer(session, number)
 
-    def removed(self, queue: QueueSink) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """End and notify the consumers of a removed queue."""
         error = NoQueue(f"the queue {queue.name!r} was removed.")
         for session, takers in list(self._of.items()):
             for number in [n for n, (each, _) in takers.items() if each is queue]:
-                self._end(session, number)
+                self._end_consumer(session, number)
                 session.ended[number] = Ended(number, error.code, str(error))
                 self._desk.send(session.conn, session.ended[number])
 
     def tick(self) -> None:
         for session, number in [each for each, until in self._away.items() if until <= self._desk.now]:
-            self._end(session, number)
+            self._end_consumer(session, number)
         for until in self._away.values():
             self._desk.wake(until)
 
@@ -195,7 +195,7 @@ class ConsumerTable(Component):
         if command.request:
             late: Late = [(first, last, OVER) for first, last in over]
             self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
-            self._desk.ending[self._answer] = None
+            self._desk.ending[self._answer_settlements] = None
 
     def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
         """Settle messages, and return the tags that the consumer no longer had."""
@@ -215,7 +215,7 @@ class ConsumerTable(Component):
             desk.count("settled_late", count(over))
         return over
 
-    def _answer(self) -> None:
+    def _answer_settlements(self) -> None:
         """Answer the settlements of an event after one commit to each store."""
         answers, self._answers = self._answers, {}
         for rows, each in answers.items():

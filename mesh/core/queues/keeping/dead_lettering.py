@@ -62,7 +62,7 @@ class DeadLettering:
             self._desk.count("dead")
             queue.part.buried(dead)
             queue.rows.write(queue.name, dead.lot)
-            queue.changed()
+            queue.schedule()
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
@@ -97,13 +97,13 @@ class DeadLettering:
     def _send(self, letter: DeadLetterContents, key: str, gone: Callable[[], None]) -> None:
         if not self._stream:
             self._stream = self._desk.ids(16)
-            self._publishers[self._stream] = self._answered
+            self._publishers[self._stream] = self._on_answer
         self._number += 1
         self._sent[self._number] = letter, gone
         low = min(self._sent)
         self._publish(letter.envelope(self._stream, self._number, key, "", self._desk.me.name, low))
 
-    def _answered(self, answer: Answer) -> None:
+    def _on_answer(self, answer: Answer) -> None:
         """Handle answers for dead letters to a key; refused ones go to the dead letters of the mesh."""
         for number in range(answer.first, answer.last + 1):
             if answer.state == WAITS or number not in self._sent:

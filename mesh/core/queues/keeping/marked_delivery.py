@@ -17,7 +17,7 @@ from mesh.errors import MeshError
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
-from mesh.queues.part.giving import give
+from mesh.queues.part.giving import deliver
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.envelope_slice import EnvelopeSlice
 
@@ -47,13 +47,13 @@ class MarkedDelivery:
 
     def give_out(self) -> None:
         """Deliver messages to all consumers that have credit."""
-        for taker, lot, runs in give(self._part, self._desk.now, self._desk.believed):
+        for taker, lot, runs in deliver(self._part, self._desk.now, self._desk.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
             portion = EnvelopeSlice(lot.parcel, lot.indices(runs), tries=tries)
             is_marked = self.is_marked(lot)
             if not is_marked and (lot in self._part.picked or lot.given is not None):
-                lot.give(runs)
+                lot.record_given(runs)
             if self._waiting or self._marking is not None or not is_marked:
                 counts = taker.holding.given - count(runs) + 1, taker.holding.given
                 self.lease(taker, counts, inf)

@@ -29,7 +29,7 @@ class Loss(Struct):
     messages: int = 0
     next_event: float = 0.0
 
-    def due(self, now: float) -> int:
+    def take_due(self, now: float) -> int:
         """Return how many messages an event is to report now; they count as reported."""
         if not self.messages or now < self.next_event:
             return 0
@@ -60,7 +60,7 @@ class Overflow:
         self.is_tight = False  # at the latest check: little room on disk
         self.look: Callable[[], bool] = lambda: False  # checks the room on disk
 
-    def keep(self, queue: QueueSink) -> None:
+    def enforce_bound(self, queue: QueueSink) -> None:
         """Drop the oldest messages of a queue that is over its bound and may drop them."""
         if dropped := drop_excess(queue.part):
             self._dropped(queue, dropped)
@@ -78,7 +78,7 @@ class Overflow:
             before = queue.part.bytes
             if dropped := drop_bytes(queue.part, held - int(self._most)):
                 self._dropped(queue, dropped)
-                queue.changed()
+                queue.schedule()
             held -= before - queue.part.bytes
 
     def _dropped(self, queue: QueueSink, messages: int) -> None:
@@ -93,7 +93,7 @@ class Overflow:
         self._shrink()
         now = self._desk.now
         for queue, loss in list(self._losses.items()):
-            if messages := loss.due(now):
+            if messages := loss.take_due(now):
                 self._desk.event("durable", self._text(queue, messages), level="warning")
             elif now >= loss.next_event:
                 del self._losses[queue]

@@ -61,7 +61,7 @@ class QueueSink:
         self.rows = rows
         self._tell = changed  # schedules the queue for the end of the event
         self.giving = MarkedDelivery(desk, rows, name, self.part, push)
-        self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.changed)
+        self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.schedule)
         self.is_removed = False
         self.drops_oldest = False  # instead of rejecting messages when full
         self.dropped = 0  # messages dropped since the start
@@ -69,14 +69,14 @@ class QueueSink:
         self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
         self.is_behind = False  # undistributed messages may be on disk only
 
-    def changed(self) -> None:
+    def schedule(self) -> None:
         """Schedule the queue for the end of the event."""
         self._tell(self)
 
     def declared(self, terms: QueueTerms) -> None:
         """Apply new terms."""
         self.part.terms = terms
-        self.changed()
+        self.schedule()
 
     @property
     def oldest(self) -> float | None:
@@ -133,27 +133,27 @@ class QueueSink:
             return False, []
         if self._held.add(envelope):
             return True, []
-        return False, self._held.take(envelope.stream)
+        return False, self._held.take_stream(envelope.stream)
 
-    def released(self) -> Envelope | None:
+    def take_released(self) -> Envelope | None:
         """Remove and return the next held message that has room, or that no consumer is left to wait for."""
         if self._held and (not self.is_full or not self._may_wait):
             return self._held.pop()
         return None
 
-    def forget(self, stream: bytes) -> bool:
+    def drop_held(self, stream: bytes) -> bool:
         """Drop the held messages of a disconnected producer, and return whether any others remain.
 
         The messages are not answered, so the producer resends them when it returns.
         """
-        self._held.take(stream)
+        self._held.take_stream(stream)
         return bool(self._held)
 
-    def comes(self, parcel: StoredEnvelope, sign: int) -> None:
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
         self._coming += sign * parcel.envelope.count
         self._coming_bytes += sign * parcel.size
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return 0
 
     @property
@@ -163,27 +163,27 @@ class QueueSink:
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
         self.arrives.add(portion.parcel.envelope.count, now)
-        lot = self.wait(portion.parcel, now)
+        lot = self.add_waiting(portion.parcel, now)
         if lot is None:
             self.is_behind = True
         else:
             self.fresh.append(lot)
 
     def restore(self, portion: EnvelopeSlice, now: float) -> None:
-        self.wait(portion.parcel, now)
+        self.add_waiting(portion.parcel, now)
 
-    def wait(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
+    def add_waiting(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
         """Add a stored or new envelope, and return it, or `None` if it waits on disk only."""
-        row, part = self.rows.of(self.name, parcel.position), self.part
+        row, part = self.rows.take_state(self.name, parcel.position), self.part
         is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
         if is_plain and part.page_plain(parcel):
-            self.changed()
+            self.schedule()
             return None
         lot = QueuedEnvelope(parcel)
         if row:
             lot.restore(row)
         if self.is_removed:
-            lot.end(lot.open())
+            lot.mark_done(lot.open())
         if not lot.left:
             self.rows.write(self.name, lot)
             return lot
@@ -193,7 +193,7 @@ class QueueSink:
             is_old = is_marked or was_given
             if is_marked:
                 lot.given = None  # all of it may have been delivered
-        self.changed()
+        self.schedule()
         if parcel.position and not is_old and part.may_page(lot):
             part.page(lot)
             return None
@@ -208,32 +208,32 @@ class QueueSink:
         lot.came = desk.now
         self.arrives.add(lot.left, desk.now)
         if self.is_removed:
-            lot.end(lot.open())
+            lot.mark_done(lot.open())
             self.rows.write(self.name, lot)
         elif part.may_page_moved(lot):
             part.page(lot)
         else:
             part.add(lot, desk.now, desk.believed)
-        self.changed()
+        self.schedule()
 
-    def again(self, envelope: Envelope, then: Committed) -> None:
+    def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
         """Store an envelope that may have been in another part; `then` is called when it is on disk.
 
         Its messages are marked as possibly redelivered.
         """
         lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.may_have_been_given(lot.open())
-        self.comes(lot.parcel, +1)
+        self.expect(lot.parcel, +1)
 
         def stored(error: MeshError | None) -> None:
-            self.comes(lot.parcel, -1)
+            self.expect(lot.parcel, -1)
             if error is None:
                 self.arrive(lot)
             else:
                 self.rows.not_arrived([lot])
             then(error)
 
-        self.rows.again(self.name, lot, stored)
+        self.rows.store_redelivered(self.name, lot, stored)
 
     def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
         """Make the messages of a refused move ready, after that is stored."""
@@ -242,7 +242,7 @@ class QueueSink:
             self.rows.write(self.name, lot)
         else:
             self.part.came_back(lot, runs)
-        self.changed()
+        self.schedule()
 
     def expects(self, priority: int) -> None:
         """Prepare a mark for a new message that may be delivered at once."""
@@ -252,10 +252,10 @@ class QueueSink:
         if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
             self.rows.mark(self.name, {priority: soon}, lambda error: None)
 
-    def end(self) -> None:
+    def end_queue(self) -> None:
         """End a removed queue, including messages that are still being written."""
         self.is_removed = True
-        self.part.end()
+        self.part.end_queue()
 
     # --- takers -----------------------------------------------------------------------------------------
 
@@ -265,27 +265,27 @@ class QueueSink:
         void = joined(self.part.open(taker, held))
         if taker.holding.given:
             self.giving.lease(taker, (1, taker.holding.given), taker.lease)
-        self.changed()
+        self.schedule()
         return void
 
     def away(self, taker: QueueConsumer, now: float) -> None:
         """Note that the session of a consumer is disconnected, possibly for a short time."""
         taker.away = now
         self.giving.withdraw(taker.key)
-        self.changed()
+        self.schedule()
 
     def close(self, taker: QueueConsumer, begun: float) -> None:
         """Remove a consumer; see `PartialQueue.close`."""
         self.giving.withdraw(taker.key)
         self.part.close(taker, begun)
-        self.changed()
+        self.schedule()
 
     def settled(self, n: int) -> None:
         """Count `n` acknowledged messages."""
         self.leaves.add(n, self._desk.now)
         self.pace.add(n, self._desk.now)
         self.finished += n
-        self.changed()
+        self.schedule()
 
     # --- what is read -----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import Protocol
 
 from mesh.core.context.component import Beginning, Component, Restores
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.overflow import Overflow
@@ -38,22 +38,22 @@ class QueueRoomFace(Protocol):
     def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
 
-    def near(self, name: str) -> str:
+    def similar_name(self, name: str) -> str:
         """Return the name of a similar queue, for a hint."""
 
     def was_removed(self, name: str) -> bool:
         """Return whether the queue is known to be removed."""
 
-    def removed(self, queue: QueueSink) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Clean up before a removed queue ends."""
 
-    def ended(self, queue: QueueSink) -> None:
+    def on_queue_ended(self, queue: QueueSink) -> None:
         """Clean up after a removed queue has ended."""
 
     def redeemed(self, queue: QueueSink) -> None:
         """Report finished messages that other nodes keep until then."""
 
-    def put(self, queue: QueueSink) -> None:
+    def distribute_new(self, queue: QueueSink) -> None:
         """Distribute new messages to other nodes, if there are any."""
 
     def seen_to(self, queue: QueueSink) -> None:
@@ -101,13 +101,13 @@ class Queues(Component):
     def __iter__(self) -> Iterator[QueueSink]:
         return iter(list(self._all.values()))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (QUEUES,)
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
 
-    def takes(self) -> Mapping[str, AddressResolver]:
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
 
     def figures(self) -> dict[str, int | float]:
@@ -148,7 +148,7 @@ class Queues(Component):
         for rows in self._rows:
             rows.start(beginning)
 
-    def restores(self) -> Mapping[str, Restores]:
+    def envelope_restorers(self) -> Mapping[str, Restores]:
         return {QUEUE: self._restore}
 
     def _restore(self, position: int, envelope: Envelope) -> None:
@@ -156,9 +156,9 @@ class Queues(Component):
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
         self._desk.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
-        queue.wait(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
+        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         """Remove the queues that are known to be removed, and the rows without a queue."""
         for queue in self:
             if self._desk.settings.accept_rollback:
@@ -168,7 +168,7 @@ class Queues(Component):
         for rows in self._rows:
             rows.forget_lots()
             for name in rows.queues() - self._all.keys():
-                rows.forget(name)
+                rows.delete_queue(name)
 
     def declared(self, name: str, terms: QueueTerms | None) -> None:
         """Apply a definition; `None` removes the queue."""
@@ -189,7 +189,7 @@ class Queues(Component):
         """Return the queue of that name. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
-            near = self._around.near(name)
+            near = self._around.similar_name(name)
             hint = f"Did you mean {near!r}?" if near else "Declare it first: mesh queue create, or declare()."
             raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
         return queue
@@ -202,8 +202,8 @@ class Queues(Component):
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueSink:
-        rows = self._rows.of(name)
-        queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.changed)
+        rows = self._rows.rows_of(name)
+        queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.schedule_queue)
         if self.watch is not None:
             queue.part.watch = self.watch(queue)
         self._all[name] = queue
@@ -223,11 +223,11 @@ class Queues(Component):
             self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
-        self._around.removed(queue)
-        queue.end()
-        self._around.ended(queue)
+        self._around.on_queue_removed(queue)
+        queue.end_queue()
+        self._around.on_queue_ended(queue)
         self._gone[queue] = None
-        queue.rows.forget(queue.name)
+        queue.rows.delete_queue(queue.name)
         self.write(queue)
 
     # --- as the log sees them ---------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class Queues(Component):
     def _put_gone(self, stream: bytes) -> None:
         """Forget the held-back messages of a producer that has disconnected."""
         for queue in list(self._holding):
-            if not queue.forget(stream):
+            if not queue.drop_held(stream):
                 del self._holding[queue]
 
     def taker(self, name: str) -> QueueSink:
@@ -279,7 +279,7 @@ class Queues(Component):
 
     # --- when the event is over -------------------------------------------------------------------------
 
-    def changed(self, queue: QueueSink) -> None:
+    def schedule_queue(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
         self._desk.ending[self._see_to_all] = None
@@ -290,16 +290,16 @@ class Queues(Component):
             queue, _ = self._due.popitem()
             if queue.part.is_recovered:
                 self._tick_part(queue)
-            while (envelope := queue.released()) is not None:
+            while (envelope := queue.take_released()) is not None:
                 self._publish(envelope)
             if queue.fresh or queue.is_behind:
                 if self._others:
-                    self._around.put(queue)
+                    self._around.distribute_new(queue)
                 queue.fresh = []
             if not self.is_leaving or self._around.stays(queue):
                 queue.giving.give_out()
             if queue.drops_oldest:
-                self._overflow.keep(queue)  # after delivery
+                self._overflow.enforce_bound(queue)  # after delivery
             queue.reading.load()
             self._dying.bury(queue)
             self.write(queue)
@@ -334,7 +334,7 @@ class Queues(Component):
         for queue in self._timed:
             self._desk.wake(queue.part.due)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         self._dying.try_again()
         self._overflow.tidy()
         for queue in list(self._awake):
@@ -349,7 +349,7 @@ class Queues(Component):
 
     def _tick(self, queue: QueueSink) -> None:
         self._tick_part(queue)
-        self.changed(queue)
+        self.schedule_queue(queue)
 
 
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:

@@ -75,7 +75,7 @@ class Rows:
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
         """Delete envelopes from disk with the next commit, and their rows."""
         for position in positions:
-            self._shelf.left(position)
+            self._shelf.drop_position(position)
         for position in with_row:
             self._delete(_place(name, position))
 
@@ -92,7 +92,7 @@ class Rows:
 
     # --- lots -------------------------------------------------------------------------------------------
 
-    def of(self, name: str, position: int) -> bytes:
+    def take_state(self, name: str, position: int) -> bytes:
         """Return the stored state of an envelope once, or empty if it has none."""
         return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
@@ -104,7 +104,7 @@ class Rows:
         key = _place(name, position)
         if not lot.left:
             lot.has_left = True
-            self._shelf.released(lot.parcel)
+            self._shelf.delete_released(lot.parcel)
             if lot.has_row:
                 self._delete(key)
         elif row := lot.row():
@@ -116,7 +116,7 @@ class Rows:
 
     # --- what comes from other nodes --------------------------------------------------------------------
 
-    def moved(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
+    def moved_rows(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield (queue, uuid of the source node, row) for messages that other nodes moved here."""
         for key, value in beginning.rows(MOVED, self._shelf.store).items():
             name, _, source = key.partition(b"\0")
@@ -129,7 +129,7 @@ class Rows:
         """Store envelopes from another node, with the row of everything that has arrived from there."""
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
-    def again(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
+    def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
         """Store an envelope that may have been in another part."""
         self._store(name, [lot], [], then)
 
@@ -144,7 +144,7 @@ class Rows:
     def not_arrived(self, lots: Iterable[QueuedEnvelope]) -> None:
         """Release envelopes that did not reach the disk."""
         for lot in lots:
-            self._shelf.released(lot.parcel)
+            self._shelf.delete_released(lot.parcel)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
         """Store the progress of a move from a node with the next commit. An empty row deletes it."""
@@ -230,7 +230,7 @@ class Rows:
             if not self.consumers[name]:
                 del self.consumers[name]
 
-    def forget(self, name: str) -> None:
+    def delete_queue(self, name: str) -> None:
         """Delete the rows of a removed queue."""
         for taker in list(self.consumers.get(name, ())):
             self.takes_no_more(name, taker)
@@ -255,7 +255,7 @@ class RowsOf:
     def __iter__(self) -> Iterator[Rows]:
         return iter(self._all.values())
 
-    def of(self, name: str) -> Rows:
+    def rows_of(self, name: str) -> Rows:
         """Return the rows in the store of that queue."""
         return self._all[self._disks.of_queue(name).shelf.store]
 

@@ -41,7 +41,7 @@ class Looking(Component):
         self._balancing = balancing
         self._known = queue_part_calls.last_known
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind != QUEUE:
             return
         queue = self._queues.find(what.text)
@@ -70,7 +70,7 @@ class Looking(Component):
     def peer_verbs(self) -> Sequence[Verb]:
         return (
             answer(AskQueueInfo, self._info_here),
-            answer(AskQueues, lambda asked: asked.say(self._page(asked.ask, is_shared=True))),
+            answer(AskQueues, lambda asked: asked.reply(self._page(asked.ask, is_shared=True))),
             answer(AskQueuePeek, self._peek_here),
             answer(AskQueueWhy, self._why_here),
         )
@@ -84,20 +84,20 @@ class Looking(Component):
 
     def _info_here(self, asked: IncomingCall[AskQueueInfo]) -> None:
         row = row_of(self._queues.shared(asked.ask.name), self._desk)
-        asked.say(QueueRows(queues=[row]))
+        asked.reply(QueueRows(queues=[row]))
 
     def _why_here(self, asked: IncomingCall[AskQueueWhy]) -> None:
-        asked.say(self._reasons(self._queues.shared(asked.ask.name)))
+        asked.reply(self._reasons(self._queues.shared(asked.ask.name)))
 
     def _info(self, asked: IncomingCall[AskQueueInfo]) -> None:
         queue, ask = self._get(asked.ask.name), asked.ask
         if ask.here or self._everywhere.is_alone(queue):
-            asked.say(queue_part_calls.row(row_of(queue, self._desk), {}, ()))
+            asked.reply(queue_part_calls.row(row_of(queue, self._desk), {}, ()))
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             QueueRows,
-            lambda told, missing: asked.say(
+            lambda told, missing: asked.reply(
                 queue_part_calls.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
             ),
         )
@@ -112,12 +112,12 @@ class Looking(Component):
     def _list(self, asked: IncomingCall[AskQueues]) -> None:
         ask = asked.ask
         if ask.here or self._everywhere.is_alone(None):
-            asked.say(queue_part_calls.rows(self._page(ask), {}, (), ask))
+            asked.reply(queue_part_calls.rows(self._page(ask), {}, (), ask))
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             QueueRows,
-            lambda told, missing: asked.say(
+            lambda told, missing: asked.reply(
                 queue_part_calls.rows(
                     self._page(ask), told, missing, ask, self._known.parts, self._known.away()
                 )
@@ -131,7 +131,7 @@ class Looking(Component):
         if ask.here or self._everywhere.is_alone(queue):
             self._say_pieces(asked, mine)
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             Peeked,
             lambda told, missing: self._say_pieces(
@@ -155,7 +155,7 @@ class Looking(Component):
             tries = [n for _, column in some for n in column]
             more = at + ENVELOPES_A_MESSAGE < len(pieces)
             said = Peeked(tries=tries, more=more, missing=list(missing))
-            asked.say(said, [piece for piece, _ in some])
+            asked.reply(said, [piece for piece, _ in some])
 
     def _next(self, queue: QueueSink, n: int) -> Iterator[tuple[Envelope, bytes]]:
         """Yield the next `n` messages with their delivery counts."""
@@ -176,12 +176,12 @@ class Looking(Component):
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = self._reasons(queue)
         if self._everywhere.is_alone(queue):
-            asked.say(mine)
+            asked.reply(mine)
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             QueueWhy,
-            lambda told, missing: asked.say(
+            lambda told, missing: asked.reply(
                 queue_part_calls.why(mine.rows, told, missing, self._known.away(queue.name))
             ),
         )

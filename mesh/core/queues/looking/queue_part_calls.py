@@ -56,7 +56,7 @@ class QueuePartCalls:
         what = f"{error.what.rstrip('.')}; nobody can ask {', '.join(nodes[:SHOWN])}, which may have it."
         return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`; else: {error.hint}")
 
-    def ask(self, ask: Ask, says: type[R], then: Came[R]) -> None:
+    def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
         """Ask all nodes, and call `then`; a node without the queue has no part of it."""
 
         def came(replies: Replies[R], missing: list[str]) -> None:
@@ -80,7 +80,7 @@ class QueuePartCalls:
             if isinstance(ask, AskQueueInfo) and told.code == NoQueue.code:
                 self.last_known.none(peer, ask.name)
             for row in told.value.queues if isinstance(told.value, QueueRows) else ():
-                self.last_known.told(peer, row)
+                self.last_known.record_row(peer, row)
 
     def _those(self) -> Iterator[Peer]:
         for peer in self._nodes.askable():

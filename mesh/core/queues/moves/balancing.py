@@ -18,7 +18,7 @@ from math import inf
 from typing import Protocol
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
@@ -77,20 +77,20 @@ class QueueBalancing(Component):
         self._places = Places(desk, nodes, queues, stocks)
         self._name_of = stocks.name_of
         self._moving = moving
-        moving.on_move(self._ended)
+        moving.on_move(self._on_moved)
         self._spreads: dict[QueueSink, QueueSpread] = {}
         self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(ServersChanged, self._served),
-            hear(PeerJoined, lambda _: self._joined()),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+            on_fact(ServersChanged, self._served),
+            on_fact(PeerJoined, lambda _: self._on_peer_joined()),
+            on_fact(LoggedOut, lambda fact: self._on_node_lost(fact.peer.node.uuid)),
         )
 
     # --- what was put -------------------------------------------------------------------------------------
 
-    def put(self, queue: QueueSink) -> None:
+    def distribute_new(self, queue: QueueSink) -> None:
         """Distribute the new messages of a queue."""
         if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
@@ -106,7 +106,7 @@ class QueueBalancing(Component):
         spread = self._spreads.get(queue)
         if spread is None:
             spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
-            self._presence.ask((QUEUE, queue.name), lambda: self._known(queue, spread))
+            self._presence.when_known((QUEUE, queue.name), lambda: self._known(queue, spread))
         spread.used = self._desk.now
         return spread
 
@@ -116,13 +116,13 @@ class QueueBalancing(Component):
         fresh, spread.fresh = spread.fresh, []
         if self._spreads.get(queue) is spread:
             self._distribute(queue, spread, fresh, is_new=True)
-            self.changed(queue)
+            self.schedule_scan(queue)
 
     def _distribute(
         self, queue: QueueSink, spread: QueueSpread, lots: Sequence[QueuedEnvelope], is_new: bool = False
     ) -> None:
         """Assign envelopes to lines; `is_new` means that older messages may wait before them."""
-        closed = spread.refusals.closed(self._desk.now)
+        closed = spread.refusals.closed_nodes(self._desk.now)
         takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
@@ -146,7 +146,7 @@ class QueueBalancing(Component):
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
-        closed = spread.refusals.closed(self._desk.now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(self._desk.now) if spread is not None else ()
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueSink) -> bool:
@@ -172,7 +172,7 @@ class QueueBalancing(Component):
 
     # --- what waits ---------------------------------------------------------------------------------------
 
-    def changed(self, queue: QueueSink) -> None:
+    def schedule_scan(self, queue: QueueSink) -> None:
         """Schedule a scan of the queue if it has become useful."""
         now = self._desk.now
         if not queue.part.ready:
@@ -222,26 +222,26 @@ class QueueBalancing(Component):
         if queue.part.ready:
             self._is_due(queue, spread, spread.looked + SOON)
 
-    def _joined(self) -> None:
+    def _on_peer_joined(self) -> None:
         """Check the waiting messages, as a new node may have consumers for them."""
         for queue in self._queues:
             if queue.part.ready and queue not in self._spreads:
-                self.changed(queue)
+                self.schedule_scan(queue)
 
-    def _lost(self, node: NodeUuid) -> None:
+    def _on_node_lost(self, node: NodeUuid) -> None:
         for spread in self._spreads.values():
             spread.give_up(node)
 
-    def _ended(self, queue: QueueSink, node: NodeUuid, taken: int, refused: int) -> None:
+    def _on_moved(self, queue: QueueSink, node: NodeUuid, taken: int, refused: int) -> None:
         """Handle the outcome of messages that moved to a node."""
         spread = self._spreads.get(queue)
         if spread is None:
             return
         if refused:
-            spread.refusals.refused(node, self._desk.now)
+            spread.refusals.close_node(node, self._desk.now)
             spread.give_up(node)
         elif taken:
-            spread.refusals.taken(node)
+            spread.refusals.open_node(node)
         spread.full.discard(node)
         self._send(queue, spread)
         if queue.part.ready:
@@ -252,11 +252,11 @@ class QueueBalancing(Component):
         due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
         for queue in due[:TURN]:
             spread = self._spreads[queue] = self._spreads.pop(queue)  # behind the queues that are due
-            self._look(queue, spread)
+            self._scan(queue, spread)
         if len(due) > TURN:
             self._desk.wake(now + SOON)
 
-    def _look(self, queue: QueueSink, spread: QueueSpread) -> None:
+    def _scan(self, queue: QueueSink, spread: QueueSpread) -> None:
         spread.looked, spread.due = self._desk.now, inf
         if not queue.part.ready:
             return
@@ -267,7 +267,7 @@ class QueueBalancing(Component):
             self._distribute(queue, spread, [*islice(queue.part.next(), TOGETHER)])
         if not self._queues.is_leaving:
             self._redistribute(queue, spread)
-        self.changed(queue)
+        self.schedule_scan(queue)
 
     def _redistribute(self, queue: QueueSink, spread: QueueSpread) -> None:
         others, now = self._places.meant(queue), self._desk.now
@@ -316,7 +316,7 @@ class QueueBalancing(Component):
         waits = {
             node for node in self._moving.busy(queue.name) if node in others and not others[node].is_volatile
         }
-        return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed(now)}
+        return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed_nodes(now)}
 
     def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""
@@ -325,7 +325,7 @@ class QueueBalancing(Component):
         others = {
             name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
         }
-        closed = spread.refusals.closed(now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(now) if spread is not None else ()
         ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.is_leaving else None
         drained = [name_of(node) for node, stock in self._places.meant(queue).items() if stock.is_leaving]
         yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out, drained)
@@ -338,7 +338,7 @@ class QueueBalancing(Component):
             if spread.due < inf:
                 self._desk.wake(spread.due)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
             if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
@@ -346,7 +346,7 @@ class QueueBalancing(Component):
             elif spread.used < self._desk.now - IDLE:
                 del self._spreads[queue]
 
-    def removed(self, queue: QueueSink) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Forget a removed queue."""
         self._spreads.pop(queue, None)
 

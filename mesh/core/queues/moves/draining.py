@@ -69,15 +69,15 @@ class Draining(Component):
     def start(self, beginning: Beginning) -> None:
         self._queues.is_leaving = ROW in beginning.rows(MOVED)
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         if not self._queues.is_leaving:
             return
         left = sum(queue.part.messages for queue in self._shared())
         if left:
-            self._tell(f"its drain goes on: {left:,} messages are left")
+            self._report_event(f"its drain goes on: {left:,} messages are left")
         else:
             self._turn(False)
-            self._tell("its drain is over: nothing was left")
+            self._report_event("its drain is over: nothing was left")
 
     def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer
@@ -85,10 +85,10 @@ class Draining(Component):
             self._check()
             self._gone = 0
             self._turn(True)
-            self._tell(f"{who} has begun to drain them")
+            self._report_event(f"{who} has begun to drain them")
         elif do == "cancel" and self._queues.is_leaving:
             self._turn(False)
-            self._tell(f"{who} has ended their drain")
+            self._report_event(f"{who} has ended their drain")
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
@@ -101,11 +101,11 @@ class Draining(Component):
         self._queues.is_leaving = is_on
         self._disk.later(MOVED, ROW, Put(MOVED, ROW, b"") if is_on else Delete(MOVED, ROW))
         for queue in self._queues:
-            self._stocks.changed(queue)
-            queue.changed()
+            self._stocks.report_change(queue)
+            queue.schedule()
         self._moving.part()
 
-    def _tell(self, what: str) -> None:
+    def _report_event(self, what: str) -> None:
         self._desk.event(QUEUE, f"the queues of {self._desk.me.name}: {what}", level="warning")
 
     # --- how far ------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ class Draining(Component):
             own=sorted(queue.name for queue in own)[:NAMES],
         )
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Let consumers here receive the messages that cannot move, until they can move again."""
         if self._queues.is_leaving:
             for queue in self._queues:
                 if queue.part.ready and queue.part.takers:
-                    queue.changed()
+                    queue.schedule()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, LoggedOut
@@ -43,7 +43,7 @@ class ManualMove:
     taken: int = 0
     refused: int = 0
 
-    def told(self, taken: int, refused: int) -> None:
+    def record_outcome(self, taken: int, refused: int) -> None:
         self.going -= taken + refused
         self.taken += taken
         self.refused += refused
@@ -66,13 +66,13 @@ class ManualMoves(Component):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskQueueMove, self._move, Right.WRITE),)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, lambda fact: self._later()),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
+            on_fact(LoggedIn, lambda fact: self._later()),
+            on_fact(LoggedOut, lambda fact: self._on_peer_lost(fact.peer)),
         )
 
-    def owes(self, peer: Peer) -> bool:
+    def requires_login(self, peer: Peer) -> bool:
         return any(job.peer is peer for job in self._jobs)
 
     def _move(self, asked: IncomingCall[AskQueueMove]) -> None:
@@ -103,9 +103,9 @@ class ManualMoves(Component):
 
     def _later(self) -> None:
         if self._jobs:
-            self._desk.ending[self._go_on] = None
+            self._desk.ending[self._continue_moves] = None
 
-    def _go_on(self) -> None:
+    def _continue_moves(self) -> None:
         for job in list(self._jobs):
             try:
                 self._work(job)
@@ -123,7 +123,7 @@ class ManualMoves(Component):
         is_reading = self._begin(job) if self._may_begin(job) else False
         is_over = job.going == 0 and (data is not None) and not is_reading
         if is_over or now >= job.begun + WAITS:
-            self._answer(job)
+            self._answer_move(job)
         else:
             self._desk.wake(now + LOOKS)
 
@@ -134,7 +134,7 @@ class ManualMoves(Component):
     def _begin(self, job: ManualMove) -> bool:
         """Begin transfers, and return whether a disk read will continue them."""
         part = job.queue.part
-        n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.told)
+        n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.record_outcome)
         job.left -= n
         job.going += n
         if job.left and not any(part.next()) and part.on_disk:
@@ -142,7 +142,7 @@ class ManualMoves(Component):
             return True
         return False
 
-    def _answer(self, job: ManualMove) -> None:
+    def _answer_move(self, job: ManualMove) -> None:
         del self._jobs[job]
         if self._is_away(job):
             who = job.peer.node.name
@@ -154,7 +154,7 @@ class ManualMoves(Component):
             job.asked.fail(LocalError(what, hint="They arrive, or are back, when it is.", code="NODE_AWAY"))
             return
         rest = not (job.refused or job.going or job.queue.is_removed) and job.queue.part.ready > 0
-        job.asked.say(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
+        job.asked.reply(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
 
     def _is_away(self, job: ManualMove) -> bool:
         """Return whether the outcome is unknown because the node is disconnected or unresponsive.
@@ -167,10 +167,10 @@ class ManualMoves(Component):
         ping = settings.pings.get(job.peer.node.name, settings.ping)
         return job.going > 0 and self._desk.now - data.heard > PINGS * ping
 
-    def _lost(self, peer: Peer) -> None:
+    def _on_peer_lost(self, peer: Peer) -> None:
         """Answer the requests for a disconnected node; their messages wait for it."""
         for job in [job for job in self._jobs if job.peer is peer and job.going]:
-            self._answer(job)
+            self._answer_move(job)
 
     def tick(self) -> None:
         self._later()

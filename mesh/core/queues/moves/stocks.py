@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import inf
 
 from mesh.core.context.component import Component
-from mesh.core.context.facts import Hearing, hear
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn
 from mesh.core.peers.peer import Peer
@@ -57,12 +57,12 @@ class Stocks(Component):
         self._told: dict[QueueSink, tuple[QueueReport, float]] = {}  # last report and its time
         self._due: dict[QueueSink, float] = {}  # time of the next report
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(LoggedIn, lambda _: self._say_all()),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(LoggedIn, lambda _: self._say_all()),)
 
     # --- here ---------------------------------------------------------------------------------------------
 
-    def changed(self, queue: QueueSink) -> None:
+    def report_change(self, queue: QueueSink) -> None:
         """Report a change of a queue if it matters."""
         if not self._peers:
             return
@@ -76,7 +76,7 @@ class Stocks(Component):
     def _tell_at(self, queue: QueueSink, at: float) -> None:
         """Report at that time, or at an earlier scheduled one."""
         if at <= self._desk.now:
-            self._tell(queue, self._stock(queue))
+            self._announce_stock(queue, self._stock(queue))
             return
         self._due[queue] = min(at, self._due.get(queue, inf))
         self._desk.wake(self._due[queue])
@@ -96,7 +96,7 @@ class Stocks(Component):
             is_leaving=is_leaving,
         )
 
-    def _tell(self, queue: QueueSink, stock: QueueReport | None) -> None:
+    def _announce_stock(self, queue: QueueSink, stock: QueueReport | None) -> None:
         name = (QUEUE, queue.name)
         self._due.pop(queue, None)
         if stock is None:
@@ -111,21 +111,21 @@ class Stocks(Component):
         self._told[queue] = stock, self._desk.now
         self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
-    def removed(self, queue: QueueSink) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Withdraw the report of a removed queue."""
-        self._tell(queue, None)
+        self._announce_stock(queue, None)
 
     def _say_all(self) -> None:
         """Report all queues, as a peer may have connected that needs them."""
         for queue in self._queues:
             if queue.part.takers or self._queues.is_leaving:
-                self.changed(queue)
+                self.report_change(queue)
 
     def tick(self) -> None:
         for queue in [queue for queue, at in self._due.items() if at <= self._desk.now]:
             old, new = self._told.get(queue), self._stock(queue)
             if new is None or (old is not None and is_worth_telling(old[0], new)):
-                self._tell(queue, new)
+                self._announce_stock(queue, new)
             else:
                 del self._due[queue]
         for at in self._due.values():

@@ -78,8 +78,8 @@ class QueueTransfer:
         """Return the numbers of the pieces that may have been sent, in order."""
         return sorted(number for number in self.out.going if number not in self.unwritten)
 
-    def answered(self, number: int) -> LeavingPiece | None:
-        piece = self.out.answered(number)
+    def take_answered(self, number: int) -> LeavingPiece | None:
+        piece = self.out.take_answered(number)
         if piece is not None:
             self._bytes -= piece.lot.size
         return piece

@@ -58,7 +58,7 @@ class TransferSources:
         """
         is_sure = not self._desk.settings.accept_rollback
         for rows in self._stores:
-            for name, uuid, row in rows.moved(beginning):
+            for name, uuid, row in rows.moved_rows(beginning):
                 try:
                     source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
@@ -72,7 +72,7 @@ class TransferSources:
                 if not is_sure:
                     rows.source(name, uuid, source.incoming.pack())
 
-    def of(self, name: str, uuid: bytes) -> TransferSource:
+    def source_of(self, name: str, uuid: bytes) -> TransferSource:
         """Return the source, created if necessary, and make it the most recently used."""
         sources = self._all.setdefault(name, {})
         source = sources.pop(uuid, None)
@@ -102,6 +102,6 @@ class TransferSources:
         """Forget the source, and delete its row."""
         source = self._all[name].pop(uuid)
         if source.is_stored:
-            self._stores.of(name).source(name, uuid, b"")
+            self._stores.rows_of(name).source(name, uuid, b"")
         if not self._all[name]:
             del self._all[name]

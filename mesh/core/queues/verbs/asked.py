@@ -88,7 +88,7 @@ class ChangingVerbs(Component):
             except LocalError as error:
                 asked.fail(error)
 
-        self._everywhere.ask(AskQueueInfo(name=name), QueueRows, came)
+        self._everywhere.ask_all_nodes(AskQueueInfo(name=name), QueueRows, came)
 
     def _remove_now(self, asked: IncomingCall[AskQueueRemove], queue: QueueSink) -> None:
         count = queue.part.messages
@@ -100,15 +100,15 @@ class ChangingVerbs(Component):
         ask, queue = asked.ask, self._queues.get(asked.ask.name)
 
         def then(mine: Purged) -> None:
-            self._everywhere.ask(
+            self._everywhere.ask_all_nodes(
                 ask,
                 Purged,
-                lambda told, missing: asked.say(
+                lambda told, missing: asked.reply(
                     purged(mine.purged, told, missing, self._everywhere.last_known.away(queue.name))
                 ),
             )
 
-        self._purge(asked, queue, asked.say if ask.here or self._everywhere.is_alone(queue) else then)
+        self._purge(asked, queue, asked.reply if ask.here or self._everywhere.is_alone(queue) else then)
 
     def _purge(
         self,
@@ -122,8 +122,8 @@ class ChangingVerbs(Component):
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
             self._desk.event("queue", f"{count:,} messages of {queue.name!r} were thrown away by {by}")
         self._queues.write(queue)
-        self._queues.changed(queue)
-        self._stored(asked, lambda: (then or asked.say)(Purged(purged=count)), queue.rows)
+        self._queues.schedule_queue(queue)
+        self._stored(asked, lambda: (then or asked.reply)(Purged(purged=count)), queue.rows)
 
     def when_written(
         self, asked: IncomingCall[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
@@ -132,7 +132,7 @@ class ChangingVerbs(Component):
 
         def say() -> None:
             try:
-                asked.say(value())
+                asked.reply(value())
             except LocalError as gone:  # the queue was removed meanwhile
                 asked.fail(gone)
 

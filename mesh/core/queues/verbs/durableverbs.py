@@ -66,9 +66,9 @@ class DurableVerbs(Component):
         )
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskTakers, lambda asked: asked.say(self._here(asked.ask.queue))),)
+        return (answer(AskTakers, lambda asked: asked.reply(self._takers_here(asked.ask.queue))),)
 
-    def _here(self, name: str) -> Takers:
+    def _takers_here(self, name: str) -> Takers:
         queue = self._queues.find(name)
         return Takers() if queue is None else Takers(len(queue.part.takers), queue.part.messages)
 
@@ -110,7 +110,7 @@ class DurableVerbs(Component):
         self, asked: IncomingCall[AskDurableRemove], replies: Replies[Takers], missing: list[str]
     ) -> None:
         name = asked.ask.name
-        said = [self._here(SUBS + name), *(told.value for told in replies.values())]
+        said = [self._takers_here(SUBS + name), *(told.value for told in replies.values())]
         takers, messages = (
             sum(column) for column in zip(*((s.takers, s.messages) for s in said), strict=True)
         )

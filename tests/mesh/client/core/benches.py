@@ -166,7 +166,7 @@ class CoreBench(DeskBench):
 
     def again(self, boot: int = 1) -> None:
         """The connection breaks, and comes back; another boot is another process."""
-        self.core.gone(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.desk.now, self.core.line.key)
         self.wait()
         self.done.clear()
         self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20))

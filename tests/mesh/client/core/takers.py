@@ -40,7 +40,7 @@ class Bench(CoreBench):
         self.wait()
 
     def again_with(self, welcome: c.Welcome, boot: int = 1) -> None:
-        self.core.gone(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.desk.now, self.core.line.key)
         self.done.clear()
         self.connect(replace(welcome, node=replace(welcome.node, boot=boot), next=1 << 20))
 
@@ -69,13 +69,13 @@ class Bench(CoreBench):
         self.hear(c.Items(self.seq, (c.ItemHead(1, targets=((7, column),), tries=tries),)), envelope)
 
     def take(self, count: int = 1) -> list[tuple[DeliveredEnvelope, int]]:
-        found = [self.it.take() for _ in range(count)]
+        found = [self.it.take_message() for _ in range(count)]
         return [(each[0], each[1]) for each in found if each is not None]
 
     def say(self, what: int, *of: tuple[DeliveredEnvelope, int], delay: int = 0, reason: str = "") -> Promise:
         for lot, place in of:
             self.it.check(lot, place)
-        return self.it.say(what, [(lot, [place]) for lot, place in of], delay, reason)
+        return self.it.settle_messages(what, [(lot, [place]) for lot, place in of], delay, reason)
 
     def settled(self) -> list[c.Settle]:
         """All that was settled until now, and is asked for no more; a node could read it."""

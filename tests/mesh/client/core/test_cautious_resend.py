@@ -31,7 +31,7 @@ class Line:
 
     def answer(self, number: int) -> list[int]:
         self.answered.add(number)
-        return [e.first for e in self.caution.answered()]
+        return [e.first for e in self.caution.next_after_answer()]
 
 
 def test_until_a_node_objects_all_leave_at_once() -> None:
@@ -43,12 +43,12 @@ def test_until_a_node_objects_all_leave_at_once() -> None:
 def test_trial_B1_the_one_that_is_refused_twice_alone_has_failed_and_the_rest_goes_on() -> None:
     line = Line(4)
     assert line.again() == [1, 2, 3, 4]
-    assert line.caution.refused() is None
+    assert line.caution.on_hang_up() is None
     assert line.again() == [1]
     assert line.answer(1) == [2]
-    assert line.caution.refused() is None  # once may be chance
+    assert line.caution.on_hang_up() is None  # once may be chance
     assert line.again() == [2]
-    found = line.caution.refused()
+    found = line.caution.on_hang_up()
     assert found is not None and found.first == 2
     line.answered.add(2)
     assert line.again() == [3]
@@ -60,20 +60,20 @@ def test_trial_B1_the_one_that_is_refused_twice_alone_has_failed_and_the_rest_go
 def test_a_refusal_of_one_is_not_held_against_the_next() -> None:
     line = Line(3)
     line.again()
-    line.caution.refused()
+    line.caution.on_hang_up()
     line.again()
-    assert line.caution.refused() is None
+    assert line.caution.on_hang_up() is None
     line.answered.add(1)
     assert line.again() == [2]
-    assert line.caution.refused() is None
+    assert line.caution.on_hang_up() is None
     assert line.again() == [2]
-    found = line.caution.refused()
+    found = line.caution.on_hang_up()
     assert found is not None and found.first == 2
 
 
 def test_what_waits_for_its_last_word_is_sent_again_in_its_place() -> None:
     line = Line(4)
-    line.caution.refused()
+    line.caution.on_hang_up()
     line.answered |= {1, 3}
     assert [e.first for e in line.caution.begin(line.waiting)] == [1, 2]
     assert line.answer(2) == [3, 4]
@@ -81,7 +81,7 @@ def test_what_waits_for_its_last_word_is_sent_again_in_its_place() -> None:
 
 def test_without_anything_that_waits_the_caution_is_over() -> None:
     line = Line(0)
-    line.caution.refused()
+    line.caution.on_hang_up()
     assert line.again() == [] and not line.caution.is_on
 
 

@@ -210,7 +210,7 @@ def test_no_handshake_for_want_of_keys_is_raised_and_any_other_may_pass(code: st
     bench = LineBench()
     opening = bench.dialled()
     error = Refused("no handshake.", code=code)
-    bench.line.failed(error)
+    bench.line.on_failed(error)
     bench.wait()
     assert bench.told() == [("refused", f"no handshake. [{code}]")]
     assert (opening.done(), bench.line.why) == (is_at_once, error)

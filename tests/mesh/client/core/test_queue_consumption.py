@@ -31,7 +31,7 @@ def test_the_nth_message_has_the_count_n_whatever_it_came_with() -> None:
     bench.give(jobs(3))
     bench.give(jobs(4, first=4), indices=[1, 3])
     taken = bench.take(9)
-    assert counts(taken) == [1, 2, 3, 4, 5] and bench.it.take() is None
+    assert counts(taken) == [1, 2, 3, 4, 5] and bench.it.take_message() is None
     assert [lot.numbers()[place] for lot, place in taken] == [1, 2, 3, 5, 7]
 
 
@@ -93,10 +93,10 @@ def test_what_is_void_is_thrown_away_and_cannot_be_settled() -> None:
 def test_nothing_is_begun_while_no_epoch_is_open() -> None:
     bench = opened()
     bench.give(jobs(2))
-    bench.core.gone(bench.desk.now, bench.core.line.key)
-    assert bench.it.take() is None and bench.it.take_batch() is None
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    assert bench.it.take_message() is None and bench.it.take_batch() is None
     bench.again_with(WELCOME)
-    assert bench.it.take() is None
+    assert bench.it.take_message() is None
     bench.open(void=[2, 2])
     assert counts(bench.take(9)) == [1]
 
@@ -203,11 +203,11 @@ def test_what_waits_is_not_begun_by_who_stood_still_for_longer_than_its_lease(is
     bench.give(jobs(3))
     [one] = bench.take(1)
     stopped(bench, 3.0)
-    assert (bench.it.take_batch() if is_batch else bench.it.take()) is None
+    assert (bench.it.take_batch() if is_batch else bench.it.take_message()) is None
     [consume] = asked(bench)
     assert consume.held == (), "all of it is somebody else's"
     bench.open()
-    assert bench.it.take() is None
+    assert bench.it.take_message() is None
     with pytest.raises(LeaseOver):
         bench.say(ACK, one)
     bench.give(jobs(1, first=2), tries=b"\1")
@@ -220,9 +220,9 @@ def test_nor_is_what_lay_in_the_socket_meanwhile() -> None:
     stopped(bench, 3.0)
     bench.give(jobs(2))
     bench.give(jobs(2, first=3))
-    assert bench.it.take() is None and len(asked(bench)) == 1
+    assert bench.it.take_message() is None and len(asked(bench)) == 1
     bench.open()
-    assert bench.it.take() is None
+    assert bench.it.take_message() is None
     bench.give(jobs(1), tries=b"\1")
     assert counts(bench.take(9)) == [1]
 

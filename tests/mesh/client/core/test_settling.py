@@ -127,7 +127,7 @@ def test_what_is_said_while_nothing_is_open_is_said_when_something_is() -> None:
     bench = opened()
     bench.give(jobs(3))
     a, b, d = bench.take(3)
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     bench.wait()
     first = bench.say(ACK, a)
     bench.again_with(WELCOME)

@@ -118,20 +118,20 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     """`old` is of this release without that part, and is brought up to date by a restart."""
     net = SimNetwork()
     a, new, old = net.mesh("a", "new", "old")
-    right = InterestSync.speaks
+    right = InterestSync.features
     monkeypatch.setattr(
-        InterestSync, "speaks", lambda it: (XPATH, HOUR.kind) if it._desk.me.name != "old" else right(it)
+        InterestSync, "features", lambda it: (XPATH, HOUR.kind) if it._desk.me.name != "old" else right(it)
     )
     a.restart()
     new.restart()
     net.until(lambda: {"new", "old"} <= a.alive)
     a.core.parts.demand.want(HOUR)
     interests = a.core.parts.demand.interests
-    net.until(lambda: HOUR in interests.asked(new.uuid).queries)
-    assert HOUR not in interests.asked(old.uuid).queries
-    monkeypatch.setattr(InterestSync, "speaks", lambda it: (XPATH, HOUR.kind))
+    net.until(lambda: HOUR in interests.interest_of(new.uuid).queries)
+    assert HOUR not in interests.interest_of(old.uuid).queries
+    monkeypatch.setattr(InterestSync, "features", lambda it: (XPATH, HOUR.kind))
     old.restart()
-    net.until(lambda: HOUR in interests.asked(old.uuid).queries)
+    net.until(lambda: HOUR in interests.interest_of(old.uuid).queries)
     assert a.core.parts.neighbours.peers[old.uuid].speaks == {*BOTH, HOUR.kind}
 
 

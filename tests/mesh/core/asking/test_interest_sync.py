@@ -67,7 +67,7 @@ def test_trial_18_6_all_that_waits_for_one_master_is_decided_once_when_a_strange
     joe.settled()
     core = nodes["ibis"].core
     decide = core.parts.forwarder.mapping.decide = Counted(core.parts.forwarder.mapping.decide)  # type: ignore[method-assign]
-    go = core.parts.forwarder._go = Counted(core.parts.forwarder._go)  # type: ignore[method-assign]
+    go = core.parts.forwarder._send_on = Counted(core.parts.forwarder._send_on)  # type: ignore[method-assign]
     crane = net.node("crane", "ibis")
     net.until(lambda: "crane" in nodes["ibis"].alive)
     crane.kill()
@@ -100,7 +100,7 @@ def test_trial_18_6_what_has_to_go_another_way_goes_in_turns_and_in_order(
     onward = nodes["ibis"].core.parts.forwarder.onward
     waits_for = onward.hops()[0]
     core = nodes["ibis"].core
-    go = core.parts.forwarder._go = Counted(core.parts.forwarder._go).per_turn(nodes["ibis"])  # type: ignore[method-assign]
+    go = core.parts.forwarder._send_on = Counted(core.parts.forwarder._send_on).per_turn(nodes["ibis"])  # type: ignore[method-assign]
     back = {"egret": "stork", "stork": "egret"}[waits_for]
     nodes[back].start()
     net.until(lambda: core.parts.forwarder.rulings.is_open)
@@ -177,7 +177,7 @@ def test_trial_18_6_whoever_comes_is_asked_for_all_in_turns(monkeypatch: pytest.
     crane = net.node("crane", "ibis")
     net.until(lambda: sizes)
     began, late = net.now, next(iter(core.parts.demand.interests.queries()))
-    asked = core.parts.demand.interests.asked(crane.uuid).queries
+    asked = core.parts.demand.interests.interest_of(crane.uuid).queries
     assert late not in asked
     core.parts.demand.want(late)
     assert late in asked, "whoever subscribes to it now must not wait for the others"
@@ -202,7 +202,7 @@ def test_trial_18_6_what_was_asked_of_one_that_died_goes_to_the_other_way_in_tur
     for n in range(100):
         interest_sync.want(Query("exact", f"k{n}", NEWS))
     net.run(5)
-    asked = {name: interest_sync.interests.asked(nodes[name].uuid) for name in ("egret", "stork")}
+    asked = {name: interest_sync.interests.interest_of(nodes[name].uuid) for name in ("egret", "stork")}
     (way,) = [name for name in asked if asked[name].queries]
     (other,) = set(asked) - {way}
     nodes[way].kill()
@@ -286,10 +286,10 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     monkeypatch.setattr(core.parts.neighbours.rounds, "_needs_login", lambda peer: False)
     peers[heron].reach.state = ReachState.AWAY
     core.parts.neighbours.rounds._sweep()
-    core._hear()
+    core._dispatch_facts()
     assert heron not in peers and links.received()[heron] == 1
     assert links.received()[egret] == found[egret]
     peers[egret].reach.state = ReachState.AWAY
     core.parts.neighbours.rounds._sweep()
-    core._hear()
+    core._dispatch_facts()
     assert not links.received()

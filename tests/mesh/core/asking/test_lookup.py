@@ -44,12 +44,12 @@ def test_of_each_topic_the_newest_value_counts_in_whatever_order_they_come(is_re
 def test_a_value_that_was_not_asked_for_is_counted_and_dropped(query: Query, keys: list[str]) -> None:
     many = replace(envelope("k k"), sent=9)  # two messages are no last value
     found = LookupResult()
-    unasked = found.take({HERON: told(value("k", b"", 1), value("a/b", b"", 1), many)}, query)
+    unasked = found.add_replies({HERON: told(value("k", b"", 1), value("a/b", b"", 1), many)}, query)
     assert sorted(last.envelope.keys[0] for last in found.values) == keys
     assert unasked == 3 - len(keys)
 
 
 def test_names_of_unreachable_masters_are_bounded() -> None:
     found = LookupResult()
-    found.take({HERON: PeerReply(Values(away=["x" * 10_000] * (NAMES + 1)))}, Query("exact", "k"))
+    found.add_replies({HERON: PeerReply(Values(away=["x" * 10_000] * (NAMES + 1)))}, Query("exact", "k"))
     assert len(found.away) == NAMES and max(map(len, found.away)) < 10_000

@@ -75,7 +75,7 @@ def test_it_comes_by_position_and_what_was_dropped_does_not() -> None:
     assert fetched(node, first + 2, first, first + 7).contents == [[b"1"], [b"3"]]
     assert isinstance(fetched(node).found[0], dict) and not fetched(node).found[0]
     parcel = next(iter(node.core.parts.inboxes.feeds()))._backlog.first.parcel
-    node.core.parts.router.shelf.released(parcel)
+    node.core.parts.router.shelf.delete_released(parcel)
     node.core.parts.disk.commit((), lambda error: None)
     heard = fetched(node, first, first + 1)
     assert heard.contents == [[b"2"]]
@@ -171,10 +171,10 @@ class Keeper(Component):
         self.positions: list[int] = []
         self.was_resumed = 0
 
-    def restores(self) -> dict[str, Callable[[int, Envelope], None]]:
+    def envelope_restorers(self) -> dict[str, Callable[[int, Envelope], None]]:
         return {"address": lambda position, _: self.positions.append(position)}
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         self.was_resumed = len(self.positions)
 
 

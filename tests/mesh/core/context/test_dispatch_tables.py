@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import fields
 
 from discovery.member import Joined
-from mesh.core.context.component import Beginning, Component, HandlerEntry, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.dispatch_tables import DispatchTables
 from mesh.core.context.effects import Commit
-from mesh.core.context.facts import Fact, Hearing, ProtocolBroken, Trace, hear
+from mesh.core.context.facts import Fact, Hearing, ProtocolBroken, Trace, on_fact
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
 from mesh.core.context.settings import Settings
 from mesh.core.delivery.facts import EnvelopeAccepted
@@ -74,17 +74,19 @@ class Greetings(Component):
         self.count = int.from_bytes(beginning.rows("weights").get(b"greetings", b""))
 
     def from_clients(self) -> Sequence[HandlerEntry]:
-        return (take(Wave, lambda conn, session, command, _: self._desk.say(Waved(command.times))),)
+        return (
+            on_command(Wave, lambda conn, session, command, _: self._desk.publish_fact(Waved(command.times))),
+        )
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskWave, self._wave, Right.WRITE),)
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(Waved, self._waved), hear(PeerJoined, self._met))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(Waved, self._waved), on_fact(PeerJoined, self._met))
 
     def _wave(self, asked: IncomingCall[AskWave]) -> None:
-        self._desk.say(Waved(asked.ask.times))
-        asked.say(WaveSaid(node=self._desk.me.name))
+        self._desk.publish_fact(Waved(asked.ask.times))
+        asked.reply(WaveSaid(node=self._desk.me.name))
 
     def _waved(self, fact: Waved) -> None:
         self.count += fact.times
@@ -136,16 +138,20 @@ def test_a_capability_is_a_room_and_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "what", ["from_clients", "from_peers", "client_verbs", "peer_verbs", "takes", "restores"]
+    "what",
+    ["from_clients", "from_peers", "client_verbs", "peer_verbs", "address_resolvers", "envelope_restorers"],
 )
 def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> None:
     class Same(Component):
         pass
 
     wanted: Any = (
-        (answer(AskWave, lambda _: None),) if what.endswith("verbs") else (take(Wave, lambda *_: None),)
+        (answer(AskWave, lambda _: None),) if what.endswith("verbs") else (on_command(Wave, lambda *_: None),)
     )
-    tables: Any = {"takes": lambda self: {"client": self}, "restores": lambda self: {"client": self.tick}}
+    tables: Any = {
+        "address_resolvers": lambda self: {"client": self},
+        "envelope_restorers": lambda self: {"client": self.tick},
+    }
     setattr(Same, what, tables.get(what, lambda self: wanted))
     with pytest.raises(ValueError, match="two parts"):
         DispatchTables().fill([Same(), Same()])
@@ -154,10 +160,10 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
 def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
     node, _ = begun()
     core_without = core()
-    core_without.parts.desk.say(Waved(1))
+    core_without.parts.desk.publish_fact(Waved(1))
     with pytest.raises(KeyError):
         core_without.take_effects()
-    node.parts.desk.say(Waved(1))
+    node.parts.desk.publish_fact(Waved(1))
     node.take_effects()
 
 
@@ -168,8 +174,10 @@ class Watcher(Component):
         parts.desk.watched = True
         self.heard: list[Fact] = []
 
-    def hears(self) -> Sequence[Hearing]:
-        return [hear(trace, self.heard.append) for trace in (EnvelopeAccepted, ViewChanged, ProtocolBroken)]
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return [
+            on_fact(trace, self.heard.append) for trace in (EnvelopeAccepted, ViewChanged, ProtocolBroken)
+        ]
 
 
 class WatchedNode(SimNode):
@@ -183,7 +191,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
     other.start()
     (watcher,) = (part for part in watched.core.parts.desk.face if isinstance(part, Watcher))
     said: list[Fact] = []
-    other.core.parts.desk.say = said.append  # type: ignore[method-assign,assignment]
+    other.core.parts.desk.publish_fact = said.append  # type: ignore[method-assign,assignment]
     net.until(lambda: watched.alive == {"b"})
     client_of(watched).publish("x", b"1", persistent=False)
     client_of(other).publish("x", b"2", persistent=False)
@@ -203,7 +211,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
 
 def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
     node = core()
-    node.parts.desk.say(EnvelopeAccepted([]))
+    node.parts.desk.publish_fact(EnvelopeAccepted([]))
     node.take_effects()
     assert not node.parts.desk.facts
 
@@ -212,16 +220,16 @@ def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
     node, _ = begun()
     heard: list[Fact] = []
     for kind in (PeerJoined, RoutesChanged, Waved):
-        node.parts.desk.face.hears[kind] = [heard.append]
+        node.parts.desk.face.fact_handlers[kind] = [heard.append]
 
     def echo(fact: Any) -> None:
         if fact.times:
-            node.parts.desk.say(Waved(0))
+            node.parts.desk.publish_fact(Waved(0))
 
-    node.parts.desk.face.hears[Waved].append(echo)
+    node.parts.desk.face.fact_handlers[Waved].append(echo)
     node.parts.desk.say_last(RoutesChanged())
     for times in (2, 1):
-        node.parts.desk.say(Waved(times))
+        node.parts.desk.publish_fact(Waved(times))
         node.parts.desk.say_last(RoutesChanged())
     node.take_effects()
     assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), RoutesChanged()]
@@ -234,10 +242,10 @@ def test_two_that_are_both_said_last_do_not_wait_for_each_other() -> None:
     node, _ = begun()
     heard: list[Fact] = []
     for kind in (RoutesChanged, RequestAnswered, Waved):
-        node.parts.desk.face.hears[kind] = [heard.append]
+        node.parts.desk.face.fact_handlers[kind] = [heard.append]
     node.parts.desk.say_last(RoutesChanged())
     node.parts.desk.say_last(RequestAnswered())
-    node.parts.desk.say(Waved(1))
+    node.parts.desk.publish_fact(Waved(1))
     node.take_effects()
     assert heard == [Waved(1), RoutesChanged(), RequestAnswered()]
 
@@ -253,7 +261,7 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
             return False
 
     for _ in range(100):
-        node.parts.desk.say(Counted(1))
+        node.parts.desk.publish_fact(Counted(1))
         node.parts.desk.say_last(RoutesChanged())
     assert looked == 0 and len(node.parts.desk.facts) == 101
 
@@ -267,7 +275,7 @@ def facts() -> set[type[Fact]]:
 
 
 def test_each_fact_but_the_traces_has_a_handler() -> None:
-    hears = core().parts.desk.face.hears
+    hears = core().parts.desk.face.fact_handlers
     assert set(hears) == {fact for fact in facts() if not issubclass(fact, Trace)}
 
 

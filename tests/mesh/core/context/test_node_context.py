@@ -49,13 +49,13 @@ def test_stamps_are_above_those_of_an_earlier_boot(desk: NodeContext) -> None:
 
 @pytest.mark.parametrize(("ahead", "stamp"), [(59 * SECOND, WALL + 59 * SECOND + 1), (60 * SECOND, WALL)])
 def test_a_clock_that_is_a_minute_ahead_does_not_move_ours(desk: NodeContext, ahead: int, stamp: int) -> None:
-    desk.heard(envelope(sent=WALL + ahead))
+    desk.observe_timestamp(envelope(sent=WALL + ahead))
     assert desk.stamp() == stamp
 
 
 def test_a_message_of_another_site_counts_from_its_last_hop_in_this_site(desk: NodeContext) -> None:
     came = replace(envelope(), sender="/site/far/node/a/client/joe", route=(Hop("heron", 0, WALL + SECOND),))
-    desk.heard(came)
+    desk.observe_timestamp(came)
     assert desk.stamp() == WALL + SECOND + 1
 
 
@@ -78,14 +78,14 @@ def test_a_refused_request_is_answered_with_its_code(desk: NodeContext, conn: Co
     def work() -> None:
         raise BadName("no name")
 
-    desk.answer(conn, 7, work)
+    desk.reply_to(conn, 7, work)
     (reply,) = sent(desk)
     assert isinstance(reply, Reply) and (reply.request, reply.code) == (7, "BAD_NAME")
 
 
 def test_nothing_is_sent_on_a_closed_connection_and_it_is_hung_up_once(desk: NodeContext, conn: Conn) -> None:
-    desk.end(conn)
-    desk.end(conn)
+    desk.end_connection(conn)
+    desk.end_connection(conn)
     desk.send(conn, Ping(1))
     desk.raw(conn, [b"x"])
     desk.send(None, Ping(1))

@@ -70,7 +70,7 @@ def test_what_the_other_end_has_heard_is_told_once() -> None:
     bench.outlet.passed_on = {GONE: 5}
     bench.send(first)
     bench.send(second)
-    bench.outlet.acked(1)
+    bench.outlet.on_acked(1)
     bench.outlet.restart()
     assert (first.gap, second.gap, bench.outlet.passed_on) == (0, 4, {})
 
@@ -183,7 +183,7 @@ def test_a_gap_that_nothing_follows_is_told_by_a_head_without_targets_once() -> 
     assert gaps_told(outlet) == [([(7, 3)], 0)]
     assert feed.gap == 0
     outlet.tell_gap(feed)
-    outlet.acked(1)
+    outlet.on_acked(1)
     assert gaps_told(outlet) == []
 
 

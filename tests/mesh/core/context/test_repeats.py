@@ -11,16 +11,16 @@ def test_the_same_is_told_once_and_then_counted_by_the_minute() -> None:
     repeats = Repeats()
     told = [repeats.is_news("eve", "wrong key", at / 10) for at in range(300)]
     assert told == [True] + [False] * 299
-    assert repeats.over(59.0) == {}
-    assert repeats.over(0.1 + SAY_AGAIN) == {("eve", "wrong key"): 299}
-    assert repeats.over(1e9) == {}
+    assert repeats.take_counts(59.0) == {}
+    assert repeats.take_counts(0.1 + SAY_AGAIN) == {("eve", "wrong key"): 299}
+    assert repeats.take_counts(1e9) == {}
     assert repeats.is_news("eve", "wrong key", SAY_AGAIN)
 
 
 def test_crowds_of_names_are_counted_together_and_little_is_kept() -> None:
     repeats = Repeats()
     assert sum(repeats.is_news(f"eve{n}", "wrong key", 0.0) for n in range(TOLD + 5000)) == TOLD
-    assert repeats.over(SAY_AGAIN) == {OTHERS: 5000}
+    assert repeats.take_counts(SAY_AGAIN) == {OTHERS: 5000}
 
 
 def knock(stranger: Stranger, speaks: bool) -> None:

@@ -128,9 +128,9 @@ def test_who_does_not_know_of_it_has_it_from_the_master(monkeypatch: pytest.Monk
 
 def test_a_master_of_an_earlier_release_is_told_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     heard_flags: list[int] = []
-    take = DirtyReads.speaks
+    take = DirtyReads.features
     monkeypatch.setattr(
-        DirtyReads, "speaks", lambda self: () if self._desk.me.name == "heron" else take(self)
+        DirtyReads, "features", lambda self: () if self._desk.me.name == "heron" else take(self)
     )
     c = slaves("frodo")
     forwarded = c["heron"].core.parts.forwarder.incoming
@@ -356,7 +356,9 @@ def test_contents_that_do_not_come_back_and_their_lanes_are_dropped_after_a_time
     c["heron"].start()
     c.net.until(lambda: dirty._bodies.bytes)
     joe.unsubscribe(s)
-    dirty._bodies.hold(Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now)
+    dirty._bodies.hold_body(
+        Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now
+    )
     c.net.run(heldbodies.LIFE + dirty_reads.LOOK + 2)
     assert dirty._bodies.bytes == 0 and dirty._lanes
     c.net.run(dirty_reads.KEPT)
@@ -375,7 +377,7 @@ def test_what_is_sent_to_one_or_stays_here_is_none_of_it() -> None:
 def test_held_contents_are_given_back_only_to_what_they_are() -> None:
     held = HeldBodies()
     e = Envelope(b"s" * 16, "D", 1, 3, ("a", "b"), 3, 2, b"aabbcc", index=bytes([0, 0, 1, 0, 0, 0]))
-    assert held.hold(e, 0.0) == replace(e, flags=HELD)
+    assert held.hold_body(e, 0.0) == replace(e, flags=HELD)
     bare = heldbodies.without_contents
     for other in (
         replace(e, stream=b"t" * 16), replace(e, domain="E"), replace(e, first=2, last=4),
@@ -390,8 +392,8 @@ def test_held_contents_are_given_back_only_to_what_they_are() -> None:
 def test_held_contents_have_a_room_and_an_end() -> None:
     held = HeldBodies(room=300)
     e = Envelope(b"s" * 16, "D", 1, 1, ("a",), 1, 100, b"x" * 100)
-    assert held.hold(e, 0.0) and not held.hold(replace(e, first=2, last=2), 0.0)
-    assert held.hold(e, 5.0), "the same again takes its own place"
+    assert held.hold_body(e, 0.0) and not held.hold_body(replace(e, first=2, last=2), 0.0)
+    assert held.hold_body(e, 5.0), "the same again takes its own place"
     held.forget_old(heldbodies.LIFE)
     assert held.bytes == 164
     held.forget_old(heldbodies.LIFE + 5.0)

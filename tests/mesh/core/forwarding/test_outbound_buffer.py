@@ -173,7 +173,7 @@ def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_ag
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")
     for source in (b"", bilbo, b"", bilbo) if first == "its publisher" else (bilbo, b"", bilbo):
         core.parts.forwarder._settled = False  # nobody is told yet that it waits
-        core.parts.forwarder._take(e, source)
+        core.parts.forwarder._accept(e, source)
     (entry,) = core.parts.forwarder.onward.entries()
     core.parts.forwarder.tailback.warn(entry)
     assert entry.is_storing and entry.source == bilbo, "on the disk, and whoever asks last is answered"

@@ -17,8 +17,8 @@ def refused(first: int, last: int) -> Answer:
 
 def test_what_was_refused_is_told_apart_from_the_rest() -> None:
     words = RefusalMemory("heron", lambda envelope: None)
-    words.keep(STREAM, refused(3, 5))
-    words.keep(STREAM, refused(8, 9))
+    words.remember(STREAM, refused(3, 5))
+    words.remember(STREAM, refused(8, 9))
     parts = list(words.parts(STREAM, "", 1, 8, 1))
     assert parts == [(1, 2, None), (3, 5, refused(3, 5)), (6, 7, None), (8, 8, refused(8, 8))]
     assert list(words.parts(STREAM, "other", 1, 8, 1)) == [(1, 8, None)]
@@ -27,7 +27,7 @@ def test_what_was_refused_is_told_apart_from_the_rest() -> None:
 
 def test_a_refusal_is_remembered_until_its_publisher_knows_all_of_it() -> None:
     words = RefusalMemory("heron", lambda envelope: None)
-    words.keep(STREAM, refused(3, 5))
+    words.remember(STREAM, refused(3, 5))
     for low in (4, 5):
         assert list(words.parts(STREAM, "", low, 6, low)) == [(low, 5, refused(low, 5)), (6, 6, None)], low
     assert list(words.parts(STREAM, "", 5, 6, 6)) == [(5, 6, None)]
@@ -36,23 +36,25 @@ def test_a_refusal_is_remembered_until_its_publisher_knows_all_of_it() -> None:
 def test_no_more_is_remembered_than_a_bound() -> None:
     words = RefusalMemory("heron", lambda envelope: None)
     for n in range(1, EACH + 3):
-        words.keep(STREAM, refused(n, n))
+        words.remember(STREAM, refused(n, n))
     assert list(words.parts(STREAM, "", 1, 3, 1)) == [(1, 2, None), (3, 3, refused(3, 3))]
 
 
 def test_a_part_that_is_told_again_does_not_make_the_rest_unknown() -> None:
     words = RefusalMemory("heron", lambda envelope: None)
-    words.keep(STREAM, refused(1, 9))
-    words.keep(STREAM, refused(1, 4))
+    words.remember(STREAM, refused(1, 9))
+    words.remember(STREAM, refused(1, 4))
     assert list(words.parts(STREAM, "", 5, 9, 1)) == [(5, 9, refused(5, 9))]
 
 
 def test_what_its_node_had_given_up_before_its_restart_is_told_of_its_own_clients_only() -> None:
     words = RefusalMemory("heron", lambda envelope: Ranges.of((4, 5, 9)))
-    words.keep(STREAM, refused(3, 3))
+    words.remember(STREAM, refused(3, 3))
     e = envelope("k", [b""] * 8, first=2, stream=STREAM)
-    assert list(words.again(e, 2, 9, False)) == [(2, 2, None), (3, 3, refused(3, 3)), (4, 9, None)]
-    told = [(first, last, answer and answer.state) for first, last, answer in words.again(e, 2, 9, True)]
+    assert list(words.split_repeated(e, 2, 9, False)) == [(2, 2, None), (3, 3, refused(3, 3)), (4, 9, None)]
+    told = [
+        (first, last, answer and answer.state) for first, last, answer in words.split_repeated(e, 2, 9, True)
+    ]
     assert told == [(2, 2, None), (3, 3, "TAILBACK_FULL"), (6, 8, None), (4, 5, "REFUSED"), (9, 9, "REFUSED")]
 
 
@@ -134,7 +136,7 @@ def test_what_is_refused_while_it_is_taken_is_told_once() -> None:
     given_up.add(1, 1)
     words = RefusalMemory("heron", lambda envelope: given_up)
     two = envelope("a b", first=2)
-    for first, last, _ in words.again(two, 2, 3, is_own=True):
+    for first, last, _ in words.split_repeated(two, 2, 3, is_own=True):
         assert (first, last) == (2, 3)
         given_up.add(first, last)  # its answer is on the way
-    assert len(list(words.again(two, 2, 3, is_own=True))) == 1
+    assert len(list(words.split_repeated(two, 2, 3, is_own=True))) == 1

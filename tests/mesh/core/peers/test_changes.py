@@ -36,7 +36,7 @@ SAID: list[tuple[Lived, str]] = [
 @pytest.mark.parametrize(("lived", "text"), SAID)
 def test_each_change_has_its_words(lived: Lived, text: str) -> None:
     node = SimNetwork().node("a")
-    peer = node.core.parts.neighbours.directory.known(M.uuid, "heron")
+    peer = node.core.parts.neighbours.directory.get_or_add(M.uuid, "heron")
     if not isinstance(lived, Joined):
         node.core.parts.neighbours._changes.react(peer, Joined(M), 7)
     node.core.parts.neighbours._changes.react(peer, lived, 7)

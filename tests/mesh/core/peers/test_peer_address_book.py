@@ -81,7 +81,9 @@ def test_trial_A2_who_says_that_it_is_we_takes_no_address_away_from_us() -> None
     net = SimNetwork()
     b = net.node("b")
     b.core.parts.desk.process = b""
-    b.core.parts.meeting._hear = lambda node, process=b"": Refuse("SAME_UUID", "it is you", final=True)  # type: ignore[method-assign]
+    b.core.parts.meeting._accept_introduction = lambda node, process=b"": Refuse(
+        "SAME_UUID", "it is you", final=True
+    )  # type: ignore[method-assign]
     a = net.node("a", "b", backoff_max=2.0)
     net.run(5)
     assert a.stop is None
@@ -93,7 +95,7 @@ def test_trial_A2_one_node_that_lets_us_in_is_enough_against_who_says_that_our_n
     net = SimNetwork()
     for name in ("liar", "honest"):
         net.node(name)
-    net.nodes["liar"].core.parts.meeting._hear = lambda node, process=b"": NAME_IN_USE  # type: ignore[method-assign]
+    net.nodes["liar"].core.parts.meeting._accept_introduction = lambda node, process=b"": NAME_IN_USE  # type: ignore[method-assign]
     a = net.node("a", "liar", "honest")
     net.until(lambda: a.alive == {"honest"})
     net.run(60)
@@ -103,7 +105,7 @@ def test_trial_A2_one_node_that_lets_us_in_is_enough_against_who_says_that_our_n
 def test_a_name_that_nobody_lets_in_is_taken() -> None:
     net = SimNetwork()
     b = net.node("b")
-    b.core.parts.meeting._hear = lambda node, process=b"": NAME_IN_USE  # type: ignore[method-assign]
+    b.core.parts.meeting._accept_introduction = lambda node, process=b"": NAME_IN_USE  # type: ignore[method-assign]
     a = net.node("a", "b")
     net.until(lambda: a.stop)
     assert a.stop is not None and a.stop.code == "NAME_IN_USE" and net.now < 2

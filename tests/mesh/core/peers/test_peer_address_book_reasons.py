@@ -58,13 +58,13 @@ def test_trial_C_a_reason_that_the_transport_knows_is_the_only_line() -> None:
         net.until(dials)
         [conn] = dials()
         if dial % 3 < 2:  # ZeroMQ does not always know
-            assert a.core.failed(conn.key, f"{NOWHERE} {why}.", HINT, net.now, 0)
+            assert a.core.on_dial_failed(conn.key, f"{NOWHERE} {why}.", HINT, net.now, 0)
         net.until(partial(is_over, conn), 60)
     assert told_of(a, NOWHERE) == [f"{NOWHERE}: {why}. {HINT}"]
     assert peer_row(a, NOWHERE)["why"] == why
     net.run(300)
     assert told_of(a, NOWHERE)[1:] == [f"{NOWHERE}: {SILENT}. Trying on."]
-    assert not a.core.failed("unknown", why, HINT, net.now, 0)
+    assert not a.core.on_dial_failed("unknown", why, HINT, net.now, 0)
 
 
 def test_trial_C_a_seed_that_refuses_is_listed_with_its_reason_and_told_in_one_line() -> None:
@@ -119,13 +119,13 @@ def test_trial_C_another_mesh_that_is_near_is_told_once_and_listed_with_what_to_
     net = SimNetwork()
     a = net.node("a")
     for _ in range(3):
-        a.core.near("swan", "tcp://10.0.0.6:7710", net.now, 0)
+        a.core.on_foreign_mesh("swan", "tcp://10.0.0.6:7710", net.now, 0)
     [text] = told_of(a, "tcp://10.0.0.6:7710")
     assert "swan" in text and "mesh token here, mesh join there" in text and "--replace" not in text
     found = client_of(a).connected().call("ls")
     assert found["near"] == [["swan", "tcp://10.0.0.6:7710"]]
     for number in range(100):
-        a.core.near(f"n{number}", "tcp://10.0.0.7:7710", net.now, 0)
+        a.core.on_foreign_mesh(f"n{number}", "tcp://10.0.0.7:7710", net.now, 0)
     assert len(client_of(a).connected().call("ls")["near"]) == len(told_of(a, "tcp://10.0.0.7:7710")) + 1 == 8
     said = remarks(found)
     assert any("swan at tcp://10.0.0.6:7710" in line for line in said)
@@ -135,7 +135,7 @@ def test_trial_C_another_mesh_that_is_near_is_told_once_and_listed_with_what_to_
 def test_a_mesh_that_is_near_may_be_a_linked_site_whose_keys_nobody_is_told_to_replace() -> None:
     net = SimNetwork()
     a = net.node("a", ways={"LON": ""})
-    a.core.near("swan", "tcp://10.0.0.6:7710", net.now, 0)
+    a.core.on_foreign_mesh("swan", "tcp://10.0.0.6:7710", net.now, 0)
     [text] = told_of(a, "tcp://10.0.0.6:7710")
     said = " ".join(remarks(client_of(a).connected().call("ls")))
     for each in (text, said):
@@ -148,7 +148,7 @@ def test_a_mesh_that_was_near_is_named_no_more_when_its_node_has_joined() -> Non
     client = client_of(a).connected()
     elsewhere, there = "tcp://10.9.9.9:7710", f"{b.address.rpartition(':')[0]}:9"
     for name, address in (("b", there), ("b", elsewhere), ("c", there)):
-        a.core.near(name, address, net.now, 0)
+        a.core.on_foreign_mesh(name, address, net.now, 0)
     assert client.call("ls")["near"] == [["b", elsewhere], ["c", there]]
 
 

@@ -30,7 +30,7 @@ class Carrier:
         self.begins = 0  # times that something was to begin
         self.refuses: set[str] = set()
         balancing = node.core.parts.queues.balancing
-        balancing._moving, self._ended = self, balancing._ended
+        balancing._moving, self._ended = self, balancing._on_moved
 
     def on_move(self, then: PieceMoved) -> None:
         """It is known to whom."""
@@ -46,7 +46,7 @@ class Carrier:
                 break
             assert all(lot.ready.covers(*run) for run in runs)
             self._number += 1
-            queue.part.go(lot, runs, target, self._number)
+            queue.part.start_transfer(lot, runs, target, self._number)
             self._going[key] += count(runs)
             gone += count(runs)
             self._later(queue, lot, target, self._number)
@@ -62,7 +62,7 @@ class Carrier:
         self._going[queue.name, target] -= count(runs)
         there = other.core.parts.queues.queues.find(queue.name)
         if there is None or other.name in self.refuses:
-            queue.came_back(lot, queue.part.returns(lot, target, number, True))
+            queue.came_back(lot, queue.part.record_refused_transfer(lot, target, number, True))
             self._ended(queue, target, 0, count(runs))
         else:
             indices = lot.indices(runs)
@@ -71,9 +71,9 @@ class Carrier:
             )
             moved.moves = lot.moves + 1
             there.part.add(moved, self._net.now, other.wall)
-            there.changed()
+            there.schedule()
             other._carry_out_all()
-            queue.part.moved(lot, target, number)
+            queue.part.finish_moved(lot, target, number)
             self._ended(queue, target, count(runs), 0)
-        queue.changed()
+        queue.schedule()
         self._node._carry_out_all()

@@ -126,7 +126,7 @@ def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(
     here, there = strategy.shown
     assert (here.consumers, here.is_here, here.uuid) == (2, True, ME.uuid)
     assert (there.consumers, there.is_here, there.metadata) == (3, False, {"rack": "r1"})
-    assert desk.tally.of("a").chosen == 4
+    assert desk.tally.counters_of("a").chosen == 4
 
 
 def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_same(
@@ -135,7 +135,7 @@ def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_sam
     balancing = among(desk, strategy, a=Peer())
     assert balancing.assign("x", {"a": 3}, 4, unasked) == {"a": 4}
     assert balancing.assign("x", {"bilbo": 1}, 2, unasked) == {"bilbo": 2}
-    assert not strategy.shown and desk.tally.of("a").chosen == 4
+    assert not strategy.shown and desk.tally.counters_of("a").chosen == 4
     balancing.choose(("b", "a"), None)
     assert strategy.shown[1].sent == pytest.approx(4, abs=0.1)
 
@@ -163,7 +163,7 @@ def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(
 ) -> None:
     balancing = among(desk, strategy, a=Peer(), b=Peer())
     balancing.sent_to("a", 5)
-    balancing.answered("a", 2, 0.5)
+    balancing.count_answers("a", 2, 0.5)
     balancing.assign("x", {"a": 1, "b": 1}, 1)
     assert (strategy.shown[0].outstanding, strategy.shown[0].latency) == (3, 0.5)
     assert balancing.outstanding("a") == 3

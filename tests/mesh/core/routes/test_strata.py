@@ -250,8 +250,8 @@ def test_who_asks_for_much_drives_nobody_elses_domain_out() -> None:
 def test_D_an_older_release_is_asked_nothing_and_counts_as_the_rules_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = Part.speaks
-    monkeypatch.setattr(Part, "speaks", lambda it: () if it._desk.me.name == "frodo" else right(it))
+    right = Part.features
+    monkeypatch.setattr(Part, "features", lambda it: () if it._desk.me.name == "frodo" else right(it))
     told = cluster("heron", "frodo", "bilbo")
     told.net.until(lambda: way(told["bilbo"], RUGBY) == ("bilbo", "frodo", UNTOLD))
     assert way(told["bilbo"], STOCK) == ("bilbo", "frodo", UNTOLD, UNTOLD)

@@ -49,7 +49,7 @@ class Colours:
     def put(self, name: str, value: bytes) -> None:
         core, net = self.node.core, self.node.net
         core._at(net.now, self.node.wall)
-        core.parts.shared.put(KIND, name, core.parts.shared.stamp(KIND, name), value)
+        core.parts.shared.write_row(KIND, name, core.parts.shared.stamp(KIND, name), value)
         self.node._carry_out_all()
 
     @property
@@ -204,7 +204,7 @@ def test_a_deletion_is_forgotten_after_a_month_and_those_who_still_have_it_bring
 
 def boasts(liar: Colours, stamp: int, rows: Any) -> None:
     """Of rows; and says these when it is asked."""
-    liar.node.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    liar.node.core.parts.shared._accept_row = lambda row, by: None  # type: ignore[method-assign]
     liar.node.core.parts.gossiping.shared[KIND] = Summary(KIND, stamp, b"boasting")
     replies(liar.node, AskRows, {"rows": rows})
 
@@ -294,7 +294,7 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
         row = written(liar.node, f"n{asked}", stamp=net.wall + asked)
 
         def late() -> None:
-            question.say(RowsTold(rows=[row]))
+            question.reply(RowsTold(rows=[row]))
             liar.node._carry_out_all()
 
         net.after(4.0, late)

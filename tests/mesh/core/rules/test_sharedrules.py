@@ -147,7 +147,7 @@ def test_no_node_can_write_them_whoever_brings_them(by: str) -> None:
     net, nodes = meshed("heron", "avalon")
     assert put(nodes[0], TO_AVALON, by).code == "WRONG_SIGNATURE"
     forged = row(nodes[1], TO_AVALON, by)
-    nodes[1].core.parts.shared._tables[RULES].take(forged)
+    nodes[1].core.parts.shared._tables[RULES].insert(forged)
     nodes[1].core.parts.shared._summarize()
     net.run(15)
     assert nodes[0].core.parts.mapping.rules == ()

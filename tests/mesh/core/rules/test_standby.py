@@ -209,8 +209,8 @@ def test_values_that_cannot_be_told_at_once_are_asked_for_again(monkeypatch: pyt
 
     c = backed("heron", "bilbo")
     assert published(c.client("bilbo"), b"1") == "OK"
-    took = Standby._came
-    monkeypatch.setattr(Standby, "_came", came)
+    took = Standby._on_values
+    monkeypatch.setattr(Standby, "_on_values", came)
     c.nodes["frodo"] = c.net.node("frodo", "heron", rules=RULES)
     c.met()
     c.net.until(lambda: last_value(c["frodo"]) == b"1")

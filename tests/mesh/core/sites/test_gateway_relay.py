@@ -67,7 +67,7 @@ def test_what_is_published_before_its_master_knows_of_a_loss_goes_behind_what_wa
         it.publish(b"3")
         it.net.run(1)
         assert it.heard.got == []
-    it.transit._changed(GateChanged("NYC", True))
+    it.transit._on_gate_changed(GateChanged("NYC", True))
     it.net.until(lambda: len(it.heard.got) == 3)
     it.publish(b"4")
     it.net.until(lambda: len(it.heard.got) == 4)
@@ -104,12 +104,12 @@ def test_what_was_held_back_for_something_that_went_by_another_gateway_is_asked_
     asker = it.wren.uuid, False
     key = it.joe.stream + STOCK.encode()
     it.transit._lost["NYC", key, asker] = 1  # that wren has the answer to
-    taken = it.transit.take
+    taken = it.transit.forward
 
     def take(source: bytes, site: str, envelopes: list[Envelope], dropped: int = 0) -> None:
         taken(source, site, [replace(envelope, low=1) for envelope in envelopes], dropped)
 
-    monkeypatch.setattr(it.transit, "take", take)
+    monkeypatch.setattr(it.transit, "forward", take)
     it.publish(b"2", b"3")
     it.net.run(1)
     assert it.heard.contents == [b"1"] and it.transit._early

@@ -117,11 +117,11 @@ def test_gateways_of_an_earlier_release_are_asked_nothing_and_the_sender_is_told
     net = SimNetwork()
     with monkeypatch.context() as old:
         if older == "there":
-            old.setattr(SiteDirectMessages, "speaks", lambda self: ())
+            old.setattr(SiteDirectMessages, "features", lambda self: ())
         c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
     with monkeypatch.context() as old:
         if older == "here":
-            old.setattr(SiteDirectMessages, "speaks", lambda self: ())
+            old.setattr(SiteDirectMessages, "features", lambda self: ())
         a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
     b = member(net, "b", "LON", "a", tables=table("NYC"))
     net.until(lambda: links(a) == 1 and b.alive)

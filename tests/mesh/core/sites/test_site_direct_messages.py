@@ -183,7 +183,7 @@ def test_D2_who_reads_what_is_published_everywhere_answers_each_sender_by_a_lett
 @pytest.mark.parametrize("older", ["there", "here"])
 def test_gateways_of_an_earlier_release_are_given_no_letter_and_its_sender_is_told(older: str) -> None:
     net = SimNetwork()
-    silent = patch.object(SiteDirectMessages, "speaks", lambda self: ())
+    silent = patch.object(SiteDirectMessages, "features", lambda self: ())
     if older == "there":
         with silent:
             c = gateway(net, "c", "NYC", "LON", tables=FROM_LON)
@@ -288,13 +288,13 @@ def test_what_leaves_promises_nothing_of_a_letter_that_still_waits() -> None:
     a, *_, c, _ = two_sites(net)
     a._settings["sites"] = {"NYC": (), "SFO": ()}
     joe, left = client(a, "joe"), list[int]()
-    take = GatewayRelay.take
+    take = GatewayRelay.forward
 
     def taken(self: GatewayRelay, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
         left.extend(envelope.low for envelope in envelopes)
         take(self, source, site, envelopes, dropped)
 
-    with patch.object(GatewayRelay, "take", taken):
+    with patch.object(GatewayRelay, "forward", taken):
         joe.send("/site/NYC/node/nobody/client/ann", b"1", force=True)
         joe.settled()
         for n in range(3):

@@ -217,13 +217,13 @@ def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are
     joe, inbox = client(b, "joe"), client(d, "ann").inbox()
     transit = next(part for part in a.core.parts.desk.face if isinstance(part, GatewayRelay))
     transit._lost["NYC", joe.stream, (b.uuid, True)] = 1
-    taken = transit.take
+    taken = transit.forward
 
     def take(source: bytes, site: str, envelopes: list[Envelope], dropped: int = 0) -> None:
         last_first = sorted(envelopes, key=lambda e: -e.first)
         taken(source, site, [replace(envelope, low=1) for envelope in last_first], dropped)
 
-    with patch.object(transit, "take", take):
+    with patch.object(transit, "forward", take):
         for text in (b"1", b"2", b"3"):
             joe.send(name_at("NYC", d, "ann"), text, persistent=True)
         net.until(lambda: len(inbox.got) == 3)

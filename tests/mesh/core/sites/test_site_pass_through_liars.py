@@ -111,7 +111,7 @@ def test_a_site_of_an_older_release_is_given_nothing_that_it_does_not_know(
     def speaks(it: Gateways) -> tuple[str, ...]:
         return (SITES,) if it._desk.me.name in old.split() else (SITES, CHAINS)
 
-    monkeypatch.setattr(Gateways, "speaks", speaks)
+    monkeypatch.setattr(Gateways, "features", speaks)
     sites = Middle()
     sites.publish(1)
     sites.net.run(5)
@@ -181,6 +181,6 @@ def test_what_overtook_something_that_was_lost_is_asked_for_again() -> None:
         refused.append((source, site))
 
     transit._refuse = refuse  # type: ignore[method-assign]
-    transit.take(source, NET2, [it])
+    transit.forward(source, NET2, [it])
     sites.net.run(1)
     assert refused == [(source, NET2)] and not sites.heard.got

@@ -28,7 +28,7 @@ def sent(*places: int) -> SiteFeed:
 
 def answered(feed: SiteFeed, number: int, state: str = "OK") -> int:
     """The place up to which the site is settled, when that is answered."""
-    feed.answered(STREAM, Answer("", number, number, state), 0.0)
+    feed.apply_answer(STREAM, Answer("", number, number, state), 0.0)
     return feed.position
 
 

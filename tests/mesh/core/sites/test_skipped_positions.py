@@ -15,7 +15,7 @@ def test_what_was_dropped_is_known_and_what_was_kept_is_not_in_it(story: list[in
     for place, what in enumerate(story, 1):
         if what == KEPT:
             kept.add(place)
-            passed.keep()
+            passed.end_run()
         elif what == DROPPED:
             dropped.add(place)
             rows[passed.add(place)] = place

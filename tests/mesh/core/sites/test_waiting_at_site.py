@@ -153,7 +153,7 @@ def test_a_site_that_puts_off_what_it_was_not_given_changes_nothing() -> None:
         answer = Answer(STOCK, 1, 2**60, "STORE_FULL", text="x" * 10**5)
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, answer),)))
         say(it.gull, "LON", Relayed("NYC", (Outcome(stream, Answer(STOCK, 1, 1, "FORWARD_WARNING")),)))
-        relaying._answered("NYC", [Outcome(stream, answer)])  # as a gateway of this site would say it
+        relaying._on_outcomes("NYC", [Outcome(stream, answer)])  # as a gateway of this site would say it
     it.net.run(1)
     assert not relaying._outbound["NYC"].pauses._pauses and links(it.heron) == 1
     assert not events(it.heron, "site")

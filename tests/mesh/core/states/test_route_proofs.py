@@ -225,7 +225,7 @@ def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is
     line = _line(b"T" * 16, name, ("mallory",))
     node = c.Introduction(b"T" * 16, name, 1, "", key=_key("twin"))
     say = c.Ways((), (node,), _message(mallory, line))
-    vouching.told = lambda peer, command: mallory.core.parts.desk.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
+    vouching.on_proofs = lambda peer, command: mallory.core.parts.desk.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
     sender = f"/node/{name}/client/joe/session/1"
     forward(mallory, heron, said(name, "mallory", sender=sender))
     heron.net.run(5)
@@ -255,7 +255,7 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
-    bilbo.core.parts.desk.say(RouteLearned("mallory"))
+    bilbo.core.parts.desk.publish_fact(RouteLearned("mallory"))
     heron.net.until(lambda: len(heard.contents) == 3)
     assert heard.contents == [b"other", b"1", b"2"]
 
@@ -334,7 +334,7 @@ def ways_of(*rules: Rule) -> tuple[OwnWays, NodeContext]:
 
 def test_trial_A4_a_way_that_was_found_is_told_at_once_and_not_taken_back() -> None:
     ways, desk = ways_of(Rule("heron", domains=("a",)))
-    ((_, found),) = ways.hears()
+    ((_, found),) = ways.fact_handlers()
     found(RouteLearned("frodo"))
     found(RouteLearned("frodo"))
     assert (ways.names, list(desk.facts)) == (("frodo", "heron"), [OurWaysChanged()])

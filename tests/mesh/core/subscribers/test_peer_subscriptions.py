@@ -119,9 +119,9 @@ def test_who_logs_in_in_the_midst_of_turns_is_asked_for_all_as_well(monkeypatch:
     for query in exact(0, 100):
         interest_sync.want(query)
     a = net.node("a", "b")
-    net.until(lambda: interest_sync.interests.asked(a.uuid).queries)
-    assert len(interest_sync.interests.asked(a.uuid).queries) == 10
-    interest_sync._go_on = lambda: None  # type: ignore[method-assign]  # its next turn is late
+    net.until(lambda: interest_sync.interests.interest_of(a.uuid).queries)
+    assert len(interest_sync.interests.interest_of(a.uuid).queries) == 10
+    interest_sync._send_pending = lambda: None  # type: ignore[method-assign]  # its next turn is late
     net.until(lambda: b.core.parts.neighbours.peers[a.uuid].data is not None)
     net.run(1)
     assert set(a.core.parts.neighbours.peers[b.uuid].exchange.feed.queries) == set(exact(0, 100))
@@ -139,9 +139,9 @@ def test_a_change_of_many_is_confirmed_at_its_last_part(monkeypatch: pytest.Monk
         hear(peer, command)
 
     it.b.core.parts.wanted.interested = noted  # type: ignore[method-assign]
-    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
+    asked = it.b.core.parts.demand.interests.interest_of(it.a.uuid)
     change = asked.change(exact(0, 95), (Query("exact", "k"),))
-    it.b.core.parts.demand._tell([(it.a.uuid, change)])
+    it.b.core.parts.demand._send_interests([(it.a.uuid, change)])
     it.b._carry_out_all()
     it.net.until(lambda: it.is_confirmed)
     it.net.run(1)
@@ -224,7 +224,7 @@ def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_
     saying_on(it, Interest(5, True, exact(0, 2)))
     it.peer.exchange.feed.leave(it.a.core.parts.desk.now - 2 * it.a.core.parts.desk.settings.peer_linger)
     saying_on(it, Interest(6, True, exact(0, 1), more=True))
-    it.a.core.parts.wanted.tidy()
+    it.a.core.parts.wanted.on_second()
     saying_on(it, Interest(6, True, exact(1, 3)))
     assert it.wanted == {query.text for query in exact(0, 3)}
 
@@ -232,8 +232,8 @@ def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_
 def test_what_cannot_be_wanted_ends_the_connection_though_it_is_found_later() -> None:
     it = Linked()
     bad = (*exact(0, 1000), Query("exact", "k", "d" * 1000))
-    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
-    it.b.core.parts.demand._tell([(it.a.uuid, asked.change(bad))])
+    asked = it.b.core.parts.demand.interests.interest_of(it.a.uuid)
+    it.b.core.parts.demand._send_interests([(it.a.uuid, asked.change(bad))])
     it.b._carry_out_all()
     it.net.until(lambda: it.a.metric("malformed") == 1)
     assert [note for note in it.a.notes if "b broke the protocol" in note]

@@ -20,7 +20,7 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
     wants(it.b, it.a, exact(0, 2000))
     it.a.restart()
     it.net.until(lambda: it.is_confirmed)
-    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
+    asked = it.b.core.parts.demand.interests.interest_of(it.a.uuid)
     for query in exact(0, 500):
         del asked.queries[query]
     steps: list[tuple[bool, int]] = []
@@ -48,7 +48,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
     """Also of version 1, which says it in one frame; and what comes meanwhile waits behind it."""
     it = Linked(version)
     turns: list[int] = []
-    took, dropped = it.a.core.parts.wanted._take, it.a.core.parts.wanted._drop
+    took, dropped = it.a.core.parts.wanted._add_queries, it.a.core.parts.wanted._drop
     now = [0]
 
     def counted(count: int) -> None:
@@ -62,7 +62,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
         counted(1)
         dropped(peer, query)
 
-    it.a.core.parts.wanted._take = take  # type: ignore[method-assign]
+    it.a.core.parts.wanted._add_queries = take  # type: ignore[method-assign]
     it.a.core.parts.wanted._drop = drop  # type: ignore[method-assign]
     effects = it.a.core.take_effects
 
@@ -82,7 +82,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
     it.publisher.publish("late", b"1")
     it.net.until(lambda: late.contents == [b"1"])
     turns.clear()
-    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
+    asked = it.b.core.parts.demand.interests.interest_of(it.a.uuid)
     for query in exact(0, 2000):
         del asked.queries[query]
     it.net.break_all("b")
@@ -113,7 +113,7 @@ def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
 def asked(it: Linked, request: int) -> None:
     """b asks a for a last value, on the same connection."""
     call = c.Call(request, "get", {"kind": "exact", "text": "k", "domain": "", "visited": []})
-    it.a.core.parts.reception.take(it.peer.data, call, [])
+    it.a.core.parts.reception.dispatch(it.peer.data, call, [])
 
 
 def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(

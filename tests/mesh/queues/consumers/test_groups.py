@@ -51,10 +51,10 @@ def test_what_goes_in_no_line_leaves_the_rest_behind_it() -> None:
 def test_what_is_out_late_or_on_its_way_is_nothing_that_waits() -> None:
     it = groups(4)
     it.out("joe", taker(), 1)
-    it.put_off("joe", 1)
-    it.go("joe", 1)
+    it.add_published_late("joe", 1)
+    it.add_moving("joe", 1)
     assert it.follows("joe", 1, LINE)
-    it.go("joe", -1)  # it has come back
+    it.add_moving("joe", -1)  # it has come back
     assert not it.follows("joe", 1, OTHER)
 
 
@@ -67,10 +67,10 @@ def test_a_queue_says_what_of_a_group_waits() -> None:
     first, late, last = (lot(n, put=(5, delay, "joe")) for n, delay in ((1, 0), (2, 5000), (3, 0)))
     it = queue(first, late)
     assert it.groups.follows("joe", 1, None)
-    it.go(first, list(first.ready), b"heron", 1)
+    it.start_transfer(first, list(first.ready), b"heron", 1)
     it.add(last, 0.0, WALL)
     assert it.groups.follows("joe", 1, None)
-    it.came_back(first, it.returns(first, b"heron", 1, is_sure=True))
+    it.came_back(first, it.record_refused_transfer(first, b"heron", 1, is_sure=True))
     assert not it.groups.follows("joe", 1, None)
     it.open(taker())
     assert numbers(it) == [1, 3] and it.groups.follows("joe", 0, None)

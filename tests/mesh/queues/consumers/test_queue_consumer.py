@@ -39,7 +39,7 @@ def test_what_lapsed_may_be_settled_once_and_the_oldest_is_forgotten() -> None:
     joe, it = taker(credit=2 * LAPSED), queue(lot(1, LAPSED + 2))
     it.open(joe)
     assert given(it)
-    for run in joe.holding.take(1, LAPSED + 2):
+    for run in joe.holding.settle(1, LAPSED + 2):
         joe.lapse(run)
     assert len(joe.lapsed) == LAPSED and list(joe.take_lapsed(1, 2)) == []
     assert [(count, number) for count, _, number in joe.take_lapsed(3, 4)] == [(3, 3), (4, 4)]

@@ -12,11 +12,16 @@ NODE = b"n" * 16
 
 def test_a_message_that_is_done_is_neither_open_nor_tried_and_all_done_end_the_lot() -> None:
     it = lot(1, 5)
-    it.back(it.at_hand())
-    assert it.is_whole and it.first(2) == [(1, 2)] and it.take(2) == [(1, 2)] and list(it.ready) == [(3, 5)]
+    it.add_ready(it.at_hand())
+    assert (
+        it.is_whole
+        and it.first(2) == [(1, 2)]
+        and it.take_ready(2) == [(1, 2)]
+        and list(it.ready) == [(3, 5)]
+    )
     it.tried([(1, 2)])
-    assert it.end([(2, 2)]) == 1 and it.open() == [(1, 1), (3, 5)] and set(it.tries) == {1}
-    assert it.end(it.open()) == 4 and (it.left, it.open(), it.tries) == (0, [], {})
+    assert it.mark_done([(2, 2)]) == 1 and it.open() == [(1, 1), (3, 5)] and set(it.tries) == {1}
+    assert it.mark_done(it.open()) == 4 and (it.left, it.open(), it.tries) == (0, [], {})
 
 
 def test_failures_are_counted_up_to_a_bound_and_a_doubt_is_no_failure() -> None:
@@ -31,8 +36,8 @@ def test_failures_are_counted_up_to_a_bound_and_a_doubt_is_no_failure() -> None:
 
 def test_what_waits_or_moves_is_open_and_not_at_hand() -> None:
     it = lot(1, 10)
-    it.wait(2, 5, 0, 100)
-    it.go([(7, 8)], NODE, 1)
+    it.delay_messages(2, 5, 0, 100)
+    it.start_transfer([(7, 8)], NODE, 1)
     assert it.open() == [(1, 10)] and it.at_hand() == [(1, 1), (6, 6), (9, 10)]
     it.wait_no_more(3, 4)
     assert it.late == [(2, 2, 0, 100), (5, 5, 0, 100)]
@@ -43,12 +48,12 @@ def test_what_waits_or_moves_is_open_and_not_at_hand() -> None:
 def test_a_row_restores_all_states() -> None:
     it = lot(1, 10)
     assert it.row() == b""
-    it.end([(1, 2)])
+    it.mark_done([(1, 2)])
     it.tried([(4, 4)])
-    it.wait(5, 6, 7, 8)
-    it.go([(9, 10)], NODE, 3)
+    it.delay_messages(5, 6, 7, 8)
+    it.start_transfer([(9, 10)], NODE, 3)
     it.moves = 2
-    it.give([(3, 3)])
+    it.record_given([(3, 3)])
     again = lot(1, 10)
     again.restore(it.row())
     assert again.row() == it.row() and again.has_row
@@ -58,10 +63,10 @@ def test_a_row_restores_all_states() -> None:
 
 def test_a_row_says_nothing_of_messages_that_the_envelope_lacks() -> None:
     other = lot(1, 20)
-    other.end([(1, 2), (15, 20)])
+    other.mark_done([(1, 2), (15, 20)])
     other.tried([(12, 12)])
-    other.wait(11, 13, 0, 1)
-    other.go([(11, 11)], NODE, 1)
+    other.delay_messages(11, 13, 0, 1)
+    other.start_transfer([(11, 11)], NODE, 1)
     it = lot(1, 10)
     it.restore(other.row())
     assert (it.open(), it.tries, it.late, it.going) == ([(3, 10)], {}, [], [])

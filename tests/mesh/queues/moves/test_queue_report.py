@@ -35,7 +35,7 @@ WANTS_RED = "colour == 'red'"
 
 
 def busy(it: QueueConsumer, n: int) -> QueueConsumer:
-    it.holding.give(lot(1, n), [(1, n)], inf)
+    it.holding.add_delivery(lot(1, n), [(1, n)], inf)
     return it
 
 

@@ -244,16 +244,16 @@ def test_what_was_put_here_moves_at_once_and_what_is_of_a_group_only_when_nobody
 def test_who_refuses_is_left_alone_for_longer_each_time_until_it_takes_something() -> None:
     it, now, pauses = RefusingNodes(), NOW, list[float]()
     for _ in range(7):
-        it.refused(A, now)
-        it.refused(A, now)  # of the same move
-        assert it.closed(now) == {A}
-        pause = next(s for s in range(1, 100) if not it.closed(now + s))
+        it.close_node(A, now)
+        it.close_node(A, now)  # of the same move
+        assert it.closed_nodes(now) == {A}
+        pause = next(s for s in range(1, 100) if not it.closed_nodes(now + s))
         pauses.append(pause)
         now += pause
     assert pauses == [1, 2, 4, 8, 16, LONGEST, LONGEST]
-    it.refused(B, now)
-    it.refused(A, now)
-    it.taken(A)
-    assert it.closed(now) == {B}
-    it.refused(A, now)
-    assert it.closed(now + 0.9) == {A, B} and not it.closed(now + 1)
+    it.close_node(B, now)
+    it.close_node(A, now)
+    it.open_node(A)
+    assert it.closed_nodes(now) == {B}
+    it.close_node(A, now)
+    assert it.closed_nodes(now + 0.9) == {A, B} and not it.closed_nodes(now + 1)

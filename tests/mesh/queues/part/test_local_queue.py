@@ -331,15 +331,15 @@ def test_what_was_given_together_may_be_settled_in_parts() -> None:
     it.close(joe, begun=6)
     assert list(a.ready) == [(n, n) for n in (1, *range(9, 20, 2))]
     assert [a.failures(n) for n in range(1, 20, 2)] == [1, 0, 0, 0, 1, 1, 0, 0, 1, 1], "six were begun"
-    a.end(a.open())
+    a.mark_done(a.open())
     assert (a.open(), a.left) == ([], 0)
 
 
 def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
     a = lot(1, 6)
     it = queue(a)
-    it.go(a, [(2, 3), (5, 5)], b"heron", 7)
-    it.go(a, [(6, 6)], b"egret", 7)
+    it.start_transfer(a, [(2, 3), (5, 5)], b"heron", 7)
+    it.start_transfer(a, [(6, 6)], b"egret", 7)
     a.moves = 2
     b = lot(1, 6)
     b.restore(a.row())
@@ -348,12 +348,12 @@ def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
     assert (again.messages, again.ready, again.going, b.moves) == (6, 2, 4, 2)
     again.open(taker(credit=10))
     assert numbers(again) == [1, 4]
-    again.moved(b, b"heron", 7)
-    back = again.returns(b, b"egret", 7, is_sure=False)
+    again.finish_moved(b, b"heron", 7)
+    back = again.record_refused_transfer(b, b"egret", 7, is_sure=False)
     assert (again.going, numbers(again)) == (1, []), "until that is on disk"
     again.came_back(b, back)
     assert (again.messages, again.going, numbers(again), b.column([(6, 6)])) == (3, 0, [6], b"\x01")
-    again.moved(b, b"heron", 7)  # once more
+    again.finish_moved(b, b"heron", 7)  # once more
     assert again.messages == 3
 
 

@@ -13,7 +13,7 @@ from mesh.queues.lots.counts import numbers_of
 from mesh.queues.lots.disk_index import Wish
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part import local_queue, searching
-from mesh.queues.part.giving import give
+from mesh.queues.part.giving import deliver
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.part.searching import Search, put_back, searched, to_search
 from mesh.routing.memory import Memory
@@ -151,7 +151,7 @@ class Story:
             runs = first.first(self.dice.choice((1, 2, 10)))
             number = len(self.going) + self.at * 1000 + self.dice.randrange(1000)
             if number not in self.going:
-                self.it.go(first, runs, b"n", number)
+                self.it.start_transfer(first, runs, b"n", number)
                 places = [(first.parcel.position, n) for a, b in runs for n in range(a, b + 1)]
                 self.going[number] = first, places
 
@@ -161,10 +161,10 @@ class Story:
             number = self.dice.choice(list(self.going))
             its, places = self.going.pop(number)
             if self.dice.random() < 0.5:
-                self.it.moved(its, b"n", number)
+                self.it.finish_moved(its, b"n", number)
                 self.done |= set(places)
             else:
-                self.it.came_back(its, self.it.returns(its, b"n", number, is_sure=True))
+                self.it.came_back(its, self.it.record_refused_transfer(its, b"n", number, is_sure=True))
                 self.were_away |= set(places)
 
     def bury(self) -> None:
@@ -191,7 +191,7 @@ class Story:
             self.done |= waits - dead
 
     def give(self) -> None:
-        for who, its, runs in give(self.it, self.now, self.wall):
+        for who, its, runs in deliver(self.it, self.now, self.wall):
             column = its.column(runs)
             numbers = [n for first, last in runs for n in range(first, last + 1)]
             for i, number in enumerate(numbers):

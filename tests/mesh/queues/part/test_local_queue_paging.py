@@ -146,7 +146,7 @@ def test_each_takes_18_bytes() -> None:
         for page in it._pages
     )
     assert size == 18 * len(it)
-    assert it.take(10**6, 10**9) == tuple(range(3 * ROWS))
+    assert it.take_positions(10**6, 10**9) == tuple(range(3 * ROWS))
     assert (len(it), it.messages, it.bytes) == (0, 0, 0)
 
 
@@ -173,4 +173,4 @@ def test_what_was_taken_out_can_be_put_back_though_nothing_else_is_left() -> Non
     assert (it.messages, it.bytes, it.oldest) == (3, 300, 30)
     assert it.take_out(3) and it.take_out(7) and not it and (it.messages, it.bytes) == (0, 0)
     it.put_back(7, 70, 2, 200, 0)
-    assert it.take(5, 1_000) == (7,)
+    assert it.take_positions(5, 1_000) == (7,)

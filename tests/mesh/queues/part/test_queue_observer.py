@@ -35,10 +35,10 @@ def test_what_comes_moves_and_is_thrown_away_is_heard() -> None:
     it.add(a, 0.0, WALL)
     assert ear.take() == ["adds", "keeps"]
     for number, run in enumerate([(1, 1), (2, 2), (3, 3)]):
-        it.go(a, [run], b"heron", number)
-    it.moved(a, b"heron", 0)
-    it.came_back(a, it.returns(a, b"heron", 1, is_sure=True))
-    it.gave_up(a, it.returns(a, b"heron", 2, is_sure=True))
+        it.start_transfer(a, [run], b"heron", number)
+    it.finish_moved(a, b"heron", 0)
+    it.came_back(a, it.record_refused_transfer(a, b"heron", 1, is_sure=True))
+    it.gave_up(a, it.record_refused_transfer(a, b"heron", 2, is_sure=True))
     assert ear.take() == ["goes"] * 3 + ["went", "refused", "came_back", "refused", "gave_up"]
     assert (it.purge(), ear.take()) == (4, ["purges", "purged"])
 

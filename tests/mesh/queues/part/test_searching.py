@@ -8,7 +8,7 @@ from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.expiring import SPARE
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part import searching
-from mesh.queues.part.giving import give
+from mesh.queues.part.giving import deliver
 from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.part.searching import REST, in_vain, put_back, searched, to_search
 from mesh.routing.memory import Memory
@@ -165,7 +165,7 @@ def test_who_takes_all_is_given_nothing_before_what_stands_before_it_on_the_disk
     bob = taker("bob", selector="kind == 'b' or kind == 'a'", credit=9)
     disk.it.open(bob)
     here = len(disk.it.line(5)) - len(disk.it.picked)
-    assert [n for who, _, runs in give(disk.it, 0.0, WALL) if who is not joe for n, _ in runs] == list(
+    assert [n for who, _, runs in deliver(disk.it, 0.0, WALL) if who is not joe for n, _ in runs] == list(
         range(1, here + 1)
     )
 

@@ -38,7 +38,7 @@ def ask(a: SimNode, b: SimNode, question: Ask, says: Any = ReplyValue) -> Any:
     parts = a.core.parts
     peer = parts.neighbours.peers[b.uuid]
     parts.questions.ask_all(
-        [peer], question, says, lambda r, _: replied.append(r), by=parts.neighbours.liveness.ask
+        [peer], question, says, lambda r, _: replied.append(r), by=parts.neighbours.liveness.send_question
     )
     a._carry_out_all()
     a.net.until(lambda: replied)

@@ -138,14 +138,14 @@ def test_what_nodes_say_of_many_queues_is_remembered_of_some() -> None:
     peers = it.nodes[0].core.parts.neighbours.peers
     (b,) = peers.values()
     for n in range(EACH + 5):
-        last.told(b, QueueRow(name=str(n), ready=1))
+        last.record_row(b, QueueRow(name=str(n), ready=1))
     dead(it, 1)
     assert not last.parts("4") and last.parts("5") and last.parts(str(EACH))
-    last.told(b, QueueRow(name="5", ready=0))
+    last.record_row(b, QueueRow(name="5", ready=0))
     last.none(b, "6")
     last.none(b, "6")
     assert not last.parts("5") and not last.parts("6") and last._count == EACH - 2
-    last._forget(b.node.uuid)
+    last._forget_node(b.node.uuid)
     assert not (last._count or last._parts or last._of)
 
 

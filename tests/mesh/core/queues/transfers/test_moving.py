@@ -29,7 +29,7 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     p.net.until(lambda: len(p.at_b.got[1]) == 4)
     queue = p.b.core.parts.queues.queues.get("jobs")
     (taker,) = queue.part.takers.values()
-    lots = [run.lot for run in taker.holding.take(1, 4)]
+    lots = [run.lot for run in taker.holding.settle(1, 4)]
     first = lots[0].envelope
     assert (first.stream, first.first, first.put, first.sender) == (
         p.at_a.stream, 1, (7, 0, "eu"), f"{p.at_a.session}",
@@ -277,7 +277,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
     net = SimNetwork()
     net.is_watched = True
     a = net.node("a")
-    monkeypatch.setattr(Moving, "speaks", lambda self: ())
+    monkeypatch.setattr(Moving, "features", lambda self: ())
     b = net.node("b", "a")
     net.until(lambda: a.alive and b.alive)
     boss = Worker(a, "boss")
@@ -286,7 +286,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
     net.until(lambda: boss.state_of("jobs", 1) == "OK")
     assert boss.ask("queue_move", name="jobs", to="b").code == "NOT_AVAILABLE"
     assert "Transfer" not in {command for _, _, command in net.seen}
-    assert TRANSFERS in a.core.parts.desk.face.speaks and TRANSFERS not in b.core.parts.desk.face.speaks
+    assert TRANSFERS in a.core.parts.desk.face.features and TRANSFERS not in b.core.parts.desk.face.features
 
 
 # --- stores -----------------------------------------------------------------------------------------------
