@@ -247,6 +247,11 @@ class Membership:
         """Return all nodes in any state, including this one."""
         return [record.member for record in self._table.records.values()]
 
+    def is_outlived(self, uuid: bytes) -> bool:
+        """Return whether two processes answer for a node, and the older one is sure to live."""
+        record = self._table.records.get(uuid)
+        return record is not None and record.rivalry is not None and record.rivalry.is_sure
+
     def of(self, uuid: bytes) -> Member | None:
         record = self._table.records.get(uuid)
         return None if record is None else record.member

@@ -10,6 +10,7 @@ from discovery.member import Node
 # Seconds after a restart in which a message of the older process is a conflict.
 WATCHED = 30.0
 SILENCE = 10  # probe periods after which a silent process loses
+IN_FLIGHT = 1.0  # s after a restart in which messages of a dead process may still be read
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +28,11 @@ class Rivalry:
     def is_watched(self, now: float) -> bool:
         """Return whether a message of the older process still counts as a conflict."""
         return now <= self.began + WATCHED
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the older process lives: what it sent cannot have been in flight at the restart."""
+        return self.heard_older >= self.began + IN_FLIGHT
 
     def note(self, boot: int, now: float) -> None:
         """Note a message of one of the two processes."""

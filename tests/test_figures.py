@@ -121,6 +121,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],
     "security.md": [
+        ("up to {} s ahead of the system clock", (node_context.AHEAD / 1e9,)),
         (
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, authenticator.PENDING // KIB),
@@ -142,17 +143,15 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("how far the store was, written {:w} later at most", (witnessed.PERIOD,)),
     ],
     "wire.md": [
-        ("A handshake that takes longer than {} s is abandoned by both", (settings.CONNECT,)),
+        ("Both ends abandon a handshake after {} s", (settings.CONNECT,)),
         ("no message of more than {} KiB: the node answers others with WHO", (authenticator.PENDING // KIB,)),
         ("is kept for {} s (`limits.linger`)", (LIMITS.linger,)),
         (
-            "received nothing for {} s (`timing.silence`), or for {} s (`timing.busy`)",
+            "drops a client after {} s of silence (`timing.silence`), or {} s (`timing.busy`)",
             (TIMING.silence, TIMING.busy),
         ),
-        (
-            "A client sends PING every {} s, and drops a node from which it received nothing for {} s",
-            (node_connection.PING, node_connection.SILENCE),
-        ),
+        ("A client sends PING every {} s.", (node_connection.PING,)),
+        ("A client drops a node after {} s", (node_connection.SILENCE,)),
         ("At most {} KiB. A node refuses what it cannot read", (limits.CONTROL_FRAME // KIB,)),
         ("A **key** has 1 to {} characters", (LONGEST_KEY,)),
         ("A **domain** has at most {} characters", (LONGEST_DOMAIN,)),
@@ -174,10 +173,10 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("By default {} items or {} MiB may be in flight", (LIMITS.window_count, LIMITS.window_bytes // MIB)),
         ("Envelopes that had passed {} nodes", (limits.HOPS,)),
         (
-            "(among more than {} nodes when it is needed, until it was not for {} s)",
+            "Among more than {} nodes, control connections end after {} s without use",
             (rounds.CROWD, rounds.UNUSED),
         ),
-        ("On the control connection: PING every {} s", (TIMING.ping,)),
+        ("**Keepalive.** PING every {} s", (TIMING.ping,)),
         ("Up to {} nodes a rumor makes no node alive", (rumor_evidence.HEARSAY,)),
         ("rumors, up to {} with each probe", (rumor_queue.PACKET,)),
         (
@@ -185,7 +184,6 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (AGAIN, rumor_queue.FRESH),
         ),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
-        ("unless it is more than {} s ahead of the receiver's", (node_context.AHEAD / 1e9,)),
         ("| {} nodes have forwarded it. |", (limits.HOPS,)),
         ("at most {}, of a queue {}. 0: stop", (limits.ADDRESS_CREDIT, limits.QUEUE_CREDIT)),
     ],

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NoReturn
 
 import mesh
@@ -108,7 +109,7 @@ def _markdown(text: str) -> str:
     parts = re.split(r"^(Args|Returns|Raises|Example):\n", text, flags=re.MULTILINE)
     made = [parts[0].rstrip()]
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
-        inside = inspect.cleandoc(body)
+        inside = dedent(body).strip()  # cleandoc would not indent the first line
         if title == "Example":
             made.append(f"```py\n{inside}\n```")
         elif title == "Returns":

@@ -88,10 +88,7 @@ def files(folder: Path) -> Iterator[tuple[Path, str]]:
 def table(rows: list[Row]) -> str:
     """Return the rates of each client as Markdown; a cell without a result is empty."""
     found = {row.name: row for row in rows if not row.missing}
-    lines_of = [
-        f"| client, and what it sends with | {' | '.join(COLUMNS.values())} |",
-        f"| --- |{' ---: |' * 5}",
-    ]
+    lines_of = [f"| client and method | {' | '.join(COLUMNS.values())} |", f"| --- |{' ---: |' * 5}"]
     for who, name in CLIENTS.items():
         cells = [_cell(found.get(row_of(case, who))) for case in COLUMNS]
         lines_of.append(f"| {name} | {' | '.join(cells)} |".replace("  ", " "))

@@ -1,4 +1,4 @@
-// The client on a command line.
+// A command line for the client.
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { connect } from './heronry.js';
@@ -6,13 +6,13 @@ import { connect } from './heronry.js';
 const USAGE = `node demo.js COMMAND [OPTION…]
 
   publish KEY [TEXT]          without TEXT each line of stdin is a message
-  subscribe KEY_OR_PATTERN    --count N: end after so many
+  subscribe KEY_OR_PATTERN    --count N: end after N messages
   get KEY_OR_PATTERN          --fresh: ask the master, not the cache of this node
-  send DESTINATION TEXT       --force-queuing: wait for a session that is away
+  send DESTINATION TEXT       --force-queuing: wait for a session that is not connected
   inbox                       --count N
   erase KEY
-  request ADDRESS [TEXT]      prints the reply of one who serves it; --timeout S
-  serve ADDRESS TEXT          replies so to each request; --count N
+  request ADDRESS [TEXT]      prints the reply of one server; --timeout S
+  serve ADDRESS TEXT          replies with TEXT to each request; --count N
 
   for publish and send        --header NAME=VALUE (more than once), --persistent
   for all                     --domain D, --node NAME_OR_ADDRESS, --name NAME, --session N`;
@@ -69,7 +69,7 @@ const COMMANDS = {
     const isOver = new Promise((resolve) => mesh.once('served', resolve));
     const service = await mesh.serve(address, (request) => {
       print(request);
-      if (++shown >= count) setTimeout(() => mesh.emit('served'), 100); // when the reply has left
+      if (++shown >= count) setTimeout(() => mesh.emit('served'), 100); // after the reply was sent
       return text;
     });
     console.error(`serves ${address}`);
@@ -78,7 +78,7 @@ const COMMANDS = {
   },
 };
 
-/** The answer of a publish, and the last word if it has to wait. */
+/** Report the answer of a publish, and the final answer if it waits. */
 async function told(published) {
   const { state, note, id, final } = await published;
   if (state === 'OK') return;

@@ -9,15 +9,15 @@ import * as wire from './wire.js';
 
 export { MeshError };
 
-const ACK_AFTER = 2; // ms: once for all that comes and is used up until then
-const LONGEST_KEY = 512; // characters, of a destination too
+const ACK_AFTER = 2; // ms; one ACK covers everything until then
+const LONGEST_KEY = 512; // characters of a key or destination
 const LARGEST_PROPERTIES = 65_536; // bytes
 
 /**
- * A client that is connected. It stays so: when its node is restarted, it takes its session up again.
- * `name` is its name, `session` a number from 1 up that comes back, or 0 for a new one each time, and
- * `node` the name or address of a node: by default MESH_URL, or the only node that runs here.
- * Rejects when none has answered after `patience` ms.
+ * Connect a client. After a restart of its node it resumes its session.
+ * `name` is the client's name, `session` a fixed number from 1 up, or 0 for a new one each time, and `node` the
+ * name or address of a node. Default: MESH_URL, else the only node on this machine.
+ * Rejects if no node answers within `patience` ms.
  */
 export async function connect(options = {}) {
   const { name = '', session = 0, node = '', patience = 5000, environ = process.env } = options;
@@ -26,25 +26,25 @@ export async function connect(options = {}) {
   return client;
 }
 
-/** Emits `connected` (with true when the node has begun anew) and `disconnected` (with the reason). */
+/** Emits `connected` (true if the node has begun anew) and `disconnected` (with the reason). */
 export class Client extends EventEmitter {
   #session;
   #publisher;
   #requests;
-  #subscriptions = new Map(); // by number,
-  #services = new Map(); // and these, too
-  #calls = new Map(); // by request: what has no REPLY yet
+  #subscriptions = new Map(); // by number
+  #services = new Map(); // by number
+  #calls = new Map(); // by request, without a REPLY
   #numbers = 0; // of subscriptions and services; 0 is the inbox
   #asked = 0;
   #ackTimer = null;
   #opening = null;
-  #error = null; // why it is over
+  #error = null; // reason of the end
 
   constructor(client, number, node, environ) {
     super();
     this.#session = new Session({
       client: client || 'nodejs',
-      named: client !== '', // a name that others have, too, has an inbox for each session only
+      named: client !== '', // a default name has no inbox of its own
       number,
       findAddress: () => findNode(node || this.#session.node, environ),
       findAccess: (address) => findAccess(address, environ),
@@ -60,14 +60,14 @@ export class Client extends EventEmitter {
     this.#requests = new Requests({ publish });
   }
 
-  /** The session's name, which others can send to. */
+  /** Name of the session, a destination for direct messages. */
   get name() {
     return this.#session.name;
   }
 
-  /** Until the node says WELCOME; rejects after `patience` ms with the last reason why it did not. */
+  /** Wait for WELCOME. Rejects after `patience` ms, with the last reason. */
   async open(patience) {
-    await this.#session.findAddress(); // who has no node shall learn it at once
+    await this.#session.findAddress(); // fails at once without a node
     const opening = (this.#opening = { reason: '' });
     const timer = setTimeout(() => this.#end(new MeshError('NO_NODE', opening.reason || 'no answer')), patience);
     const welcome = new Promise((resolve, reject) => Object.assign(opening, { resolve, reject }));
@@ -83,17 +83,17 @@ export class Client extends EventEmitter {
   // --- publishing --------------------------------------------------------------------------------
 
   /**
-   * Resolves with the first answer: {state, id, matched, note, final}. With the state OK the master of
-   * the domain has it. With FORWARD_WARNING it waits for its master; `note` says so in words, and `final`
-   * is a promise of the last word. Rejects with a MeshError whose `code` says why it was refused.
-   * `headers` is an object or a list of pairs, `expiry` is in seconds.
+   * Resolves with the first answer: {state, id, matched, note, final}. OK: the master has the message.
+   * FORWARD_WARNING: the message waits for its master, `note` has the reason, and `final` is a promise of the final
+   * answer. Rejects with a MeshError if the message is refused; `code` is the reason.
+   * `headers` is an object or a list of pairs, `expiry` is in seconds. A string is marked as text.
    */
   publish(key, content, { domain = '', persistent = false, ...own } = {}) {
     return this.#publish(key, content, domain, persistent ? wire.PERSISTENT : 0, '', own);
   }
 
-  /** To one session or client, such as client/joe or /node/heron/client/joe/session/1, and to nobody else; or to
-   *  an address, such as calc/sum: to one of those who serve it. */
+  /** Send to a session or client, such as client/joe or /node/heron/client/joe/session/1, or to one server of an
+   *  address, such as calc/sum. */
   send(destination, content, { key = '', domain = '', persistent = false, forceQueuing = false, ...own } = {}) {
     const flags = (persistent ? wire.PERSISTENT : 0) + (forceQueuing ? wire.FORCE_QUEUING : 0);
     const isAddress = !/^(client\/|\/)/.test(destination);
@@ -101,9 +101,9 @@ export class Client extends EventEmitter {
     return this.#publish(key, content, isAddress ? wire.SENDS : domain, flags, destination, own);
   }
 
-  /** Takes a topic and its last value away; resolves with the keys that were there. */
+  /** Erase a topic and its retained value. Resolves with the erased keys. */
   async erase(key, { domain = '' } = {}) {
-    await this.#publisher.flush(); // what was published before shall go too
+    await this.#publisher.flush(); // includes earlier messages
     const { value } = await this.#call('erase', { key, domain });
     return value.erased;
   }
@@ -119,7 +119,7 @@ export class Client extends EventEmitter {
     const message = {
       key,
       content: Buffer.from(content),
-      properties: wire.packProperties(pairs, expires, priority),
+      properties: wire.packProperties({ headers: pairs, expires, priority, isText: typeof content === 'string' }),
       expires,
     };
     const most = this.#session.maxContent;
@@ -132,16 +132,16 @@ export class Client extends EventEmitter {
 
   // --- services ----------------------------------------------------------------------------------
 
-  /** The reply of one of those who serve the address. Rejects with a MeshError when it is a refusal, whose `code`
-   *  is that of whoever was asked or of the mesh (NO_HANDLERS, HANDLER_LOST, TIMEOUT, …). `timeout` is in seconds. */
+  /** Resolves with the reply of one server of the address. Rejects with a MeshError for a refusal; its `code` is from
+   *  the server or from the mesh (NO_HANDLERS, HANDLER_LOST, TIMEOUT, …). `timeout` is in seconds. */
   async request(address, content = '', { timeout = 10, localOnly = false, ...own } = {}) {
     this.#checkServices();
     const flags = wire.REQUEST + (localOnly ? wire.LOCAL_ONLY : 0);
     return this.#requests.ask(this.#message('', content, address, own), flags, address, timeout);
   }
 
-  /** Serves an address: what `handler(message)` returns, or resolves with, is the reply; what it throws is a
-   *  refusal, with the error's `code`. So many messages may be under way at once as `credit` says. */
+  /** Serve an address. The result of `handler(message)` is the reply; an exception is a refusal with the error's
+   *  `code`. At most `credit` messages are processed at once. */
   async serve(address, handler, { credit = 64, localOnly = false } = {}) {
     this.#checkServices();
     const service = new Service(this.#session, ++this.#numbers, address, handler, credit, localOnly);
@@ -155,7 +155,7 @@ export class Client extends EventEmitter {
     return { close: () => this.#unserve(service) };
   }
 
-  /** Counts begin with the REPLY: it must be heard before what comes behind it. */
+  /** Send CONSUME. Counts begin with the REPLY, so it is handled before later commands. */
   #consume(service) {
     service.isAsked = true;
     return this.#ask((request) => service.command(request), ({ epoch }) => service.opened(epoch));
@@ -181,19 +181,19 @@ export class Client extends EventEmitter {
 
   // --- subscribing -------------------------------------------------------------------------------
 
-  /** A key, or a pattern when a level of it is + or #. `initial`: begin with the last value of each topic. */
+  /** Subscribe to a key, or to a pattern if a level is + or #. `initial`: begin with the retained values. */
   subscribe(keyOrPattern, { domain = '', initial = true } = {}) {
     return this.#subscribe(new Subscription(++this.#numbers, query(keyOrPattern, domain), initial, this.#keeper));
   }
 
-  /** What is sent to this session: a subscription too, one at a time. */
+  /** Subscribe to the direct messages to this session. One at a time. */
   async inbox() {
     check(!this.#subscriptions.has(0), 'BAD_QUERY', 'the inbox is open already');
     return this.#subscribe(new Subscription(0, ['inbox', '', ''], false, this.#keeper));
   }
 
-  /** The last value of each topic that matches: {messages, missing}, where `missing` names nodes that
-   *  did not answer. A message tells its `source`, and in `stale` the seconds since that lost its master. */
+  /** Retained values of all topics that match: {messages, missing}. `missing` names nodes that did not answer. A
+   *  message has its `source`, and in `stale` the seconds since the source lost the master. */
   async get(keyOrPattern, { domain = '', fresh = false } = {}) {
     const [kind, text] = query(keyOrPattern, domain);
     const { value, messages } = await this.#call('get', { kind, text, domain, fresh });
@@ -261,12 +261,12 @@ export class Client extends EventEmitter {
     if (code) {
       call.reject(new MeshError(code, text));
     } else {
-      call.heard(value); // before what comes behind it
+      call.heard(value); // before later commands
       call.resolve({ value, messages: call.messages });
     }
   }
 
-  // --- what the session tells --------------------------------------------------------------------
+  // --- events of the session --------------------------------------------------------------------
 
   #welcomed(anew, isElsewhere) {
     if (anew) this.#requests.begunAnew();
@@ -296,7 +296,7 @@ export class Client extends EventEmitter {
 
   #arrived(seq, heads, envelopes) {
     this.#acknowledge();
-    if (seq <= this.#session.have) return; // a repeat
+    if (seq <= this.#session.have) return; // a duplicate
     if (seq > this.#session.have + 1) throw new Error(`ITEMS ${seq} after ${this.#session.have}`);
     this.#session.have = seq;
     heads.forEach(([, position = 0, master = [], targets = [], gaps = [], ttl = 0], i) => {
@@ -319,7 +319,7 @@ export class Client extends EventEmitter {
 
   // --- the end -----------------------------------------------------------------------------------
 
-  /** Waits at most `patience` ms for answers. The session ends, unless a message waits for its last word:
+  /** Waits at most `patience` ms for answers. The session ends, unless a message waits for its final answer:
    *  then its node keeps it for a minute. */
   async close({ patience = 5000 } = {}) {
     if (this.#error) return;
@@ -342,7 +342,7 @@ export class Client extends EventEmitter {
   }
 }
 
-/** What to subscribe to, or to get. No key can have a level that is + or #. */
+/** The query of a key or pattern. No key can have a level that is + or #. */
 function query(text, domain) {
   const isPattern = text.split('/').some((level) => level === '+' || level === '#');
   return [isPattern ? 'pattern' : 'exact', text, domain];

@@ -1,4 +1,4 @@
-// Where is the node, and with what does one come in? The files of this user.
+// Finds the node and its keys in the files of this user.
 import { hkdfSync } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
@@ -10,7 +10,7 @@ function stateDirectory({ MESH_STATE_DIR, XDG_STATE_HOME = '' }) {
   return isAbsolute(XDG_STATE_HOME) ? join(XDG_STATE_HOME, 'mesh') : join(homedir(), '.local/state/mesh');
 }
 
-/** For an address: `secret` to prove, `keys` for CURVE (null without) and `passwd`. */
+/** Access to an address: `secret` to prove, `keys` for CURVE (or null) and `passwd`. */
 export async function findAccess(address, environ) {
   if (!address.startsWith('tcp:')) return { secret: null, keys: null, passwd: '' };
   const folder = stateDirectory(environ);
@@ -22,7 +22,8 @@ export async function findAccess(address, environ) {
   return { secret: proven, keys: file, passwd: file.passwd, pins: join(folder, 'pins', cluster) };
 }
 
-/** Does the node of this name show the key that it showed first? What cannot be written is not kept. */
+/** Return whether the node of this name has the key of the first connection. A key that cannot be written is not
+ *  pinned. */
 export function isKnown(pins, name, key) {
   const path = join(pins, `${name}.key`);
   const hex = Buffer.from(key).toString('hex');
@@ -35,7 +36,7 @@ export function isKnown(pins, name, key) {
   return true;
 }
 
-/** 32 bytes that all processes of this user can read. */
+/** The cookie: 32 bytes that all processes of this user can read. */
 async function cookie(folder) {
   const path = join(folder, 'cookie');
   return readFile(path).catch(({ code }) => {
@@ -44,7 +45,7 @@ async function cookie(folder) {
   });
 }
 
-/** The mesh whose keys are to be used; null for none. */
+/** The mesh whose keys are used, or null. */
 async function findCluster(address, environ) {
   if (environ.MESH_CLUSTER) return environ.MESH_CLUSTER;
   const here = (await runningNodes(environ)).find(({ tcp }) => isAt(tcp, address));
@@ -58,11 +59,11 @@ async function findCluster(address, environ) {
 const isAt = (tcp, address) =>
   /^tcp:\/\/(127\.|\[::1\])/.test(address) && tcp?.split(':').pop() === address.split(':').pop();
 
-/** Who has the secret of the whole mesh makes that of a role himself. */
+/** Derive the secret of the role `node` from the secret of the mesh. */
 const roleSecret = (secret, cluster) =>
   Buffer.from(hkdfSync('sha256', secret, `heronry\0${cluster}`, 'role node', 32));
 
-/** The address of a node by its name; without one of the only node that runs here. */
+/** The address of the named node, by default of the only node on this machine. */
 export async function findNode(name, environ) {
   const wanted = name || environ.MESH_URL || '';
   if (wanted.includes('://')) return wanted;

@@ -1,36 +1,36 @@
-// The publishing half: gather messages into envelopes, and keep each until its last word is said.
+// Publishing: collects messages in envelopes, and keeps each until its final answer.
 import { MeshError } from './session.js';
 import { ENVELOPE_BYTES, ENVELOPE_MESSAGES, PUBLISH, RESENT, SENDS, sealEnvelope } from './wire.js';
 
 export class Publisher {
   #session;
   #next = new Map(); // domain -> number of its next message
-  #open = null; // the envelope that still takes messages
-  #waiting = []; // full, but the window has no room
-  #sent = new Set(); // without a last word, in order
-  #flight = 0; // how many of them have no answer at all,
-  #flightBytes = 0; // and how large they are
-  #idle = []; // to call when everything is answered
+  #open = null; // envelope that can still get messages
+  #waiting = []; // envelopes that wait for the window
+  #sent = new Set(); // envelopes without a final answer, in order
+  #flight = 0; // envelopes without any answer
+  #flightBytes = 0; // bytes of these
+  #idle = []; // called when everything is answered
 
   constructor(session) {
     this.#session = session;
   }
 
-  /** Resolves with the first answer, as `Entry` has it; rejects when the message was refused. To an address it
-   *  must have gone `until` then. */
+  /** Resolves with the first answer (see `Entry`); rejects if the message is refused. `until`: deadline of a
+   *  message to an address, in ms since 1970. */
   publish(message, domain, flags, to, until = 0) {
     const open = this.#open;
     if (!open || open.domain !== domain || open.flags !== flags || open.to !== to || open.until !== until) {
       this.#seal();
       this.#open = new Envelope(domain, flags, to, until);
-      setImmediate(() => this.#seal()); // what is published until then goes along
+      setImmediate(() => this.#seal()); // messages published until then share the envelope
     }
     const entry = this.#open.add(message);
     if (this.#open.isFull) this.#seal();
     return entry.first.promise;
   }
 
-  /** The node has answered some numbers. */
+  /** Handle the node's answer for a range of numbers. */
   answered([domain, first, last, state = 'OK', matched = 0, text = '']) {
     for (const envelope of this.#sent) {
       if (envelope.domain !== domain || envelope.first > last || envelope.last < first) continue;
@@ -43,8 +43,8 @@ export class Publisher {
     if (!this.isBusy) this.#idle.splice(0).forEach((resolve) => resolve());
   }
 
-  /** After a reconnect: once more all that has no last word, in order. `isElsewhere`: perhaps this is not the
-   *  node, or the process of it, that has heard it before; then it must not give out what it does not know. */
+  /** After a reconnect, resend in order everything without a final answer. `isElsewhere`: another process may have
+   *  received it before, so messages to addresses are marked as resent. */
   again(isElsewhere) {
     for (const envelope of this.#sent) {
       if (isElsewhere && envelope.domain === SENDS) envelope.resend(this.#session.stream);
@@ -53,22 +53,22 @@ export class Publisher {
     this.#fill();
   }
 
-  /** Does a message wait for its first answer? */
+  /** Whether a message waits for its first answer. */
   get isBusy() {
     return Boolean(this.#open || this.#waiting.length || this.#flight);
   }
 
-  /** Does a message wait for its last word? */
+  /** Whether a message waits for its final answer. */
   get isOwed() {
     return this.isBusy || this.#sent.size > 0;
   }
 
-  /** Until every message has an answer. */
+  /** Wait until every message has an answer. */
   async flush() {
     if (this.isBusy) await new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  /** It is over: whoever waits learns it. */
+  /** Reject everything that waits. */
   fail(error) {
     this.#seal();
     for (const envelope of [...this.#sent, ...this.#waiting]) envelope.refuse(error);
@@ -89,7 +89,7 @@ export class Publisher {
     this.#fill();
   }
 
-  /** Send what the window has room for. */
+  /** Send as many envelopes as the window allows. */
   #fill() {
     const [mostBytes, most] = this.#session.window;
     while (this.#session.isUp && this.#waiting.length && this.#flight < most && this.#flightBytes < mostBytes) {
@@ -102,7 +102,7 @@ export class Publisher {
     }
   }
 
-  /** The lowest number of the domain that has no last word. */
+  /** The lowest number of the domain without a final answer. */
   #low({ domain }) {
     for (const envelope of this.#sent) if (envelope.domain === domain) return envelope.low;
   }
@@ -158,7 +158,7 @@ class Envelope {
 
   resend(stream) {
     this.flags |= RESENT;
-    this.seal(stream, Math.min(this.low, this.first)); // of some of it the answer may have come
+    this.seal(stream, Math.min(this.low, this.first)); // some may have been answered
   }
 
   hear(first, last, state, matched, text) {
@@ -183,8 +183,8 @@ class Envelope {
   }
 }
 
-/** A message and its answers: {state, id, matched, note, final}. `state` is OK or FORWARD_WARNING,
- *  `note` says what it waits for, and `final` promises the last word. */
+/** A message and its answers: {state, id, matched, note, final}. `state` is OK or FORWARD_WARNING, `note` the
+ *  reason of a wait, and `final` a promise of the final answer. */
 class Entry {
   state = null;
   first = deferred();
@@ -192,7 +192,7 @@ class Entry {
 
   constructor(message) {
     this.message = message;
-    this.final.promise.catch(() => {}); // not everybody waits for it
+    this.final.promise.catch(() => {}); // a caller need not wait for it
   }
 
   get isFinal() {
@@ -204,7 +204,7 @@ class Entry {
     if (state !== 'OK' && state !== 'FORWARD_WARNING') return this.refuse(new MeshError(state, note), state);
     this.state = state;
     const answer = { state, id: this.id, matched, note, final: this.final.promise };
-    this.first.resolve(answer); // a second time this changes nothing
+    this.first.resolve(answer); // has no effect the second time
     if (state === 'OK') this.final.resolve(answer);
   }
 

@@ -1,11 +1,11 @@
-// Services: requests that wait for their replies, and addresses that are served.
+// Services: requests that wait for replies, and served addresses.
 import { MeshError } from './session.js';
 import { CONSUME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, SETTLE, packProperties, sealEnvelope } from './wire.js';
 
-export const REPLIES = 2 ** 32 - 1; // the subscription for which replies come
+export const REPLIES = 2 ** 32 - 1; // subscription number of replies
 const LONGEST_CODE = 64;
 
-/** The requests that are open, by their numbers. */
+/** Open requests by number. */
 export class Requests {
   taken = 0; // items of replies since the node began anew
   #open = new Map();
@@ -15,7 +15,7 @@ export class Requests {
     this.#publisher = publisher;
   }
 
-  /** Resolves with the reply; rejects when it is a refusal, or none comes within `timeout` seconds. */
+  /** Resolves with the reply; rejects if it is a refusal, or after `timeout` seconds. */
   ask(message, flags, to, timeout) {
     return new Promise((resolve, reject) => {
       const request = { resolve, reject, hasIt: false };
@@ -29,7 +29,7 @@ export class Requests {
     });
   }
 
-  /** Replies have come; nobody waits any more for what is not open. */
+  /** Handle replies. Replies to requests that are no longer open are ignored. */
   arrived(messages) {
     this.taken += 1;
     for (const message of messages) {
@@ -40,10 +40,10 @@ export class Requests {
     }
   }
 
-  /** The node forgot all: what somebody was given, nobody will speak of any more. */
+  /** Reject delivered requests after a restart of the node, as their replies are lost. */
   begunAnew() {
     this.taken = 0;
-    const text = 'it was given to somebody, and the node does not know any more whether it was done';
+    const text = 'the request was delivered, but the node restarted before a reply; it may have run';
     for (const request of [...this.#open.values()].filter(({ hasIt }) => hasIt)) {
       this.#fail(request, new MeshError('HANDLER_LOST', text));
     }
@@ -64,12 +64,12 @@ export class Requests {
   }
 }
 
-/** An address that is served: what comes is given to `handler`, so many messages at once as `credit` says. */
+/** A served address. `handler` gets each message; at most `credit` messages are processed at once. */
 export class Service {
-  isAsked = false; // the node has not said yet that it is served
-  #epoch = null; // since when counts begin; null: what comes is from before
+  isAsked = false; // whether CONSUME waits for its REPLY
+  #epoch = null; // null: received messages belong to an earlier epoch
   #count = 0;
-  #settled = null; // what is told with the next turn
+  #settled = null; // settlements to send in the next turn of the event loop
   #session;
 
   constructor(session, number, address, handler, credit, localOnly) {
@@ -77,7 +77,7 @@ export class Service {
     this.#session = session;
   }
 
-  /** CONSUME, which begins an epoch, or with the credit 0 ends it all. */
+  /** CONSUME, which begins an epoch, or ends the service with the credit 0. */
   command(request, credit = this.credit) {
     return [CONSUME, request, this.number, this.address, credit, this.localOnly];
   }
@@ -89,7 +89,7 @@ export class Service {
     this.#settled = null;
   }
 
-  /** The connection is gone, and what was out with it. */
+  /** End the epoch: the connection and all outstanding messages are lost. */
   lost() {
     this.#epoch = null;
   }
@@ -97,7 +97,7 @@ export class Service {
   arrived(messages, ttl) {
     if (this.#epoch === null) return;
     for (const message of messages) {
-      message.until = ttl ? new Date(Date.now() + ttl) : null; // later its sender does not wait any more
+      message.until = ttl ? new Date(Date.now() + ttl) : null; // the sender waits until then
       this.#handle(message, this.#epoch, ++this.#count);
     }
   }
@@ -106,16 +106,17 @@ export class Service {
     let reply;
     try {
       const content = await this.handler(message);
-      reply = { properties: packProperties([], null, 5), content: Buffer.from(content ?? '') };
+      const properties = packProperties({ isText: typeof content === 'string' });
+      reply = { properties, content: Buffer.from(content ?? '') };
       if (reply.content.length > this.#session.maxContent) throw new MeshError('TOO_LARGE', 'the reply is too large');
     } catch (error) {
       const code = String(error.code || 'FAILED').slice(0, LONGEST_CODE);
-      reply = { properties: packProperties([], null, 5, code), content: Buffer.from(String(error.message ?? error)) };
+      reply = { properties: packProperties({ code }), content: Buffer.from(String(error.message ?? error)) };
     }
     if (epoch === this.#epoch) this.#settle(count, message.isRequest ? reply : null);
   }
 
-  /** What ends within a turn is told together. */
+  /** Settle a message. Settlements of one turn of the event loop are sent together. */
   #settle(count, reply) {
     if (!this.#settled) {
       const settled = (this.#settled = { done: [], replied: [], replies: [], bytes: 0 });
@@ -140,7 +141,7 @@ export class Service {
   }
 }
 
-/** Numbers as first, last, first, last, … */
+/** Ranges of numbers: first, last, first, last, … */
 function rangesOf(numbers) {
   const ranges = [];
   for (const number of numbers.sort((a, b) => a - b)) {

@@ -1,4 +1,4 @@
-// A client's connection to its node, which may come and go while the session stays.
+// A client's session at its node, which outlives its connections.
 import {
   createHash, createHmac, createPublicKey, generateKeyPairSync, randomBytes, sign, timingSafeEqual, verify,
 } from 'node:crypto';
@@ -8,22 +8,22 @@ import {
   BYE, CHALLENGE, HELLO, PING, PONG, REFUSE, UNKNOWN, VERSIONS, WELCOME, WHO, pack, packUnknown, readMessage,
 } from './wire.js';
 
-const PING_EVERY = 2000; // ms between signs of life
-const SILENCE = 6000; // ms after which a silent node counts as gone
+const PING_EVERY = 2000; // ms
+const SILENCE = 6000; // ms after which a silent node is dropped
 const PATIENCE = 5000; // ms for a handshake
 const NOTHING = Buffer.alloc(0);
 const SPEAKS = ['services'];
-const ED25519 = Buffer.from('302a300506032b6570032100', 'hex'); // what stands before such a public key in DER
+const ED25519 = Buffer.from('302a300506032b6570032100', 'hex'); // DER prefix of a public key
 
 const SOCKET = {
-  reconnectInterval: 2 ** 30, // redialling is done here: a new socket for each connection
+  reconnectInterval: 2 ** 30, // this file redials, with a new socket for each connection
   maxMessageSize: 1_179_648,
   linger: 300,
   sendHighWaterMark: 4096,
   receiveHighWaterMark: 4096,
 };
 
-/** What the mesh does not do; `code` says which of its reasons it is. */
+/** An error of the mesh, with a stable `code`. */
 export class MeshError extends Error {
   constructor(code, text) {
     super(text.endsWith(`[${code}]`) ? text : `${text} [${code}]`);
@@ -31,15 +31,15 @@ export class MeshError extends Error {
   }
 }
 
-/** Dials, says HELLO, and dials again. What to do with what arrives is its owner's business:
- *  `welcomed(anew, isElsewhere)`, `heard(command, envelopes)`, `lost(reason, wasUp)`, `failed(error)`. */
+/** Dials, sends HELLO, and redials. The owner handles events: `welcomed(anew, isElsewhere)`,
+ *  `heard(command, envelopes)`, `lost(reason, wasUp)`, `failed(error)`. */
 export class Session {
   name = ''; // /node/NODE/client/CLIENT/session/NUMBER
   isUp = false;
   have = 0; // number of the last ITEMS received
   maxContent = 0;
-  version = 1; // of the wire, that the node speaks as well,
-  words = []; // and what it understands beyond that
+  version = 1; // wire version of the connection
+  words = []; // features of the node
   window = [0, 0];
 
   #token = NOTHING;
@@ -56,7 +56,7 @@ export class Session {
     Object.assign(this, { client, named, number, findAddress, findAccess, owner }, newStream());
   }
 
-  /** Puts a message on the wire; false while there is no connection. */
+  /** Send a message. Return false while there is no connection. */
   send(command, frames = []) {
     if (this.isUp) this.#put(command, frames);
     return this.isUp;
@@ -73,7 +73,7 @@ export class Session {
     }
   }
 
-  /** With a reason the session is over; without one it can be taken up again for a minute. */
+  /** Close the connection. With a reason the session ends; otherwise it can be resumed for a minute. */
   close(reason) {
     if (reason) this.send([BYE, reason]);
     this.#closed = true;
@@ -94,13 +94,13 @@ export class Session {
     this.#listen(connection);
   }
 
-  /** ZeroMQ tells by events only that a connection ended, or could not be made. */
+  /** Watch for lost and failed connections, which ZeroMQ reports only by events. */
   async #watch(socket) {
     try {
       for await (const { type } of socket.events) {
         const isOver = type === 'disconnect' || type === 'connect:retry';
         const reason = type.startsWith('handshake:error') ? 'keys are missing or wrong' : 'disconnected';
-        // Its last words come first.
+        // Messages received before the end are handled first.
         if (isOver || reason !== 'disconnected') setImmediate(() => this.#lose(socket, reason));
       }
     } catch (error) {
@@ -129,14 +129,14 @@ export class Session {
       case WELCOME: return this.#enter(connection, command);
       case REFUSE: return this.#refused(connection, command);
       case WHO: return this.#lose(connection.socket, 'the node does not know this connection');
-      case PING: return this.send([PONG, command[1]]); // is this session still in use?
+      case PING: return this.send([PONG, command[1]]);
       case BYE: return this.#lose(connection.socket, `the node goes: ${command[1] ?? ''}`);
       case UNKNOWN: return;
       default: return this.isUp && this.owner.heard(command, envelopes);
     }
   }
 
-  /** What a later release says, and should not have. From version 2 on it is told, ten times a second at most. */
+  /** Answer an unknown command with UNKNOWN, at most ten times a second. Version 1 has no UNKNOWN. */
   #unknown(command) {
     if (!this.isUp || this.version < 2) throw new Error(`the node says ${command[0]}, which nobody here knows`);
     const now = Date.now();
@@ -178,7 +178,7 @@ export class Session {
     Object.assign(this, { version, words });
     const boot = Number(node[2]);
     const anew = boot !== this.#boot || next <= this.have;
-    const isElsewhere = anew || !this.have; // of a node that has told nothing nobody knows whether it forgot
+    const isElsewhere = anew || !this.have; // without ITEMS a restart cannot be detected
     if (anew) this.have = 0;
     const number = Number(name.slice(name.lastIndexOf('/') + 1));
     Object.assign(this, { name, number, window, node: node[1], isUp: true, maxContent: Number(maxContent) });
@@ -223,7 +223,7 @@ export class Session {
     this.#socket = null;
   }
 
-  /** After 0.05 s to 2 s, longer each time, with some chance in it: all clients of a node dial at once. */
+  /** Redial after 0.05 to 2 s, with a growing random delay, so that not all clients of a node dial at once. */
   #dialLater() {
     const most = Math.min(2000, 50 * 2 ** this.#attempt++);
     this.#timer = setTimeout(() => this.dial(), most * (0.5 + Math.random() / 2));
@@ -233,7 +233,7 @@ export class Session {
     this.#putPacked([pack(command), ...frames]);
   }
 
-  /** zeromq.js takes one message at a time: the others wait here. */
+  /** Queue messages, as zeromq.js sends one at a time. */
   async #putPacked(frames) {
     const [socket, outgoing] = [this.#socket, this.#outgoing];
     if (outgoing.push(frames) > 1) return;
@@ -245,11 +245,11 @@ export class Session {
   }
 }
 
-/** The options of a socket that speaks CURVE. */
+/** The socket options for CURVE. */
 const curve = ({ keys }) =>
   keys && { curveServerKey: keys.server, curvePublicKey: keys.public, curveSecretKey: keys.private };
 
-/** What is proven, or signed, by `side`. */
+/** The text that `side` proves or signs. */
 function wordsOf({ keys, nonce, theirs, address }, side) {
   const where = keys ? `curve ${keys.public} ${keys.server}` : address;
   return ['heronry hello', side, hex(nonce), hex(theirs), where].join('\0');
@@ -263,7 +263,7 @@ function isSigned(connection, key, signature) {
   return verify(null, text, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature);
 }
 
-/** A stream id is named after a key pair, so that nobody else can publish in it. */
+/** Create a key pair and its stream id, so that no other client can publish in the stream. */
 function newStream() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const key = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);

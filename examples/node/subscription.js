@@ -1,18 +1,18 @@
-// The subscribing half: what arrived and is not used up, and what is no news.
-const RANGES = 1000; // kept of a stream, and streams of a subscription
+// Subscribing: received messages that are not used up, and duplicates.
+const RANGES = 1000; // ranges of a stream, and streams of a subscription, that are kept
 
-/** Messages, in order: `for await (const message of subscription)`. `lost` counts those that were
- *  dropped because this subscriber was too slow. */
+/** Messages, in order: `for await (const message of subscription)`. `lost` counts messages that were dropped because
+ *  this subscriber was too slow. */
 export class Subscription {
   lost = 0;
   taken = 0; // items used up since the node began anew: its credit
-  isReady = false; // the node knows of it
+  isReady = false; // confirmed by the node
 
-  #items = []; // [message, …] of each item that is not used up; `isOld` if from before the node began anew
-  #inUse = null; // the item of the last message that was handed out
-  #places = new Map(); // master -> twice how far its log has come, and 1 more if that place is passed
+  #items = []; // messages of each item that is not used up; `isOld`: from before the node began anew
+  #inUse = null; // item of the last delivered message
+  #places = new Map(); // master -> twice its last position, plus 1 if that position is passed
   #seen = new Map(); // stream and domain -> Seen
-  #wake = null; // of the one who waits for a message
+  #wake = null; // resolves the wait for a message
   #end = null;
   #owner;
 
@@ -21,13 +21,13 @@ export class Subscription {
     this.#owner = owner;
   }
 
-  /** An item came: of an envelope the messages that are for us. */
+  /** Handle an item: the messages of an envelope for this subscription. */
   arrived(messages, master, position) {
     const tooLate = new Set();
     const fresh = messages.filter((message) => this.#isNews(message, master, tooLate));
-    // From a place in its master's log that was passed, it comes again after a crash. What of it is new
-    // was dropped for us before, and would now come out of its order.
-    const isPassed = this.#hasPassed(master, position, messages[0]) && this.number > 0; // no inbox
+    // An envelope at a passed position is resent after a crash. Its new messages were dropped before, and would now
+    // be out of order.
+    const isPassed = this.#hasPassed(master, position, messages[0]) && this.number > 0; // the inbox is exempt
     const news = isPassed ? [] : fresh.filter((message) => !tooLate.has(message));
     this.lost += fresh.length - news.length;
     this.#items.push(news);
@@ -35,23 +35,23 @@ export class Subscription {
     if (this.#items.length) this.#wake?.();
   }
 
-  /** Before the next item so many messages were dropped. */
+  /** Count messages that were dropped before the next item. */
   missed(dropped) {
     this.lost += dropped;
   }
 
-  /** The node forgot what it had given: the count begins at 0. */
+  /** Count from 0, as the node does after a restart. */
   begunAnew() {
     this.taken = 0;
     this.#items.forEach((item) => (item.isOld = true));
     if (this.isReady) return;
-    this.#items = []; // it all comes again
+    this.#items = []; // the node resends everything
     this.#seen.clear();
     this.#places.clear();
   }
 
   async next() {
-    this.#inUse = null; // who asks for the next message is done with the one before
+    this.#inUse = null; // asking for the next message ends the previous one
     this.#settle();
     while (!this.#items.length && !this.#end) {
       await new Promise((resolve) => (this.#wake = resolve));
@@ -64,7 +64,7 @@ export class Subscription {
     return { value: undefined, done: true };
   }
 
-  /** Also what a `for await` calls when it is left early. */
+  /** End the subscription. `for await` calls this when it is left early. */
   async return() {
     await this.close();
     return { value: undefined, done: true };
@@ -83,7 +83,7 @@ export class Subscription {
     this.#wake?.();
   }
 
-  /** Items are used up in their order, also those of which nothing was news. */
+  /** Use up items in order, also items that were all duplicates. */
   #settle() {
     while (this.#items.length && !this.#items[0].length && this.#items[0] !== this.#inUse) {
       if (!this.#items.shift().isOld) this.taken += 1;
@@ -91,12 +91,13 @@ export class Subscription {
     }
   }
 
-  /** A transient message stands in no log: its position is the last one that went before it. That place is
-   *  passed if our node is its master; else another way may bring a part of what stands there. */
+  /** Return whether that position of the master's log is passed. The position of a transient message is the last one
+   *  before it. It passes that position only if the client's node is the master: another route may still deliver a
+   *  part of the envelope there. */
   #hasPassed(master, position, message) {
     const isDirect = message?.route.at(-1)?.stratum === 0;
     const place = 2n * position + (isDirect && !message.persistent ? 1n : 0n);
-    const last = this.#places.get(master) ?? 0n; // beyond what a Number holds
+    const last = this.#places.get(master) ?? 0n; // exceeds the range of a Number
     this.#places.set(master, place > last ? place : last);
     return message?.persistent && place > 0n && place < last;
   }
@@ -105,12 +106,12 @@ export class Subscription {
     const { stream, domain, number, persistent, state } = message;
     const name = `${stream}/${domain}`;
     const seen = this.#seen.get(name) ?? new Seen();
-    this.#seen.delete(name); // to the end: the streams that were silent longest come first
+    this.#seen.delete(name); // the stream with the oldest message comes first
     this.#seen.set(name, seen);
     if (this.#seen.size > RANGES) this.#seen.delete(this.#seen.keys().next().value);
-    // What lies below what its master has brought comes from a master that was restarted, or by another way
-    // of its publisher. What is persistent may be news, and so is what was sent to us; the rest is too late.
-    // An older value is none. A new subscription gets values in any order.
+    // A number below the master's highest comes after a restart of the master, or by another route. A persistent or
+    // direct message may be new; others are too late. An older retained value is never new, except that a new
+    // subscription gets retained values in any order.
     const isBehind = number < (seen.highest.get(master) ?? 0) && state !== 'ERASED' && this.number > 0;
     if (isBehind && state === 'INITIAL' && this.isReady) return false;
     if (isBehind && state !== 'INITIAL' && !persistent) tooLate.add(message);
@@ -124,10 +125,10 @@ class Seen {
   highest = new Map(); // master -> number
   #ranges = []; // [first, last], growing
 
-  /** False if it was there. */
+  /** Add a number. Return false if it was known. */
   add(number) {
     const ranges = this.#ranges;
-    let at = ranges.length; // from the end: most numbers are new ones
+    let at = ranges.length; // from the end, as most numbers are new
     while (at && ranges[at - 1][0] > number) at -= 1;
     const before = ranges[at - 1];
     if (before && number <= before[1]) return false;

@@ -1,4 +1,4 @@
-// What travels: commands, envelopes and their bytes, as docs/wire.md has them.
+// Commands, envelopes and their bytes, as docs/wire.md specifies them.
 import { decode, encode } from '@msgpack/msgpack';
 
 export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, PONG = 7, BYE = 8;
@@ -7,27 +7,27 @@ export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35, ENDED = 36
 export const CONSUME = 50, SETTLE = 51;
 const HEARD = new Set([CHALLENGE, WELCOME, REFUSE, WHO, PING, PONG, BYE, ANSWERS, ITEMS, UNKNOWN, REPLY, ENDED]);
 
-export const VERSIONS = [1, 2]; // of the wire: the oldest and the newest that is spoken here
+export const VERSIONS = [1, 2]; // oldest and newest wire version of this client
 
-export const PERSISTENT = 1, LOCAL_ONLY = 2, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags,
-export const RESENT = 256, REQUEST = 4096; // and those of what is sent to an address,
-export const SENDS = 'address/'; // which is numbered in this domain
+export const PERSISTENT = 1, LOCAL_ONLY = 2, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags
+export const RESENT = 256, REQUEST = 4096; // flags of messages to addresses
+export const SENDS = 'address/'; // domain of messages to addresses
 
 export const MIB = 2 ** 20;
 export const ENVELOPE_MESSAGES = 2000;
 export const ENVELOPE_BYTES = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** The first frame of a message. Its numbers are all below 2³². */
+/** The first frame of a message. All its numbers are below 2³². */
 export const pack = (command) => bytes(encode(command));
 
-/** UNKNOWN, about a command that a later release may say, with its first field if that is small. */
+/** UNKNOWN, for a command of a later release, with its first field if that is small. */
 export function packUnknown([tag, field = null]) {
   const size = encode(field, { useBigInt64: true }).length;
   return bytes(encode([UNKNOWN, tag, size > 64 ? null : field], { useBigInt64: true }));
 }
 
-/** A whole message: {command, envelopes}; of a command that nobody here knows the rest is not read. */
+/** Decode a message: {command, envelopes}. The rest of an unknown command is not read. */
 export function readMessage(frames) {
   const command = read(frames[0]);
   if (!HEARD.has(command[0])) return { command, envelopes: [], isUnknown: true };
@@ -51,13 +51,17 @@ function bodyFrames(command) {
 export const nanoseconds = (date) => BigInt(date.getTime()) * 1_000_000n;
 const date = (ns) => new Date(Number(BigInt(ns) / 1_000_000n));
 
-/** A message's own properties; no byte when all have their defaults. */
-export function packProperties(headers, expires, priority, code = '') {
-  if (!headers.length && !expires && priority === 5 && !code) return NOTHING;
-  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '', ...(code ? [code] : [])]);
+/**
+ * The properties of one message; no bytes if all have their defaults. `isText` marks content that was published
+ * as a string.
+ */
+export function packProperties({ headers = [], expires = null, priority = 5, code = '', isText = false }) {
+  if (!headers.length && !expires && priority === 5 && !code && !isText) return NOTHING;
+  const rest = isText ? [code, true] : code ? [code] : [];
+  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '', ...rest]);
 }
 
-/** Messages of one stream with numbers from `first` up: {frames, bodyFrames, bytes}. */
+/** Encode messages of one stream, numbered from `first`: {frames, bodyFrames, bytes}. */
 export function sealEnvelope({ stream, domain, first, low, flags, to, messages }) {
   const keys = [...new Set(messages.map((message) => message.key))];
   const rows = new Map(keys.map((key, row) => [key, row]));
@@ -79,7 +83,7 @@ export function sealEnvelope({ stream, domain, first, low, flags, to, messages }
   return { frames: [header, ...chunks], bodyFrames: chunks.length, bytes: body.length };
 }
 
-/** What an envelope says of all its messages, and the messages. */
+/** Decode an envelope: the fields that its messages share, and the messages. */
 function readEnvelope(frame, body) {
   const [
     stream, domain, first, last, keys, count, sizes, index = NOTHING, props = 0, flags = 0,
@@ -111,15 +115,16 @@ function numbersOf(ranges) {
 }
 
 function readProperties(data) {
-  const [headers = [], expires = 0, priority = 5, , code = ''] = data.length ? read(data) : [];
-  return [headers, expires ? date(expires) : null, priority, code];
+  const [headers = [], expires = 0, priority = 5, , code = '', isText = false] = data.length ? read(data) : [];
+  return [headers, expires ? date(expires) : null, priority, code, isText];
 }
 
-/** A message as it arrived. `content` is a Buffer, `state` is OK, INITIAL or ERASED. */
+/** A received message. `content` is a Buffer, `isText` whether it was published as a string; `state` is OK, INITIAL
+ *  or ERASED. */
 export class Message {
-  constructor(envelope, number, key, content, headers, expires, priority, code) {
+  constructor(envelope, number, key, content, headers, expires, priority, code, isText) {
     const { stream, domain, flags, sender, sent, to, route } = envelope;
-    Object.assign(this, { key, domain, content, headers, sender, sent, expires, priority, to, route });
+    Object.assign(this, { key, domain, content, isText, headers, sender, sent, expires, priority, to, route });
     this.id = domain ? `${stream}/${domain}:${number}` : `${stream}:${number}`;
     this.persistent = Boolean(flags & PERSISTENT);
     this.state = flags & ERASED ? 'ERASED' : flags & INITIAL ? 'INITIAL' : 'OK';
@@ -166,6 +171,6 @@ function column32(numbers) {
 const entry16 = (column, i) => (column.length ? bytes(column).readUInt16LE(2 * i) : 0);
 const entry32 = (column, i) => (column instanceof Uint8Array ? bytes(column).readUInt32LE(4 * i) : Number(column));
 
-/** Which places of an envelope of `count` messages a column names; an empty one names all. */
+/** The places that a column names in an envelope of `count` messages. An empty column names all. */
 export const places = (column, count) =>
   Array.from({ length: column.length ? column.length / 2 : count }, (_, i) => (column.length ? entry16(column, i) : i));

@@ -218,9 +218,12 @@ class NodeCore:
         self._at(now, wall)
         self.parts.ruling.reload_and_tell(by)
 
-    def lagged(self, seconds: float) -> None:
+    def lagged(self, seconds: float, now: float) -> None:
         """Note that the event loop was late by `seconds`: waiting messages are handled before timeouts."""
         self.parts.neighbours.membership.lagged(seconds)
+        self.parts.piecework.lagged(seconds, now)
+        for conn in self._conns.values():
+            conn.heard = min(conn.heard + seconds, now)
 
     def report_event(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Report an event of the shell."""

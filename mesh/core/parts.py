@@ -184,7 +184,6 @@ class Parts:
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.weight_of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
-        clocks = self.clocks = Clocks(desk, n)
         vouching = self.vouching = RouteProofs(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
@@ -198,6 +197,7 @@ class Parts:
         gateways = self.gateways = Gateways(
             desk, dialler, lambda: [peer.node.name for peer in n.alive()], is_reached
         )
+        clocks = self.clocks = Clocks(desk, n, gateways.clocks)
         answering = self.answering = Answering(desk, gateways)
         provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(

@@ -257,7 +257,7 @@ class Driver:
         self.lag.note(late, now)
         if late > LATE:
             # Input that arrived meanwhile is read before a peer counts as silent or a request as expired.
-            self._call(lambda *_: self.core.lagged(late), "a pause")
+            self._call(lambda now, _: self.core.lagged(late, now), "a pause")
             self._loop.call_soon(self._tick_now)
         else:
             self._tick_now()

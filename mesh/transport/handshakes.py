@@ -152,7 +152,8 @@ def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | 
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
         return Refused(f"{address} does not let our key in.", hint=JOIN, code=WRONG_KEYS)
     if is_keyed and value == errno.EPIPE:  # not a timeout: closed during the handshake
-        why = "its mesh has other keys than ours, or none, or it was just ending"
+        # ZeroMQ hangs up without a reason if a key is wrong, and if the ZAP handler says "not now".
+        why = "its mesh has other keys than ours, or none, it takes no newcomer now, or it was just ending"
         text = f"{address} ended the handshake: {why}."
-        return Refused(text, hint=JOIN, code=WRONG_KEYS)
+        return Refused(text, hint=f"`mesh events` there tells which. {JOIN}", code=WRONG_KEYS)
     return None

@@ -1,4 +1,4 @@
-// Draws the charts in the colours of page.css, for the scheme that is in force; filters and folds long tables.
+// Draws the charts in the colors of page.css, for the scheme that is in force; filters and folds long tables.
 "use strict";
 (() => {
   const NARROW = 560; // pixels: more than four times would stand on each other
@@ -58,7 +58,7 @@
   const toggle = document.querySelector(".theme");
   const other = () => (scheme() === "dark" ? "light" : "dark");
   const changed = () => {
-    toggle.textContent = other() === "dark" ? "Dark colours" : "Light colours";
+    toggle.textContent = other() === "dark" ? "Dark colors" : "Light colors";
     drawAll();
   };
   toggle.hidden = false;

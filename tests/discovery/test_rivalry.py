@@ -59,6 +59,17 @@ def test_the_older_process_is_alive_again_when_the_newer_one_is_silent() -> None
     assert kinds(members.hear(node("heron", 6), 24.0)) == ["Restarted"]
 
 
+def test_an_older_process_is_only_sure_to_live_after_messages_cannot_have_been_in_flight() -> None:
+    members = membership("ibis")
+    assert not members.is_outlived(HERON)
+    members.hear(node("heron", 5), 10.0)
+    members.hear(node("heron", 6, ELSEWHERE), 12.0)
+    members.hear(node("heron", 5), 12.9)
+    assert not members.is_outlived(HERON)
+    members.hear(node("heron", 5), 13.0)
+    assert members.is_outlived(HERON)
+
+
 def test_as_long_as_both_speak_the_conflict_lasts_and_when_both_are_silent_the_node_is_dead() -> None:
     members = conflict()
     for second in range(14, 60, 4):

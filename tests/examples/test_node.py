@@ -19,8 +19,9 @@ def test_what_python_publishes_node_receives(node: RunningNode, m: mesh.sync.Cli
         const subscription = await mesh.subscribe('to-node');
         say('ready');
         for (const message of await take(subscription, 1001)) {
-          const { text, domain, headers, sender, state, priority, route } = message;
-          say({ text, domain, headers, sender, state, priority, nodes: route.map((stop) => stop.node) });
+          const { text, isText, domain, headers, sender, state, priority, route } = message;
+          const nodes = route.map((stop) => stop.node);
+          say({ text, isText, domain, headers, sender, state, priority, nodes });
         }
         await mesh.close();
     """
@@ -33,6 +34,7 @@ def test_what_python_publishes_node_receives(node: RunningNode, m: mesh.sync.Cli
     assert [message["text"] for message in received] == [*sent, "last"]
     assert received[-1] == {
         "text": "last",
+        "isText": True,
         "domain": "D",
         "headers": [["Unit", "°C"], ["unit", "K"]],
         "sender": m.name,
@@ -57,7 +59,7 @@ def test_a_thousand_that_node_publishes_python_receives_in_order(
     with m.subscribe(pattern="from-node/+", domain="D") as subscription, program(text, node) as js:
         messages = taken(subscription, 1000)
         answers = js.heard()
-    assert [message.content.decode() for message in messages] == [f"line {i}" for i in range(1000)]
+    assert [message.value for message in messages] == [f"line {i}" for i in range(1000)]  # marked as text
     assert [message.key for message in messages[:4]] == [f"from-node/{i % 3}" for i in range(4)]
     assert answers == [["OK", message.id, 1] for message in messages]
     plain, rich = messages[0], messages[1]

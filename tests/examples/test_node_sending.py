@@ -97,7 +97,7 @@ def test_node_serves_python_and_hears_what_python_replies(node: RunningNode, m: 
     with program(text, node) as js:
         name = js.heard()
         replies = [m.request("js/sum", f"{n}+1") for n in range(20)]
-        assert [reply.content for reply in replies] == [b"%d" % (n + 1) for n in range(20)]
+        assert [reply.value for reply in replies] == [str(n + 1) for n in range(20)]  # marked as text
         assert {reply.sender for reply in replies} == {name}
         with pytest.raises(mesh.RequestFailed, match="one\\+two is no sum") as failed:
             m.request("js/sum", "one+two")

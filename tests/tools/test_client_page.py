@@ -52,6 +52,11 @@ def test_a_call_is_shown_as_it_is_typed() -> None:
     assert max(map(len, post.splitlines())) <= client_page.WIDTH
 
 
+def test_examples_keep_their_indentation() -> None:
+    found = re.findall(r"^```py\n(async with .*?)```", client_page.PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(found) > 1 and all("\n    " in block for block in found)
+
+
 @pytest.mark.parametrize("text", ["", BEGIN, f"{END}{BEGIN}{BEGIN}"])
 def test_a_page_without_its_marks_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="unpack"):

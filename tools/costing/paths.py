@@ -10,6 +10,7 @@ from typing import Protocol
 from mesh.mapping.rules import Rule
 from mesh.wire.limits import ENVELOPE_MESSAGES
 from tools.costing.clients import Contents, Messages, OneByOne, Posting
+from tools.costing.features import SitePath, durable, group
 from tools.costing.meter import Bill
 from tools.costing.nodes import FULL, NEWS, NodePath, RequestPath
 from tools.costing.queues import QueuePath
@@ -38,6 +39,9 @@ PATHS: dict[str, Callable[[], Path]] = {
     "two nodes, put into a queue, taken at the other": lambda: QueuePath(1),
     "three nodes, put into a queue, taken at two others": lambda: QueuePath(1, 2),
     "two nodes, a request and its reply": RequestPath,
+    "three nodes, to a group with a member at two of them": group,
+    "two nodes, to a durable subscription, read at the other": durable,
+    "five nodes, from site to site": SitePath,
     "client, posts": Posting,
     "client, takes batches.contents()": Contents,
     "client, takes each message of a batch": Messages,

@@ -71,13 +71,17 @@ class Boss:
             case c.Items():
                 first, self._given = self._given + 1, self._given + sum(e.count for e in envelopes)
                 self.say(c.Ack(command.seq))
-                self.say(c.Settle(1, self._epoch, (first, self._given), request=3))
+                self.settle(first, self._given)
             case c.Reply(request=2):
                 assert isinstance(command.value, dict), command
                 self._epoch = command.value["epoch"]
             case c.Reply(request=3):
                 assert command.value == [], command
                 self.settled = self._given
+
+    def settle(self, first: int, last: int) -> None:
+        """Ack deliveries."""
+        self.say(c.Settle(1, self._epoch, (first, last), request=3))
 
     def on_closed(self, key: Hashable) -> None:
         """Fail, as the node closed the connection."""

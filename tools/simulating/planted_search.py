@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,11 +19,16 @@ from tools.simulating.story import told
 from tools.simulating.writing import written
 
 TRIED = 2000  # seeds for a planted bug
+ITS_OWN = re.compile(r"\(planted\w*\.py:\d+\)\Z")  # place of an exception that a patch itself raised
+
+
+class BrokenBug(Exception):
+    """A planted bug fails by a mistake of its own, for example a name that the product no longer has."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """The search for one planted bug."""
+    """The search for one planted bug. `broken` is the exception that its patch raised."""
 
     name: str
     profile: str
@@ -30,25 +36,38 @@ class Search:
     seed: int | None  # seed that found it
     tries: int
     seconds: float  # of CPU time
+    broken: str = ""
 
 
 def is_found(bug: Bug, seed: int) -> bool:
-    """Return whether the scenario of `seed` breaks the invariant of `bug` while `bug` is planted."""
+    """Return whether the scenario of `seed` breaks the invariant of `bug` while `bug` is planted.
+
+    Raises: BrokenBug if the patch itself raised an exception, which ends the scenario.
+    """
     with planted(bug):
-        return any(v.invariant == bug.invariant for v in told(written(seed, ALL[bug.profile])).violations)
+        violations = told(written(seed, ALL[bug.profile])).violations
+    for violation in violations:
+        if violation.invariant == "crash" and ITS_OWN.search(violation.what):
+            raise BrokenBug(violation.what)
+    return any(violation.invariant == bug.invariant for violation in violations)
 
 
 def search(name: str, seeds: Iterable[int] | None = None) -> Search:
     """Run scenarios until one finds the bug; by default its own seed first, and then all others."""
     bug = BUGS[name]
     began, tries = time.process_time(), 0
-    found = None
+    found, broken = None, ""
     for seed in _likely(bug.seed) if seeds is None else seeds:
         tries += 1
-        if is_found(bug, seed):
-            found = seed
+        try:
+            if is_found(bug, seed):
+                found = seed
+                break
+        except BrokenBug as error:
+            broken = str(error)
             break
-    return Search(name, bug.profile, bug.invariant, found, tries, round(time.process_time() - began, 2))
+    seconds = round(time.process_time() - began, 2)
+    return Search(name, bug.profile, bug.invariant, found, tries, seconds, broken)
 
 
 def find_planted(console: Console, file: Path | None = None, reduce: bool = True) -> bool:
@@ -72,7 +91,9 @@ def _likely(first: int) -> Iterator[int]:
 
 
 def _show(console: Console, row: Search) -> None:
-    if row.seed is None:
+    if row.broken:
+        console.print(f"[red]broken[/red] {row.name}: its patch failed: {row.broken}", highlight=False)
+    elif row.seed is None:
         console.print(f"[red]missed[/red] {row.name}: {row.invariant} was kept for {row.tries} seeds")
     else:
         what = f"{row.invariant}, {row.tries} seeds, {row.seconds:.1f} s"

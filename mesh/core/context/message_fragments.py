@@ -78,6 +78,10 @@ class MessageFragments:
         for frames in conn.cutter.on_acked(ack.taken):
             self._desk.emit(Send(conn.key, frames))
 
+    def lagged(self, seconds: float, now: float) -> None:
+        """Move all deadlines by a standstill of this node, in which it read no pieces."""
+        self._coming = {conn: min(last + seconds, now) for conn, last in self._coming.items()}
+
     def stopped(self) -> list[Conn]:
         """Return connections with an incomplete message whose next piece is overdue."""
         late = self._desk.now - PATIENCE * self._desk.settings.silence

@@ -20,7 +20,7 @@ PLACES, DIALS = 64, 8  # remembered addresses; dials at once
 
 
 class DuplicateDetector:
-    """Detects rivals of this process. No other component reports CONFLICT."""
+    """Detects rivals of this process in direct contact. A young process may also be refused by others."""
 
     def __init__(self, desk: NodeContext, dialler: Dialler) -> None:
         self._desk = desk

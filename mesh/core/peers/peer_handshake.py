@@ -28,7 +28,8 @@ TOLD = 64  # nodes whose last refusal is remembered
 DUEL = 0.5  # s in which both may have dialed at once
 DENIED = "DENIED"
 NO_LINK = "the mesh says that {} may not be linked"
-YOUNG = 30.0  # s: a node this young gives way when its name is taken
+YOUNG = 30.0  # s: a node this young gives way when its name or its identity is taken
+TAKEN = ("NAME_IN_USE", "CONFLICT")  # codes of such refusals
 
 
 class PeerHandshake(Component):
@@ -158,7 +159,7 @@ class PeerHandshake(Component):
         is_news = not is_trivial and self._neighbours.acquaintances.says_no(conn, why)
         if conn.seed and r.final:
             self._neighbours.acquaintances.on_refused(conn, is_us=False)
-        ends = r.code == "NAME_IN_USE" and r.final and is_proven
+        ends = r.code in TAKEN and r.final and is_proven
         if ends and self.is_young:
             self._desk.publish_fact(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
         if not is_trivial:
@@ -202,17 +203,16 @@ class PeerHandshake(Component):
         known = self._neighbours.peers.get(node.uuid)
         if known is None:
             return Refuse("TOO_MANY_NODES", f"this node knows {len(self._neighbours.peers)} others already")
-        if node.boot < known.node.boot:
-            return Refuse("OLD_BOOT", f"{node.name} was here with boot {known.node.boot} already", final=True)
         member = self._neighbours.membership.of(node.uuid)
-        if member is not None and member.state is NodeLife.CONFLICT:
+        is_doubled = member is not None and member.state is NodeLife.CONFLICT
+        hint = "Was a data directory copied? Start the copy with another --data." if is_doubled else ""
+        if node.boot < known.node.boot:
+            text = f"{node.name} was here with boot {known.node.boot} already"
+            return Refuse("OLD_BOOT", text, hint, final=True)
+        if is_doubled:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
-            return Refuse(
-                "CONFLICT",
-                text,
-                "Was a data directory copied? Start the copy with another --data.",
-                final=True,
-            )
+            is_outlived = self._neighbours.membership.is_outlived(node.uuid)
+            return Refuse("CONFLICT", text, hint, final=is_outlived)
         self._proven(known, node)
         return None
 

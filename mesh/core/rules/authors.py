@@ -63,7 +63,8 @@ class Authors(Component):
         if self._is_known(row.author):
             return
         names = self._vouched[row.kind]
-        is_before = row.stamp < self._since.get(by.node.uuid, 0)
+        since = self._since.get(by.node.uuid, 0) + max(0, by.ahead)  # by the peer's clock
+        is_before = row.stamp < since
         if is_before and (row.name in names or len(names) < VOUCHED):
             return
         key = f"key {row.key.hex()}" if row.key else "no key"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -187,6 +187,12 @@ class Gateways(Component):
     def all(self) -> Iterable[SiteConnection]:
         """Return the sites to which this node is a gateway."""
         return self._gates.values()
+
+    def clocks(self) -> Iterator[tuple[bytes, str, int]]:
+        """Yield the uuid of each connected gateway, its name, and by how many ns its clock is ahead."""
+        for gate in self._gates.values():
+            for uuid, gateway in gate.gateways.items():
+                yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
 
     def gate(self, site: str) -> SiteConnection | None:
         """Return the gate of that site, or None if this node is no gateway to it."""

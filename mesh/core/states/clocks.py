@@ -1,4 +1,4 @@
-"""Reports clocks of other nodes that differ from the clock of this node."""
+"""Reports clocks of other nodes, and of gateways of other sites, that differ from the clock of this node."""
 
 # Law 1: a connection measures the clock at its other end. Of a node of an earlier release, whose connections
 #        do not say, the states count that it sends straight to this one.
@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import StateReceived
 
 APART = 5.0  # s by which two clocks differ so that it is reported,
@@ -23,11 +22,21 @@ NAMED = 3  # nodes that one event names
 
 
 class Clocks(Component):
-    """The clocks of all nodes that are connected: a wrong one is reported before anything is lost by it."""
+    """The clocks of all nodes that are connected: a wrong one is reported before anything is lost by it.
 
-    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
+    `gateways` yields the uuid of each connected gateway of another site, its name, and by how many ns its
+    clock is ahead.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        neighbours: Neighbours,
+        gateways: Callable[[], Iterable[tuple[bytes, str, int]]],
+    ) -> None:
         self._desk = desk
         self._neighbours = neighbours
+        self._gateways = gateways
         self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last look
         self._reported: set[bytes] = set()
         self._due = 0.0
@@ -36,10 +45,13 @@ class Clocks(Component):
         return (on_fact(StateReceived, self._on_state),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"clock_apart": max((abs(peer.ahead / 1e9) for peer in self._peers()), default=0.0)}
+        return {"clock_apart": max((abs(ahead) for _, ahead in self._connected().values()), default=0.0)}
 
-    def _peers(self) -> Sequence[Peer]:
-        return [peer for peer in self._neighbours.peers.values() if peer.control is not None]
+    def _connected(self) -> dict[bytes, tuple[str, float]]:
+        """Return the name of each connected node, and the s by which its clock is ahead, by uuid."""
+        peers = (peer for peer in self._neighbours.peers.values() if peer.control is not None)
+        clocks = {peer.node.uuid: (peer.node.name, peer.ahead / 1e9) for peer in peers}
+        return clocks | {uuid: (name, ahead / 1e9) for uuid, name, ahead in self._gateways()}
 
     def _on_state(self, fact: StateReceived) -> None:
         """Law 1."""
@@ -55,22 +67,21 @@ class Clocks(Component):
             self._compare()
 
     def _compare(self) -> None:
+        connected = self._connected()
         before, self._apart = self._apart, {}
-        for peer in self._peers():
-            uuid, ahead = peer.node.uuid, peer.ahead / 1e9
+        for uuid, (_, ahead) in connected.items():
             if abs(ahead) >= (TOGETHER if uuid in self._reported else APART):
                 self._apart[uuid] = ahead
-        peers = self._neighbours.peers
         if new := {uuid for uuid in self._apart if uuid in before and uuid not in self._reported}:
-            found = {peers[uuid].node.name: self._apart[uuid] for uuid in sorted(new)}
+            found = dict(connected[uuid] for uuid in sorted(new))
             self._desk.event("clock", apart(self._desk.me.name, found), level="warning")
         right = {uuid for uuid in self._reported - self._apart.keys() if self._is_right(uuid)}
-        if names := [peers[uuid].node.name for uuid in sorted(right) if uuid in peers]:
+        if names := [connected[uuid][0] for uuid in sorted(right) if uuid in connected]:
             self._desk.event("clock", f"{_names(names)}: less than {APART:.0f} s from ours again")
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:
-        """Return whether it is connected, so that its clock is known to be right, or was forgotten."""
+        """Return whether it is connected, so that its clock is known to be right, or is unknown now."""
         peer = self._neighbours.peers.get(uuid)
         return peer is None or peer.control is not None
 

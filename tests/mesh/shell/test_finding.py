@@ -52,7 +52,9 @@ def test_after_a_stall_the_core_moves_its_deadlines_and_hears_before_it_judges(
                 order.append("tick")
                 tick(now, wall)
 
-            monkeypatch.setattr(a.core, "lagged", lambda late: order.append("late" if late >= 1 else "early"))
+            monkeypatch.setattr(
+                a.core, "lagged", lambda late, now: order.append("late" if late >= 1 else "early")
+            )
             monkeypatch.setattr(a.core, "tick", noted)
             a.driver._due = time.monotonic() - 1
             asyncio.get_running_loop().call_soon(order.append, "heard")

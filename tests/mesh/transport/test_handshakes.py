@@ -96,6 +96,26 @@ def test_a_stranger_is_not_heard_and_is_told_of(keys: Keys | None, told: str, sa
     asyncio.run(story())
 
 
+def test_a_right_key_that_is_not_admitted_now_learns_that_this_may_be_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    why = f"{zap.PENDING} others have not proven themselves yet"
+    monkeypatch.setattr(
+        zap.ZapGate, "decide", lambda self, request, now: zap.ZapVerdict(b"300", why, address="127.0.0.1")
+    )
+
+    async def story() -> None:
+        async with ends(node_keys(1), node_keys(3)) as (listener, newcomer):
+            address = listener.sockets.bind(ANY, trusted=False)
+            while not newcomer.strangers:
+                await refused(newcomer, address)
+                newcomer.gone.clear()
+            assert f"a stranger from 127.0.0.1 was not let in: {why}" in listener.strangers
+            assert "it takes no newcomer now" in newcomer.strangers[0]
+
+    asyncio.run(story())
+
+
 def test_who_has_keys_speaks_to_nobody_without() -> None:
     async def story() -> None:
         async with ends(None, node_keys(2)) as (listener, dialler):

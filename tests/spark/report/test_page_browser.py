@@ -204,12 +204,12 @@ def test_page_and_charts_follow_the_scheme_when_it_changes(look: Any) -> None:
 def test_the_button_changes_the_scheme_also_with_the_keyboard(look: Any) -> None:
     seen = look("1")
     light = seen.page.evaluate(BACKGROUNDS)
-    assert seen.page.inner_text(".theme") == "Dark colours"
+    assert seen.page.inner_text(".theme") == "Dark colors"
     seen.page.focus(".theme")
     seen.page.keyboard.press("Enter")
     dark = seen.drawn("dark").page.evaluate(BACKGROUNDS)
     assert all(before != after for before, after in zip(light, dark, strict=True))
-    assert seen.page.inner_text(".theme") == "Light colours"
+    assert seen.page.inner_text(".theme") == "Light colors"
     seen.page.click(".theme")
     assert seen.drawn("light").page.evaluate(BACKGROUNDS) == light
 

@@ -53,7 +53,7 @@ class StoppableNode(SimNode):
             self._alarm = min(self._alarm, self.now)
             late = self.now - due
             if late > LATE:
-                self.core.lagged(late)
+                self.core.lagged(late, self.now)
             super()._tick(self._life)
 
     def awake(self, what: Callable[[], None]) -> None:

@@ -172,7 +172,7 @@ class Arriving(Component):
         elif queue is not None:
             source.incoming.accept_number(number)
             source.asked[number] = fates.conn
-            lot = self._lot(envelope, moves, tries)
+            lot = self._lot(envelope, moves, tries, fates.conn.clock.shift)
             if is_doubtful:
                 lot.may_have_been_given(lot.open())
             queue.expect(lot.parcel, +1)
@@ -191,12 +191,13 @@ class Arriving(Component):
             return False
         return not e.flags & ~PERSISTENT and _is_readable(e)
 
-    def _lot(self, e: Envelope, moves: int, tries: bytes) -> QueuedEnvelope:
+    def _lot(self, e: Envelope, moves: int, tries: bytes, shift: int) -> QueuedEnvelope:
         """Return the envelope as it is queued here.
 
-        Its timestamp is limited, in case a clock elsewhere is years ahead.
+        Its timestamp is corrected by `shift`, the ns by which the clock of the sender is ahead, as the expiry
+        of the queue counts from it. It is limited, in case a clock elsewhere is years ahead.
         """
-        sent = max(1, min(e.sent, self._desk.believed + AHEAD))
+        sent = max(1, min(e.sent - shift, self._desk.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
         lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)

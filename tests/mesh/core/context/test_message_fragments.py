@@ -182,6 +182,27 @@ def test_trial_B2_who_begins_a_message_and_only_pings_then_is_cut_off() -> None:
     assert liar.refusal == "STOPPED" and coming(a) == 0
 
 
+def test_the_time_in_which_the_node_itself_stood_still_does_not_count() -> None:
+    a = node()
+    frodo = speaker(a)
+    frodo.say(publish(MAX_CONTENT)[0])
+    limit, now, wall = PATIENCE * a.core.parts.desk.settings.silence, a.now, a.wall
+    [conn] = [conn for conn in a.core._conns.values() if conn.gatherer is not None]
+
+    def is_given_up(at: float) -> bool:
+        a.core.tick(at, wall)
+        return conn in a.core.parts.piecework.stopped() or conn.closed
+
+    a.core.lagged(1000.0, now + 1000.0)
+    assert not is_given_up(now + 1000.0)
+    assert conn.heard == pytest.approx(now + 1000.0, abs=1), "nor is it silent"
+    conn.heard = float("inf")  # it pings
+    assert not is_given_up(now + 1000.0 + limit - 1)
+    a.core.lagged(5.0, now + 1000.0 + limit - 1)
+    assert not is_given_up(now + 1000.0 + limit + 3)
+    assert is_given_up(now + 1000.0 + limit + 6)
+
+
 def test_trial_B2_all_that_is_unfinished_is_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_fragments, "TOGETHER", 3 * PIECE)
     a = node()

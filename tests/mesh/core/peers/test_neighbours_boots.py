@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import msgspec
+import pytest
 
 from mesh.core.context.effects import Stop
+from mesh.core.peers.introductions import as_node
 from mesh.wire import commands as c
 from tests.mesh.core.subscribers.test_datalink_crashes import link
 from tests.simulated_client import client_of
@@ -54,6 +56,42 @@ def test_row_51_of_two_processes_of_one_boot_the_later_one_learns_of_the_other_a
     subscription = client_of(stork, "sub").subscribed("k")
     publisher.publish("k", b"1", persistent=True)
     net.until(lambda: subscription.contents == [b"1"])
+
+
+@pytest.mark.parametrize("names", [("heron", "stork"), ("heron", "stork", "egret", "ibis")])
+@pytest.mark.parametrize("age", [0.0, 100.0])
+def test_a_started_copy_of_a_data_directory_stops_and_the_original_continues(
+    names: tuple[str, ...], age: float
+) -> None:
+    net = SimNetwork()
+    heron, stork, *_ = nodes = net.mesh(*names)
+    net.run(age)
+    copy = copy_of(stork)
+    copy.jumped = -3600 * 10**9  # its clock would make it the older process
+    copy._seeds = (heron.address,)
+    copy.start()
+    net.until(lambda: copy.stop)
+    assert isinstance(copy.stop, Stop) and (copy.stop.code, stork.stop) == ("CONFLICT", None)
+    others = [node for node in nodes if node is not stork]
+    net.until(lambda: all("stork" in node.alive for node in others))
+    assert {node.core.parts.neighbours.peers[stork.uuid].node.boot for node in others} == {1}
+    refusals = [note for note in stork.notes if note.startswith("warning: refused:")]
+    assert len(refusals) <= len(others) and all("Was a data directory copied?" in note for note in refusals)
+
+
+def test_a_restarted_node_does_not_stop_for_late_messages_of_its_earlier_process() -> None:
+    net = SimNetwork()
+    heron, stork = net.mesh("heron", "stork")
+    before = stork.core.parts.desk.me
+    stork.kill()
+    stork.start()
+    net.until(lambda: stork.alive == {"heron"})
+    happened = heron.core.parts.neighbours.membership.hear(as_node(before), heron.now)
+    heron.core.parts.neighbours.happened(happened)
+    heron._carry_out_all()
+    assert heron.alive == set()
+    net.until(lambda: heron.alive == {"stork"})
+    assert stork.stop is None
 
 
 def test_who_moves_and_comes_back_is_nobody_else() -> None:

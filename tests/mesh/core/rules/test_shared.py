@@ -341,14 +341,24 @@ def test_an_author_that_never_was_a_member_writes_nothing_and_its_key_is_told() 
     assert "liar told none" in event and of_stranger(net).key.hex() in event and "UNKNOWN_AUTHOR" in event
 
 
-def test_whoever_was_a_member_and_left_before_a_newcomer_came_is_an_author_for_it() -> None:
+@pytest.mark.parametrize("ahead", [0, HOUR, -HOUR])
+def test_whoever_was_a_member_and_left_before_a_newcomer_came_is_an_author_for_it(
+    ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     net = SimNetwork()
     a, b = meshed(net, "a", "b")
     b.put("sky", b"blue")
     agree(net, a, b)
     b.node.close()
-    net.run(20)
-    (d,) = [Colours(keyed(net, "d", "a", sample=lambda: SAMPLE))]
+    net.run(20)  # so long that nobody remembers it, below
+    node = keyed(net, "d", sample=lambda: SAMPLE)  # it meets nobody before its clock is set
+    node.leap(ahead)
+    node.kill()
+    node._seeds = (a.node.address,)
+    node.start()
+    d = Colours(node)
+    known = (node.uuid, a.node.uuid)
+    monkeypatch.setattr(node.core.parts.authors, "_is_known", lambda author: author in known)
     net.until(lambda: d.known == {"sky": b"blue"}, 20)
     assert told(d.node) == []
     net.run(3)

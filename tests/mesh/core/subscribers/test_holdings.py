@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from mesh.core.subscribers.facts import SessionCutOff
 from mesh.core.subscribers.holdings import SHARED, sizes_of
+from mesh.mapping.rules import Rule
 from mesh.routing.memory import OWN
 from mesh.wire.commands import Ack, Query, Refuse, Subscribe
 from tests.mesh.core.services.user import User
@@ -74,6 +76,29 @@ def test_many_readers_of_the_same_messages_are_none_too_many() -> None:
     filled(a, publisher, "k", messages=12)
     assert a.metric("slow_consumers") == 0
     assert 12 * SIZE < held(a) < MOST
+
+
+@pytest.mark.parametrize(
+    ("master", "persistent", "left"), [("a", False, 0), ("a", True, 12), ("b", True, 0)], ids=str
+)
+def test_a_cut_off_session_keeps_only_messages_on_the_disk_of_its_node(
+    master: str, persistent: bool, left: int
+) -> None:
+    a, _ = SimNetwork().mesh("a", "b", rules=(Rule(master, keys=("k",)),), window_count=2)
+    publisher, reader = client_of(a), client_of(a, "reader")
+    reader.subscribed("k", rate=0)
+    a.net.run(2)
+    for n in range(12):
+        publisher.publish("k", content(n), persistent=persistent)
+    publisher.settled()
+    a.net.run(1)
+    session = a.core.parts.sessions.by_stream[reader.stream]
+    [feed] = session.feeds.values()
+    assert 0 < feed.under_way_bytes < feed.waiting_bytes, "some are in flight, and some wait"
+    a.core.parts.clients.cut_off_largest(session, feed.waiting_bytes)
+    assert SessionCutOff(session) in a.core.parts.desk.facts and session.conn is None
+    assert (feed.items, feed.gap, feed.under_way_bytes) == (left, 12 - left, 0)
+    assert feed.waiting_bytes == 0 or left
 
 
 def test_what_is_on_the_disk_waits_on_for_a_session_that_is_cut_off() -> None:

@@ -42,6 +42,22 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     p.net.until(lambda: p.a.metric("stored_envelopes") == 0)
 
 
+@pytest.mark.parametrize("hours", [1, -1])
+def test_moved_messages_expire_with_their_queue_whatever_the_clocks_show(hours: int) -> None:
+    p = Pair(expiry=60.0)
+    p.b.leap(hours * 3600 * 10**9)
+    p.b.restart()
+    p.net.until(lambda: p.a.alive and p.b.alive)
+    p.put(3)
+    p.net.run(5)
+    p.move()
+    assert p.rested(0, 3)
+    p.net.run(50)
+    assert p.rested(0, 3)
+    p.net.run(10)
+    assert p.rested(0, 0)
+
+
 def test_so_many_as_were_wanted_move_the_first_ones() -> None:
     p = Pair()
     p.put(10)
