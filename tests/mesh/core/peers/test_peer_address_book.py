@@ -1,5 +1,7 @@
 """What somebody only says, of us or of another: it ends no node, reaches no disk, and shuts nobody out."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -81,9 +83,8 @@ def test_trial_A2_who_says_that_it_is_we_takes_no_address_away_from_us() -> None
     net = SimNetwork()
     b = net.node("b")
     b.core.parts.desk.process = b""
-    b.core.parts.meeting._accept_introduction = lambda node, process=b"": Refuse(
-        "SAME_UUID", "it is you", final=True
-    )  # type: ignore[method-assign]
+    meeting: Any = b.core.parts.meeting
+    meeting._accept_introduction = lambda node, process=b"": Refuse("SAME_UUID", "it is you", final=True)
     a = net.node("a", "b", backoff_max=2.0)
     net.run(5)
     assert a.stop is None
