@@ -10,8 +10,8 @@ KEPT = 4096  # nodes, the most recently used
 
 
 @dataclass(slots=True)
-class Record:
-    """One process of a node: its unanswered messages, and its response time in s (0: unknown)."""
+class AnswerRecord:
+    """A process of a node: its unanswered messages, and its response time in s (0: unknown)."""
 
     boot: object
     outstanding: int = 0
@@ -25,13 +25,13 @@ class AnswerRecords:
     """
 
     def __init__(self) -> None:
-        self._records: dict[str, Record] = {}  # most recently used last
+        self._records: dict[str, AnswerRecord] = {}  # most recently used last
 
     def sent(self, node: str, boot: object, n: int = 1) -> None:
         """Count n messages that were sent to the node."""
         record = self._records.pop(node, None)
         if record is None or record.boot != boot:
-            record = Record(boot)
+            record = AnswerRecord(boot)
         self._records[node] = record
         record.outstanding += n
         if len(self._records) > KEPT:

@@ -83,7 +83,7 @@ def installed() -> list[str]:
 
 
 def _taken_by(options: Collection[str]) -> str:
-    """Return a hint about the strategy that has the first of these options."""
+    """Return a hint about the strategy that has the first of the given options."""
     first = min(options)
     takers = [name for name, taken in OPTIONS.items() if first in taken]
     return f" That is for {takers[0]}." if takers else ""

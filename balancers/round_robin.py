@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from balancers.base import Candidates, Message
-from balancers.in_turn import InTurn, key_of
+from balancers.weighted_turns import WeightedTurns, key_of
 
 
-class RoundRobin(InTurn):
+class RoundRobin(WeightedTurns):
     """Picks each candidate equally often, in turn, for each address separately."""
 
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:

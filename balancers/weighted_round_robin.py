@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from balancers.base import Candidates, Message
 from balancers.capacity import weights
-from balancers.in_turn import InTurn, key_of
+from balancers.weighted_turns import WeightedTurns, key_of
 
 
-class WeightedRoundRobin(InTurn):
+class WeightedRoundRobin(WeightedTurns):
     """Picks candidates in proportion to weight, or weight x consumers if the address has consumers."""
 
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:

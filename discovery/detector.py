@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from discovery.fates import Fates, Results
 from discovery.health import Health
-from discovery.hearsay import HEARSAY
 from discovery.member import Node, NodeLife, Rumour
-from discovery.news import FRESH, PACKET, News
+from discovery.member_transitions import MemberTransitions, Results
 from discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Spread
+from discovery.rumor_evidence import HEARSAY
+from discovery.rumor_queue import FRESH, PACKET, RumorQueue
 from discovery.table import MemberRecord, MemberTable
 from discovery.timers import Timer, Timers, call_off
 from discovery.timing import SwimTiming
@@ -43,7 +43,7 @@ class OpenProbe:
 
 
 @dataclass(slots=True, eq=False)
-class Errand:
+class IndirectProbeJob:
     """A probe that this node sends on behalf of another node."""
 
     target: bytes
@@ -61,8 +61,8 @@ class Detector:
     def __init__(
         self,
         table: MemberTable,
-        fates: Fates,
-        news: News,
+        fates: MemberTransitions,
+        news: RumorQueue,
         health: Health,
         timers: Timers,
         timing: SwimTiming,
@@ -77,7 +77,7 @@ class Detector:
         self._jitter = jitter
         self._numbers = count(1)
         self._questions: dict[int, OpenProbe] = {}
-        self._errands: dict[int, Errand] = {}
+        self._errands: dict[int, IndirectProbeJob] = {}
         self._lost: dict[bytes, int] = {}  # uuid: number of its final probe
         self._is_probing = False
         self._is_recalling = False
@@ -100,7 +100,7 @@ class Detector:
 
         In a large mesh they do not wait for probes.
         """
-        rumours = self._news.take(self._table.alive, sent=FRESH)
+        rumours = self._news.next_batch(self._table.alive, sent=FRESH)
         self._is_spreading = bool(rumours)
         if not rumours:
             return []
@@ -112,14 +112,14 @@ class Detector:
         record = self._table.records.get(to)
         accusation = record.accusation if record is not None else None
         if accusation is None:
-            return self._news.take(self._table.alive)
-        others = self._news.take(self._table.alive, PACKET - 1)
+            return self._news.next_batch(self._table.alive)
+        others = self._news.next_batch(self._table.alive, PACKET - 1)
         return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
         """Send fresh rumors to a few other nodes, which pass them on with their probes."""
         if self._table.alive > HEARSAY:  # a random pick would seldom be connected
-            return [Spread(self._news.take(self._table.alive))]
+            return [Spread(self._news.next_batch(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
         return [Inform(to, self.packet(to)) for to in some]
 
@@ -201,12 +201,12 @@ class Detector:
         if len(self._errands) >= ERRANDS:
             return []
         mine = next(self._numbers)
-        errand = self._errands[mine] = Errand(node.uuid, by, number)
+        errand = self._errands[mine] = IndirectProbeJob(node.uuid, by, number)
         wait = EARLY * self._timing.timeout
         errand.timer = self._timers.after(wait, now, lambda now: self._report(errand, mine, False))
         return [DirectProbe(node.uuid, mine, node.uuid, node.boot, self.packet(node.uuid))]
 
-    def _report(self, errand: Errand, number: int, lives: bool) -> Results:
+    def _report(self, errand: IndirectProbeJob, number: int, lives: bool) -> Results:
         del self._errands[number]
         call_off(errand.timer)
         return [Lives(errand.asker, errand.number, lives, self.packet(errand.asker))]

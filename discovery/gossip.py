@@ -193,7 +193,7 @@ class StateGossip:
 
     # --- nodes that are gone --------------------------------------------------------------------------
 
-    def gone(self, uuid: bytes, boot: int, now: float) -> None:
+    def remove_node(self, uuid: bytes, boot: int, now: float) -> None:
         """Drop the state of a node whose boot is dead or left, and announce its tombstone."""
         newest = self._newest.get(uuid, (boot, 0))
         if newest[0] > boot:
@@ -222,7 +222,7 @@ class StateGossip:
         known = self._states.get(uuid)
         patience = (SILENT + 2 * self._alive / FULL) * self._interval
         if known is not None and now - known.heard > patience:
-            self.gone(uuid, boot, now)
+            self.remove_node(uuid, boot, now)
 
 
 def read(line: StateLine) -> NodeState | None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from discovery.adverts import Advert, Adverts, Near, Rejected
-from discovery.multicast import Announcement, CannotSpeak, Ear, Speaker
+from discovery.multicast import Announcement, CannotSpeak, MdnsListener, ZeroconfInstance
 from discovery.sights import Discovered, Down, Sight, Up
 
 WAITING = 1024  # queued sights; further ones are dropped
@@ -47,7 +47,7 @@ class Mdns:
         self._tell = tell
         self._sights: queue.Queue[Sight] = queue.Queue(WAITING)
         self._dropped = 0
-        self._ear = Ear(adverts, advert.instance, self._heard)
+        self._ear = MdnsListener(adverts, advert.instance, self._heard)
         self._stopping = False
         self._roused = threading.Event()
         self._rouse_life: Callable[[], object] | None = None
@@ -136,7 +136,7 @@ class Mdns:
             self._rouse_life = lambda: loop.call_soon_threadsafe(roused.set)
         try:
             self._tried = self._wanted
-            speaker = Speaker(self._adverts, self._tried)
+            speaker = ZeroconfInstance(self._adverts, self._tried)
             try:
                 await speaker.start()
                 await self._live(speaker, roused)
@@ -146,7 +146,7 @@ class Mdns:
             with self._lock:
                 self._rouse_life = None
 
-    async def _live(self, speaker: Speaker, roused: asyncio.Event) -> None:
+    async def _live(self, speaker: ZeroconfInstance, roused: asyncio.Event) -> None:
         self._up()
         load, look_at = _Load(time.monotonic(), time.thread_time()), 0.0
         while not self._stopping:

@@ -122,7 +122,7 @@ class Suspected:
 
 
 @dataclass(frozen=True, slots=True)
-class Trusted:
+class SuspicionRefuted:
     """The suspicion of a node was denied."""
 
     member: Member
@@ -164,12 +164,22 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubled:
+class IdentityDuplicated:
     """A rumor of this node and boot at an address that it never had: another process has its identity."""
 
     member: Member
 
 
 MemberEvent = (
-    Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | NameClash | Conflict | Doubled
+    Sighted
+    | Joined
+    | Restarted
+    | Moved
+    | Suspected
+    | SuspicionRefuted
+    | Dead
+    | Left
+    | NameClash
+    | Conflict
+    | IdentityDuplicated
 )

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discovery.detector import Detector
-from discovery.fates import Fates, Results
-from discovery.firsthand import Firsthand
+from discovery.direct_evidence import DirectEvidence
 from discovery.health import Health
-from discovery.hearsay import HEARSAY, Hearsay
 from discovery.member import (
     Conflict,
     Dead,
-    Doubled,
+    IdentityDuplicated,
     Joined,
     Left,
     Member,
@@ -29,10 +27,12 @@ from discovery.member import (
     Rumour,
     Sighted,
     Suspected,
-    Trusted,
+    SuspicionRefuted,
 )
-from discovery.news import News
+from discovery.member_transitions import MemberTransitions, Results
 from discovery.requests import DialProbe, DirectProbe, DiscoveryRequest, IndirectProbe, Inform, Lives, Spread
+from discovery.rumor_evidence import HEARSAY, RumorEvidence
+from discovery.rumor_queue import RumorQueue
 from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
 from discovery.timers import Timers
 from discovery.timing import SwimTiming
@@ -46,7 +46,7 @@ __all__ = [
     "DialProbe",
     "DirectProbe",
     "DiscoveryRequest",
-    "Doubled",
+    "IdentityDuplicated",
     "IndirectProbe",
     "Inform",
     "Joined",
@@ -60,8 +60,8 @@ __all__ = [
     "Sighted",
     "Spread",
     "Suspected",
+    "SuspicionRefuted",
     "SwimTiming",
-    "Trusted",
 ]
 
 
@@ -77,11 +77,11 @@ class Membership:
         self._me = MemberRecord(me, "self", 0.0, 0.0, NodeLife.ALIVE, fresh(me.boot), me.boot)
         self._table = table = MemberTable(self._me, jitter)
         self._timers = timers = Timers()
-        news, health = News(), Health()
-        fates = Fates(table, news, timers, timing)
-        self._hearsay = Hearsay(table, fates, news, health, timing)
+        news, health = RumorQueue(), Health()
+        fates = MemberTransitions(table, news, timers, timing)
+        self._hearsay = RumorEvidence(table, fates, news, health, timing)
         self._detector = Detector(table, fates, news, health, timers, timing, jitter)
-        self._firsthand = Firsthand(table, fates, self._detector)
+        self._firsthand = DirectEvidence(table, fates, self._detector)
 
     # --- what a node sends about itself -------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Membership:
         self._detector.wake(now)
         return results
 
-    def heard(self, uuid: bytes, now: float) -> Results:
+    def on_message(self, uuid: bytes, now: float) -> Results:
         """Note that a message of this node arrived.
 
         Cheap enough to call for each message.

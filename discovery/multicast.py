@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from zeroconf import Error, ServiceInfo, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
+from discovery.advert_limiter import AdvertLimiter, Boots
 from discovery.adverts import MOST_HOSTS, Advert, Adverts, Near, Rejected
-from discovery.sieve import Boots, Sieve
 
 TYPE = "_heronry._tcp.local."
 # Services with incomplete adverts that are queried at the same time.
@@ -31,7 +31,7 @@ class CannotSpeak(Exception):
     """No interface can be used for mDNS."""
 
 
-class Speaker:
+class ZeroconfInstance:
     """A zeroconf instance with its sockets, this node's service, and a browser for others."""
 
     def __init__(self, adverts: Adverts, wanted: Announcement) -> None:
@@ -113,11 +113,11 @@ def _bindable(address: str) -> str:
     return address
 
 
-class Ear:
+class MdnsListener:
     """Reads announcements as far as the sieve admits them, and passes on news."""
 
     def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected | Near], None]) -> None:
-        self.sieve = Sieve()
+        self.sieve = AdvertLimiter()
         self._boots = Boots()
         self._adverts = adverts
         self._own = own

@@ -85,7 +85,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
         request_failed: Requests a second that failed.
         served: Messages a second settled by servers and group members at this node.
         queued: Messages in queues at this node, outstanding ones included.
-        consumers: Consumers of these queues.
+        consumers: Consumers of the given queues.
         machine: 8 hexadecimal digits that nodes on one machine share until it restarts. `""`: not known.
     """
 

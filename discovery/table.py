@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from discovery.member import LEAP, VIA, Member, Node, NodeLife, Rumour
+from discovery.probe_order import ProbeOrder
 from discovery.rivalry import Rivalry
-from discovery.roster import Roster
 from discovery.suspicion import Suspicion
 
 CAPACITY = 4096  # nodes of any state, including this one
@@ -133,7 +133,7 @@ class MemberTable:
     """
 
     def __init__(self, me: MemberRecord, jitter: Callable[[], float]) -> None:
-        self.roster = Roster(jitter)
+        self.roster = ProbeOrder(jitter)
         self.me = me
         self.records = {me.uuid: me}
         self._groups: dict[NodeLife, dict[bytes, MemberRecord]] = {state: {} for state in NodeLife}

@@ -25,7 +25,7 @@ from spark.failures import CHECKPOINT, OF_SPARK, explained, in_words
 from spark.files import Files, address, history_address
 from spark.growing import Growing
 from spark.lock import Lock, locked
-from spark.segments import COMPRESSED, FILE, PLAIN, again, lines, stream
+from spark.segments import COMPRESSED, FILE, PLAIN, lines, reread, stream
 from spark.unfinished import QUIET, Read
 
 BATCH = 4096  # approximate MiB of segments in one batch
@@ -251,7 +251,7 @@ class Ingest:
                 for path in paths:
                     self._tell_once(f"{path} was incomplete and is read again.")
                 if paths:
-                    self._add(source, again(self._session, paths, kind), lock)
+                    self._add(source, reread(self._session, paths, kind), lock)
 
     def _tell_once(self, text: str) -> None:
         if text not in self._told:

@@ -31,7 +31,7 @@ class Progress:
         self._ended = threading.Event()
         self._look = threading.Thread(target=self._watch, daemon=True)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show the current step."""
         self._bar.update(self._task, description=text)
         if not sys.stderr.isatty() and text != self._said:

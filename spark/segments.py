@@ -37,7 +37,7 @@ def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) ->
     return _plain(reader, source) if kind == PLAIN else _compressed(reader, source)
 
 
-def again(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> DataFrame:
+def reread(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> DataFrame:
     """Return rows of these files."""
     places = [path.translate(PATTERN) for path in paths]
     return _plain(session.read, places) if kind == PLAIN else _compressed(session.read, places)

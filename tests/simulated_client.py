@@ -1,8 +1,8 @@
 """A client in the simulated mesh, for tests: see tools/simulating."""
 
-from mesh.client.core.line import PATIENCE as HANDSHAKE
-from mesh.client.core.line import PING, SILENCE
-from mesh.client.core.line import REDIAL_MAX as REDIAL
+from mesh.client.core.node_connection import PATIENCE as HANDSHAKE
+from mesh.client.core.node_connection import PING, SILENCE
+from mesh.client.core.node_connection import REDIAL_MAX as REDIAL
 from tools.simulating.clients.client import SimClient, client_of
 from tools.simulating.clients.kept import Call, Got, Subscription
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from balancers import capacity, least_loaded
-from discovery import hearsay, listening, news, relay, sieve
+from discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
 from discovery import state as node_state
 from discovery.detector import AGAIN
 from discovery.timing import SwimTiming
 from mesh import weightset
-from mesh.client.core import line, publisher
+from mesh.client.core import node_connection, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
-from mesh.core.access import door
+from mesh.core.access import authenticator
 from mesh.core.asking import lookup
-from mesh.core.desk import desk, settings
-from mesh.core.peers import acquaintances, rounds
+from mesh.core.context import node_context, settings
+from mesh.core.peers import peer_address_book, rounds
 from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag
@@ -69,12 +69,12 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("in `mesh events`, at most {} a minute, then as a count", (damper.MOST,)),
         (
             "keeps at most {} other nodes and processes {} advertisements a second; at most {} wait",
-            (sieve.MOST_SERVICES, sieve.MOST_A_SECOND, sieve.LONGEST_LINE),
+            (advert_limiter.MOST_SERVICES, advert_limiter.MOST_A_SECOND, advert_limiter.LONGEST_LINE),
         ),
         (
             "remembers up to {} nodes for a week after their last contact. At its next start it dials the"
             " last {} of them",
-            (acquaintances.MET, acquaintances.DIALLED),
+            (peer_address_book.MET, peer_address_book.DIALLED),
         ),
         ("Every {:w} (`timing.state`) each node publishes", (TIMING.state,)),
         ("Up to {} nodes, every node receives every state", (listening.FULL,)),
@@ -121,10 +121,10 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],
     "security.md": [
-        ("up to {} s ahead of the system clock", (desk.AHEAD / 1e9,)),
+        ("up to {} s ahead of the system clock", (node_context.AHEAD / 1e9,)),
         (
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
-            (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, door.PENDING // KIB),
+            (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, authenticator.PENDING // KIB),
         ),
         ("Failed handshakes: {} a minute are named", (damper.MOST,)),
     ],
@@ -144,14 +144,14 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     ],
     "wire.md": [
         ("Both ends abandon a handshake after {} s", (settings.CONNECT,)),
-        ("no message of more than {} KiB: the node answers others with WHO", (door.PENDING // KIB,)),
+        ("no message of more than {} KiB: the node answers others with WHO", (authenticator.PENDING // KIB,)),
         ("is kept for {} s (`limits.linger`)", (LIMITS.linger,)),
         (
             "drops a client after {} s of silence (`timing.silence`), or {} s (`timing.busy`)",
             (TIMING.silence, TIMING.busy),
         ),
-        ("A client sends PING every {} s.", (line.PING,)),
-        ("A client drops a node after {} s", (line.SILENCE,)),
+        ("A client sends PING every {} s.", (node_connection.PING,)),
+        ("A client drops a node after {} s", (node_connection.SILENCE,)),
         ("At most {} KiB. A node refuses what it cannot read", (limits.CONTROL_FRAME // KIB,)),
         ("A **key** has 1 to {} characters", (LONGEST_KEY,)),
         ("A **domain** has at most {} characters", (LONGEST_DOMAIN,)),
@@ -177,9 +177,12 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (rounds.CROWD, rounds.UNUSED),
         ),
         ("**Keepalive.** PING every {} s", (TIMING.ping,)),
-        ("Up to {} nodes a rumor makes no node alive", (hearsay.HEARSAY,)),
-        ("rumors, up to {} with each probe", (news.PACKET,)),
-        ("Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times", (AGAIN, news.FRESH)),
+        ("Up to {} nodes a rumor makes no node alive", (rumor_evidence.HEARSAY,)),
+        ("rumors, up to {} with each probe", (rumor_queue.PACKET,)),
+        (
+            "Every {} s a node sends RUMOURS of what it has sent fewer than {:w} times",
+            (AGAIN, rumor_queue.FRESH),
+        ),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
         ("| {} nodes have forwarded it. |", (limits.HOPS,)),
         ("at most {}, of a queue {}. 0: stop", (limits.ADDRESS_CREDIT, limits.QUEUE_CREDIT)),
@@ -245,4 +248,4 @@ def test_trial_B9_a_node_waits_60_times_as_long_for_a_node_and_a_week_for_whom_i
     assert times and int(times[1]) * LIMITS.linger == CORE["peer_linger"]
     assert "for 60 times `linger`" in page("journeys/publish.md") and int(times[1]) == 60
     assert "for a week after their last contact" in page("finding.md")
-    assert acquaintances.FORGOTTEN == WEEK_NS
+    assert peer_address_book.FORGOTTEN == WEEK_NS

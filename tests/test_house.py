@@ -31,8 +31,8 @@ PLANTED = {
                "mesh.wire is not allowed to import mesh.streams: - mesh.wire.planted -> mesh.streams"),
     "no-circles": ({"balancers.planted": "balancers.mirror", "balancers.mirror": "balancers.planted"},
                    "No cycles are allowed in balancers."),
-    "rooms-of-the-core": ({"mesh.core.desk.planted": "mesh.core.peers"},
-                          "mesh.core.desk is not allowed to import mesh.core.peers: - mesh.core.desk"),
+    "rooms-of-the-core": ({"mesh.core.context.planted": "mesh.core.peers"},
+                          "mesh.core.context is not allowed to import mesh.core.peers: - mesh.core.context"),
     "rooms-of-queues":
         ({"mesh.queues.lots.planted": "mesh.queues.part"},
          "mesh.queues.lots is not allowed to import mesh.queues.part: - mesh.queues.lots.planted"),
@@ -50,8 +50,8 @@ PLANTED = {
         ({"mesh.testing.arguments": "mesh.testing.network"},
          "mesh.testing.arguments is not allowed to import mesh.testing.network: - mesh.testing.arguments"),
     "rooms-of-the-client-core":
-        ({"mesh.client.core.effects": "mesh.client.core.line"},
-         "mesh.client.core.effects is not allowed to import mesh.client.core.line: - mesh.client.core"),
+        ({"mesh.client.core.effects": "mesh.client.core.node_connection"},
+         "mesh.client.core.effects is not allowed to import mesh.client.core.node_connection: - mesh.client"),
     "sans-io-client":
         ({"mesh.client.core.refusals": "multiprocessing"},
          "mesh.client.core is not allowed to import multiprocessing: - mesh.client.core.refusals"),
@@ -71,8 +71,8 @@ PLANTED = {
     "no-circles-of-tools":
         ({"tools.costing.planted": "tools.costing.mirror", "tools.costing.mirror": "tools.costing.planted"},
          "No cycles are allowed in tools.costing."),
-    "sans-io": ({"mesh.core.desk.planted_io": "asyncio"},
-                "mesh.core is not allowed to import asyncio: - mesh.core.desk.planted_io -> asyncio"),
+    "sans-io": ({"mesh.core.context.planted_io": "asyncio"},
+                "mesh.core is not allowed to import asyncio: - mesh.core.context.planted_io -> asyncio"),
     "core-below-shells": ({"mesh.links.planted": "mesh.cli"},
                           "mesh.links is not allowed to import mesh.cli: - mesh.links.planted -> mesh.cli"),
     "door-zmq": ({"mesh.cli.planted": "zmq"},

@@ -5,7 +5,7 @@ from typing import Any
 
 from mesh import sync
 from mesh.cli import figures, options
-from mesh.cli.options import count, say, tell_json
+from mesh.cli.options import count, print_message, tell_json
 from mesh.cli.table import Cell, tell_table
 from mesh.names import check_address
 from mesh.patterns import check_pattern, matches
@@ -27,10 +27,10 @@ def tell_all(m: sync.Client, wanted: str | None, as_json: bool) -> int:
     elif rows:
         tell_table(HEADER, _lines(rows), folded="ADDRESS")
     if missing:
-        say(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
+        print_message(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not rows and not as_json:
         what = f"no client serves {wanted}" if wanted else "no address is served"
-        say(f"{what}.  To serve one:  mesh reply ADDRESS --exec COMMAND")
+        print_message(f"{what}.  To serve one:  mesh reply ADDRESS --exec COMMAND")
     return 0 if rows or not wanted else 1
 
 
@@ -59,9 +59,9 @@ def tell_servers(m: sync.Client, address: str, as_json: bool) -> int:
         tell_table(RANKED, lines, dropped=DROPPED)
         served = count(sum(row["consumers"] for row in servers), "server")
         by = "in this order" if is_ordered else "which reads the message"
-        say(f"{served} at {count(len(servers), 'node')}; {found['strategy']} chooses, {by}")
+        print_message(f"{served} at {count(len(servers), 'node')}; {found['strategy']} chooses, {by}")
     else:
-        say(f"mesh: {found['text']} [NO_HANDLERS]")
+        print_message(f"mesh: {found['text']} [NO_HANDLERS]")
     return 0 if servers else 1
 
 

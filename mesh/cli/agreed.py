@@ -35,5 +35,5 @@ def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
     if new is None:
         return None
     put = read_result(RulesPut, m.call("rules_put", **new.said, force=force))
-    new.count()
+    new.mark_accepted()
     return put

@@ -17,7 +17,7 @@ from mesh import __version__, sync
 from mesh.cli import options
 from mesh.cli.down import _is_free
 from mesh.cli.files import config_file
-from mesh.cli.options import say, size
+from mesh.cli.options import print_message, size
 from mesh.config import load
 from mesh.errors import BadArgument, DataDirRefused, MeshError, NodeNotFound, StoreError
 from mesh.local.backup import DONE, FOLDER, gather_stopped, pack, queue_stores, verified
@@ -81,9 +81,9 @@ def create(file: Path, data: str | None, url: str | None) -> None:
     except MeshError:
         file.unlink(missing_ok=True)
         raise
-    say(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
+    print_message(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
     for store in made.left_out:
-        say(f"not included: {store}, which has backup tools of its own")
+        print_message(f"not included: {store}, which has backup tools of its own")
 
 
 queue_store = click.option(
@@ -120,14 +120,14 @@ def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: boo
         places = _places(bool(stores), given, config, data)
         chosen = places.chosen(manifest, stores, data)
         check_targets(file, manifest, chosen, data)
-        say(f"{file} is complete: {_told(manifest)}")
+        print_message(f"{file} is complete: {_told(manifest)}")
         _announce((name, chosen.get(name, data / name)) for name in manifest.files)
         try:
             check_chosen(manifest, chosen, places.unknown(stores))
         except DataDirRefused as error:
-            say(str(error))
+            print_message(str(error))
             return 1
-    say(f"{file} is valid")
+    print_message(f"{file} is valid")
     return 0
 
 
@@ -152,10 +152,10 @@ def restore_(
     places = _places(has_queues, given, config, where)
     manifest, aside = restore(file, where, replace, places, any_ratio, _announce)
     for old in aside:
-        say(f"the earlier directory is now {old}")
-    say(f"{where} is {_told(manifest)}")
+        print_message(f"the earlier directory is now {old}")
+    print_message(f"{where} is {_told(manifest)}")
     option = f" --data {typed(where)}" if data else ""
-    say(f"start it once with:  mesh up --id {typed(manifest.node)}{option} --accept-rollback")
+    print_message(f"start it once with:  mesh up --id {typed(manifest.node)}{option} --accept-rollback")
 
 
 def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: Path) -> QueuePlaces:
@@ -185,7 +185,7 @@ def _last_stores(data: Path) -> list[str]:
 
 def _announce(files: Iterable[tuple[str, Path | None]]) -> None:
     for name, path in files:
-        say(f"  {name} -> {path or '?'}")
+        print_message(f"  {name} -> {path or '?'}")
 
 
 def _told(manifest: Manifest) -> str:

@@ -18,7 +18,7 @@ from mesh.cli.bench_pub import pub
 from mesh.cli.bench_req import req
 from mesh.cli.bench_sub import sub
 from mesh.cli.bench_tally import Result, RunTally, summary
-from mesh.cli.options import plainly, tell, tell_json
+from mesh.cli.options import plainly, print_data, tell_json
 
 RATE, LONE = 500.0, 1000  # messages a second, and their number, for latency
 PARTS = ("throughput", "latency")
@@ -93,7 +93,7 @@ def run(
     for name in parts:
         results[name] = measure(name, plans[name], url, to)
         if not as_json:
-            tell(_told(name, plans[name], results[name]))
+            print_data(_told(name, plans[name], results[name]))
     if as_json:
         tell_json({name: asdict(result) for name, result in results.items()})
     return 0 if all(result.is_right for result in results.values()) else 1
@@ -120,7 +120,7 @@ def measure(name: str, plan: Plan, url: str | None, to: str | None) -> Result:
 
 def _told(name: str, plan: Plan, result: Result) -> list[str]:
     return [
-        f"{name}: {plan.told(result.published)}",
+        f"{name}: {plan.describe(result.published)}",
         f"  published {result.publish_rate:>9,.0f}/s",
         f"  received  {result.receive_rate:>9,.0f}/s   lost {result.lost:,}   doubled {result.doubled:,}   "
         f"disordered {result.disordered:,}",

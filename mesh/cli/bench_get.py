@@ -14,7 +14,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.bench_load import count_option, number_option, progress, seconds_option
 from mesh.cli.bench_tally import percentiles
-from mesh.cli.options import count, plainly, say, tell, tell_json
+from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 
 KEY = "bench/get"
 
@@ -65,9 +65,11 @@ def get(
     if as_json:
         tell_json(asdict(result))
     else:
-        tell(_told(result))
+        print_data(_told(result))
     if result.empty:
-        say(f"mesh: {result.empty:,} of {count(result.gets, 'get')} found nothing (see `mesh get`).")
+        print_message(
+            f"mesh: {result.empty:,} of {count(result.gets, 'get')} found nothing (see `mesh get`)."
+        )
     return 1 if result.empty else 0
 
 
@@ -88,7 +90,7 @@ class GetRun:
         """Send requests from `parallel` threads until the run is over, and return the figures."""
         with progress("get", self._number) as bar, ThreadPoolExecutor(parallel) as workers:
             try:
-                for work in [workers.submit(self._ask, bar) for _ in range(parallel)]:
+                for work in [workers.submit(self._get_repeatedly, bar) for _ in range(parallel)]:
                     work.result()
             finally:
                 self._left = 0  # stops the other threads after an error
@@ -96,7 +98,7 @@ class GetRun:
         worst = percentiles(self._latencies)
         return Gets(len(self._latencies), self._empty, rate, *worst, dict(self._sources))
 
-    def _ask(self, bar: Progress) -> None:
+    def _get_repeatedly(self, bar: Progress) -> None:
         while self._is_wanted():
             asked = time.monotonic()
             found = self._m.get(**self._query)

@@ -91,7 +91,7 @@ class Plan:
             return "as fast as they are taken"
         return f"{self.rate:g} a second, one at a time"
 
-    def told(self, published: int) -> str:
+    def describe(self, published: int) -> str:
         """Return a description of the `published` messages."""
         messages = options.count(published, "message")
         return f"{messages} of {self.size} B over {options.count(self.topics, 'topic')}, {self.pace}"

@@ -8,7 +8,7 @@ from mesh import sync
 from mesh.cli import bench_load as load
 from mesh.cli import options
 from mesh.cli.bench_load import Plan, publish_for_others
-from mesh.cli.options import plainly, say, tell_json
+from mesh.cli.options import plainly, print_message, tell_json
 
 
 @click.command("pub", short_help="Publish for `mesh bench sub`.")
@@ -60,10 +60,10 @@ def pub(
         )
     else:
         whom = options.count(receivers, "subscriber")
-        click.echo(f"pub: {plan.told(published)}")
+        click.echo(f"pub: {plan.describe(published)}")
         click.echo(f"  published {published / took:>9,.0f}/s   in {plainly(took)}   to {whom}")
     if waiting:
-        say(f"{waiting:,} of them wait: {note}")
+        print_message(f"{waiting:,} of them wait: {note}")
     elif not receivers:
         where = f" {options.in_domain(domain)}".rstrip()
-        say(f"no subscriber.  To count messages, first run:  mesh bench sub{where}")
+        print_message(f"no subscriber.  To count messages, first run:  mesh bench sub{where}")

@@ -14,7 +14,7 @@ from mesh.cli import bench_load as load
 from mesh.cli import options
 from mesh.cli.bench_load import new_run, progress
 from mesh.cli.bench_tally import percentiles
-from mesh.cli.options import plainly, say, tell, tell_json
+from mesh.cli.options import plainly, print_data, print_message, tell_json
 from mesh.client.client import Client
 from mesh.client.service import Service
 from mesh.errors import MeshError
@@ -66,9 +66,9 @@ def req(
     if as_json:
         tell_json(asdict(result))
     else:
-        tell(_told(result, size))
+        print_data(_told(result, size))
     for code, count in result.failed.items():
-        say(f"mesh: {count:,} had no reply [{code}]")
+        print_message(f"mesh: {count:,} had no reply [{code}]")
     return 1 if result.failed else 0
 
 
@@ -88,12 +88,12 @@ class RequestRun:
         with progress("req", self.number) as bar:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(parallel):
-                    tasks.create_task(self._ask(m, address, content, bar))
+                    tasks.create_task(self._request_repeatedly(m, address, content, bar))
         rate = len(self.latencies) / (time.monotonic() - start)
         worst = percentiles(self.latencies)
         return RequestFigures(len(self.latencies), parallel, rate, *worst, dict(self.failed))
 
-    async def _ask(self, m: Client, address: str, content: bytes, bar: Progress) -> None:
+    async def _request_repeatedly(self, m: Client, address: str, content: bytes, bar: Progress) -> None:
         while self.left > 0 and time.monotonic() < self._end:
             self.left -= 1
             asked = time.monotonic()

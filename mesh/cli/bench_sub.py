@@ -9,7 +9,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.bench_load import BENCH, progress
 from mesh.cli.bench_tally import HEAD, LOOK, PATIENCE, RunTally
-from mesh.cli.options import count, say, tell, tell_json
+from mesh.cli.options import count, print_data, print_message, tell_json
 from mesh.errors import MeshTimeout
 
 
@@ -62,11 +62,11 @@ def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) 
         with m.subscribe(pattern=BENCH, domain=domain, initial=False) as subscription:
             is_timeout = False
             try:
-                say(f"subscribed to {BENCH}")
+                print_message(f"subscribed to {BENCH}")
                 with progress("sub", None) as bar:
                     is_timeout = not _read(subscription, runs, bar, end)
             except KeyboardInterrupt:
-                say("interrupted; messages in transit are not counted")
+                print_message("interrupted; messages in transit are not counted")
     _tell(runs, as_json)
     if is_timeout:
         raise MeshTimeout(f"The time limit of {wait:g} s is over.")
@@ -98,9 +98,9 @@ def _tell(runs: PublisherRuns, as_json: bool) -> None:
     if as_json:
         tell_json({"runs": [_described(tally) for tally in tallies]})
     elif not tallies:
-        say("no message arrived.  To publish:  mesh bench pub")
+        print_message("no message arrived.  To publish:  mesh bench pub")
     else:
-        tell(line for tally in tallies for line in _told(tally))
+        print_data(line for tally in tallies for line in _told(tally))
 
 
 def _described(tally: RunTally) -> dict[str, object]:

@@ -7,7 +7,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import tell, tell_json
+from mesh.cli.options import print_data, tell_json
 from mesh.errors import BadArgument, Closed, MeshError, MeshTimeout, NodeNotFound, Refused
 from mesh.metrics.verdict import CHECKS, Grade, checks_of, findings, line, verdict
 from mesh.printable import harmless
@@ -70,13 +70,13 @@ def command(as_json: bool, url: str | None, **limits: str | None) -> int:
     except MeshError as error:
         is_gone = isinstance(error, GONE) and not isinstance(error, BadArgument)
         grade = Grade.CRITICAL if is_gone else Grade.UNKNOWN
-        tell([f"MESH {grade.name} - {error}"])
+        print_data([f"MESH {grade.name} - {error}"])
         return grade
     if as_json:
         rows = [{"name": f.check.name, "value": f.value, "grade": f.grade.name} for f in found]
         tell_json({"node": info.name, "verdict": verdict(found).name, "checks": rows})
     else:
-        tell([line(harmless(info.name), found)])
+        print_data([line(harmless(info.name), found)])
     return verdict(found)
 
 

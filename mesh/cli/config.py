@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.files import config_file
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.cli.properties import property_settings
 from mesh.cli.settings import counted, described, shown
 from mesh.cli.table import tell_table
@@ -56,13 +56,13 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
     if changed:
         _tell(changed)
     files = " and ".join(str(each) for each in (path, properties) if each)
-    say(f"{files or 'no file'}: valid; {counted(changed)} set, all others have defaults")
+    print_message(f"{files or 'no file'}: valid; {counted(changed)} set, all others have defaults")
     for line in _without_effect(found):
-        say(line)
+        print_message(line)
     for complaint in rehearsal.complaints:
-        say(complaint)
+        print_message(complaint)
     if rehearsal.running:
-        say(f"node {rehearsal.running!r} runs now, so its store and addresses were not tried")
+        print_message(f"node {rehearsal.running!r} runs now, so its store and addresses were not tried")
 
 
 def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
@@ -93,7 +93,7 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
     elif origin:
         _tell(found)
         if any(isinstance(setting.value, Rule) for setting in found):
-            say("mesh-wide rules, if any, take precedence over these:  mesh rule ls")
+            print_message("mesh-wide rules, if any, take precedence over these:  mesh rule ls")
     else:
         tell_table(("SETTING", "VALUE"), [(setting.name, shown(setting)) for setting in found])
 
@@ -127,7 +127,7 @@ def reload(as_json: bool, url: str | None) -> None:
         for name in found.later:
             click.echo(f"{harmless(name)}: after a restart")
         if not (found.now or found.later):
-            say("no setting has changed")
+            print_message("no setting has changed")
 
 
 def _tell(found: Sequence[Setting]) -> None:

@@ -11,7 +11,7 @@ import click
 from mesh.cli import contexts, options
 from mesh.cli.completing import complete_contexts
 from mesh.cli.contexts import Context, Contexts
-from mesh.cli.options import say, tell, tell_json
+from mesh.cli.options import print_data, print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.local.addresses import with_port
 from mesh.names import NAME, node_name
@@ -38,7 +38,7 @@ def ls(as_json: bool) -> int:
     if as_json:
         tell_json([{"name": name, "used": name == chosen, **asdict(it)} for name, it in found.named.items()])
     elif not found.named:
-        say("no context exists.  To add one:  mesh context add NAME --url ADDRESS")
+        print_message("no context exists.  To add one:  mesh context add NAME --url ADDRESS")
     else:
         rows = [(f"{n} *" if n == chosen else n, *_cells(it)) for n, it in found.named.items()]
         tell_table(HEADER, rows, folded="NODE", dropped=("STATE",))
@@ -57,13 +57,13 @@ def show(name: str | None, as_json: bool) -> int:
     found = contexts.read(os.environ)
     chosen = found.chosen(os.environ) if name is None else name
     if not chosen:
-        say("no context is in use.  To use one:  mesh context use NAME")
+        print_message("no context is in use.  To use one:  mesh context use NAME")
         return 1
     it = found.get(chosen)
     if as_json:
         tell_json({"name": chosen, **asdict(it)})
     else:
-        tell([f"name     {chosen}", *(f"{key:9}{value}" for key, value in asdict(it).items() if value)])
+        print_data([f"name     {chosen}", *(f"{key:9}{value}" for key, value in asdict(it).items() if value)])
     return 0
 
 
@@ -104,7 +104,9 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
     if it == Context():
         raise click.UsageError("Give --url, --cluster, --state or --token.")
     path = contexts.write(Contexts({**found.named, name: it}, name if use else found.used), os.environ)
-    say(f"context {name} was added in {path}" + ("" if use else f".  To use it:  mesh context use {name}"))
+    print_message(
+        f"context {name} was added in {path}" + ("" if use else f".  To use it:  mesh context use {name}")
+    )
 
 
 def _place(state: str) -> Path:
@@ -144,9 +146,9 @@ def use(name: str | None, none: bool) -> None:
     if name is not None:
         found.get(name)
     contexts.write(Contexts(found.named, name or contexts.NONE), os.environ)
-    say(f"context {name} is now in use" if name else "no context is in use now")
+    print_message(f"context {name} is now in use" if name else "no context is in use now")
     if "MESH_CONTEXT" in os.environ:
-        say(f"this shell still uses another one: MESH_CONTEXT is {os.environ['MESH_CONTEXT']!r}")
+        print_message(f"this shell still uses another one: MESH_CONTEXT is {os.environ['MESH_CONTEXT']!r}")
 
 
 @command.command("rm")
@@ -157,4 +159,4 @@ def rm(name: str) -> None:
     found.get(name)
     left = {other: it for other, it in found.named.items() if other != name}
     contexts.write(Contexts(left, contexts.NONE if found.used == name else found.used), os.environ)
-    say(f"context {name} was removed")
+    print_message(f"context {name} was removed")

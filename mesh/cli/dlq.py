@@ -10,7 +10,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import count, say, size, tell_json
+from mesh.cli.options import count, print_message, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.client.deadletters import PATTERN, DeadLetter
 from mesh.errors import BadName, PublishRefused
@@ -74,11 +74,13 @@ def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | Non
                 result = _said(m, method, arguments)
             except PublishRefused as error:
                 refused += 1
-                say(f"mesh: {letter.id} was refused again: {error.what} [{error.code}]")
+                print_message(f"mesh: {letter.id} was refused again: {error.what} [{error.code}]")
                 continue
             m.erase(letter.key)
-            say(f"{letter.id} was sent to {letter.addressee}: {result.state}")
-    say(f"replayed {count(len(letters) - refused, 'message')}" + (f", {refused} refused" if refused else ""))
+            print_message(f"{letter.id} was sent to {letter.addressee}: {result.state}")
+    print_message(
+        f"replayed {count(len(letters) - refused, 'message')}" + (f", {refused} refused" if refused else "")
+    )
     return 1 if refused else 0
 
 
@@ -93,7 +95,7 @@ def purge(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None
         letters = chosen(readable(m, queue), ids, is_all)
         for letter in letters:
             m.erase(letter.key)
-    say(f"purged {count(len(letters), 'dead letter')}")
+    print_message(f"purged {count(len(letters), 'dead letter')}")
 
 
 def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
@@ -126,7 +128,7 @@ def readable(m: sync.Client, queue: str | None) -> list[DeadLetter]:
 
 
 def _tell_none(queue: str | None) -> None:
-    say("no dead letters" + (f" of the queue {queue!r}" if queue else ""))
+    print_message("no dead letters" + (f" of the queue {queue!r}" if queue else ""))
 
 
 def _tell_private(letters: Sequence[DeadLetter]) -> None:
@@ -134,7 +136,9 @@ def _tell_private(letters: Sequence[DeadLetter]) -> None:
     if codes:
         said = ", ".join(f"{number} {code}" for code, number in sorted(codes.items()))
         number = count(codes.total(), "letter")
-        say(f"{number} for single receivers; only these, their senders and nodes can read them: {said}")
+        print_message(
+            f"{number} for single receivers; only these, their senders and nodes can read them: {said}"
+        )
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:

@@ -8,7 +8,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.errors import MeshTimeout
 from mesh.local.datadir import try_lock
 from mesh.local.localnodes import running_nodes
@@ -26,7 +26,7 @@ def command(url: str | None) -> None:
         is_here = it["uuid"] in {node["uuid"] for node in running_nodes(state_dir(os.environ))}
         m.call("down")
     if not is_here:
-        say(f"node {it['name']!r} was asked to stop; it belongs to another machine or user")
+        print_message(f"node {it['name']!r} was asked to stop; it belongs to another machine or user")
         return
     limit = time.monotonic() + PATIENCE
     while not _is_free(Path(it["data"])):
@@ -36,7 +36,7 @@ def command(url: str | None) -> None:
                 hint="It may wait for a slow disk; see its log.",
             )
         time.sleep(PAUSE)
-    say(f"node '{it['name']}' has stopped")
+    print_message(f"node '{it['name']}' has stopped")
 
 
 def _is_free(data: Path) -> bool:

@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import count, say, tell_json
+from mesh.cli.options import count, print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import LocalError, MeshTimeout
 from mesh.printable import harmless, typed
@@ -62,7 +62,7 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
             raise MeshTimeout(what, hint="Run the command again to wait on; --cancel ends the drain.")
         if found.left != said and now >= told + SAYS:
             said, told = found.left, now
-            say(f"{count(found.left, 'message')} left at {name}, {found.gone:,} gone")
+            print_message(f"{count(found.left, 'message')} left at {name}, {found.gone:,} gone")
         time.sleep(PAUSE)
         try:
             found = _asked(m, "look")
@@ -76,15 +76,17 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
 def _tell(name: str, found: Drain) -> None:
     at = typed(name)
     if not found.drains:
-        say(f"{harmless(name)} is not drained: its queues accept messages")
+        print_message(f"{harmless(name)} is not drained: its queues accept messages")
     elif found.left:
         _tell_left(found)
     else:
-        say(f"the queues of {harmless(name)} are empty.  To stop it:  mesh down --url {at}")
-        say(f"to end the drain:  mesh drain --cancel --url {at}")
+        print_message(f"the queues of {harmless(name)} are empty.  To stop it:  mesh down --url {at}")
+        print_message(f"to end the drain:  mesh drain --cancel --url {at}")
     if found.stay and found.drains:
         queues = ", ".join(map(harmless, found.own))
-        say(f"{count(found.stay, 'message')} stay, in queues that exist only at this node: {queues}")
+        print_message(
+            f"{count(found.stay, 'message')} stay, in queues that exist only at this node: {queues}"
+        )
 
 
 def _tell_left(found: Drain) -> None:

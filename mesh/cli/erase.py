@@ -5,7 +5,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.completing import complete_topics
-from mesh.cli.options import count, say, tell
+from mesh.cli.options import count, print_data, print_message
 from mesh.printable import typed
 
 
@@ -22,11 +22,11 @@ def command(key: str, domain: str | None, timeout: float | None, url: str | None
     with sync.connect(url, **options.limits(timeout)) as m:
         erased = m.erase(key, domain=domain)
     if erased:
-        tell(erased)
+        print_data(erased)
     if not erased:
         where = "in that domain" if domain else "without a domain; with one, give --domain"
-        say(f"mesh: topic {key!r} does not exist {where}.")
-        say(f"      To see its master:  mesh route {options.in_domain(domain)}{typed(key)}")
+        print_message(f"mesh: topic {key!r} does not exist {where}.")
+        print_message(f"      To see its master:  mesh route {options.in_domain(domain)}{typed(key)}")
     else:
-        say(f"erased {count(len(erased), 'topic')}")
+        print_message(f"erased {count(len(erased), 'topic')}")
     return 0 if erased else 1

@@ -14,7 +14,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import count, say
+from mesh.cli.options import count, print_message
 from mesh.errors import BadArgument, BadName, MeshTimeout, NodeNotFound
 from mesh.local.datadir import kept_identity
 from mesh.local.localnodes import check_node_name, running_nodes
@@ -159,7 +159,7 @@ def _following(m: sync.Client) -> Iterator[EventFields]:
             for event in _so_far(m, last, boot):
                 missed = event["number"] - last - 1
                 if event["observer_boot"] == boot and missed:
-                    say(f"{count(missed, 'event')} missed, because too many came at once")
+                    print_message(f"{count(missed, 'event')} missed, because too many came at once")
                 last, boot = event["number"], event["observer_boot"]
                 yield event
         except MeshTimeout:

@@ -8,7 +8,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options, show
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.client.message import Message
 from mesh.errors import MeshTimeout
 
@@ -43,7 +43,7 @@ def command(
     with sync.connect(url, client=client, session=session) as m:
         options.tell_of_connection(m)
         with m.inbox() as inbox:
-            say(f"listening for {m.name}")
+            print_message(f"listening for {m.name}")
             try:
                 _print(inbox, line, most, end)
             except MeshTimeout:
@@ -62,9 +62,9 @@ def release(name: str, url: str | None) -> int:
     with sync.connect(url) as m:
         released = m.call("inbox", release=name)["released"]
     for each in released:
-        say(f"{each} was released: the next client that opens it owns it")
+        print_message(f"{each} was released: the next client that opens it owns it")
     if not released:
-        say(f"the inbox of {name} has no owner here")
+        print_message(f"the inbox of {name} has no owner here")
     return 0 if released else 1
 
 

@@ -6,7 +6,7 @@ import time
 import click
 
 from mesh.cli import options
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 from mesh.security.joining import new_admin, new_mesh, token_of
@@ -43,14 +43,14 @@ def command(cluster: str, only_admin: bool, as_json: bool) -> None:
         tell_json({"cluster": cluster, "file": str(path), "admin": kept, "token": token})
         return
     name = "" if cluster == "default" else f" --cluster {cluster}"
-    say(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
-    say(f"the key of its admin, who changes mesh-wide rules, is in {admin_path(state, cluster)}")
-    say("on every other machine, within 24 hours, run  mesh join  and paste this token:")
+    print_message(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
+    print_message(f"the key of its admin, who changes mesh-wide rules, is in {admin_path(state, cluster)}")
+    print_message("on every other machine, within 24 hours, run  mesh join  and paste this token:")
     click.echo(token)
-    say(f"then, on each of them and here:  mesh up{name}")
+    print_message(f"then, on each of them and here:  mesh up{name}")
     names = [n["name"] for n in running_nodes(state) if n["cluster"] == cluster and not n["keyed"]]
     if names:
-        say(f"Restart these nodes, which run here without keys:  {', '.join(names)}")
-    say("Any holder of this token can run a node of the mesh: keep it as safe as a password.")
-    say("For programs that only use the mesh:  mesh token --role client")
-    say(f"To copy the admin's key elsewhere:  mesh token --role admin --expires never{name}")
+        print_message(f"Restart these nodes, which run here without keys:  {', '.join(names)}")
+    print_message("Any holder of this token can run a node of the mesh: keep it as safe as a password.")
+    print_message("For programs that only use the mesh:  mesh token --role client")
+    print_message(f"To copy the admin's key elsewhere:  mesh token --role admin --expires never{name}")

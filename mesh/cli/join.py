@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mesh.cli import options
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.cli.streams import read_text
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
@@ -62,14 +62,14 @@ def command(
         return
     name = "" if file.cluster == "default" else f" --cluster {file.cluster}"
     if left is not None:
-        say(f"you have left the other mesh {file.cluster!r}; its keys are in {left}")
+        print_message(f"you have left the other mesh {file.cluster!r}; its keys are in {left}")
     if not is_new:
-        say(f"no change: you are already in mesh {file.cluster!r}, as a {file.role}")
+        print_message(f"no change: you are already in mesh {file.cluster!r}, as a {file.role}")
         return
-    say(f"you have joined mesh {file.cluster!r}, as a {file.role}; the keys are in {kept}")
-    say(NEXT[file.role].format(name))
+    print_message(f"you have joined mesh {file.cluster!r}, as a {file.role}; the keys are in {kept}")
+    print_message(NEXT[file.role].format(name))
     if file.role == "node":
-        say("Restart its nodes that already run here.")
+        print_message("Restart its nodes that already run here.")
 
 
 def _join_admin(state: Path, token: Token, as_json: bool) -> None:
@@ -77,10 +77,12 @@ def _join_admin(state: Path, token: Token, as_json: bool) -> None:
     if as_json:
         tell_json({"cluster": token.cluster, "role": token.role, "file": str(kept), "changed": is_new})
     elif is_new:
-        say(f"you may change the rules of all nodes of mesh {token.cluster!r}; the key is in {kept}")
-        say("to list them:  mesh rule ls")
+        print_message(
+            f"you may change the rules of all nodes of mesh {token.cluster!r}; the key is in {kept}"
+        )
+        print_message("to list them:  mesh rule ls")
     else:
-        say(f"no change: the key of the admin of {token.cluster!r} is here")
+        print_message(f"no change: the key of the admin of {token.cluster!r} is here")
 
 
 def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: bool) -> None:
@@ -88,10 +90,10 @@ def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: boo
     if as_json:
         tell_json({"site": site, "cluster": token.cluster, "file": str(kept), "changed": is_new})
     elif is_new:
-        say(f"gateways of this user may dial the site {site!r}; the keys are in {kept}")
-        say("To apply them to a running gateway:  mesh config reload")
+        print_message(f"gateways of this user may dial the site {site!r}; the keys are in {kept}")
+        print_message("To apply them to a running gateway:  mesh config reload")
     else:
-        say(f"no change: the keys for the site {site!r} are here")
+        print_message(f"no change: the keys for the site {site!r} are here")
 
 
 def typed(token: str | None, path: Path | None) -> str:
@@ -101,11 +103,11 @@ def typed(token: str | None, path: Path | None) -> str:
     if path is not None:
         return _read(path)
     if token is not None and token != "-":
-        say(
+        print_message(
             "mesh: a command line is visible to every user of this machine, and stays in your "
             "shell's history."
         )
-        say("      Next time run  mesh join  alone, and paste the token.")
+        print_message("      Next time run  mesh join  alone, and paste the token.")
         return token
     if token is None and (found := os.environ.get("MESH_TOKEN")):
         return found

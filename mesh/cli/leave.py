@@ -5,7 +5,7 @@ import os
 import click
 
 from mesh.cli import options
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.cli.token import only
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
@@ -30,9 +30,9 @@ def command(cluster: str | None, as_json: bool) -> None:
     if as_json:
         tell_json({"cluster": name, "file": str(kept), "running": names})
         return
-    say(f"you have left mesh {name!r}; its keys are in {kept}")
+    print_message(f"you have left mesh {name!r}; its keys are in {kept}")
     there, back = typed(kept), typed(mesh_path(state, name))
-    say(f"to restore them:  mv {there} {back}")
-    say(f"to destroy them:  rm {there}")
+    print_message(f"to restore them:  mv {there} {back}")
+    print_message(f"to destroy them:  rm {there}")
     if names:
-        say(f"These nodes stay in it until `mesh down --url NAME` stops them:  {', '.join(names)}")
+        print_message(f"These nodes stay in it until `mesh down --url NAME` stops them:  {', '.join(names)}")

@@ -5,7 +5,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.completing import completing
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.loglevels import LEVELS, LOGGERS
 
@@ -42,7 +42,7 @@ def level(logger: str | None, level: str | None, as_json: bool, url: str | None)
     if as_json:
         tell_json(found)
     elif level:
-        say(f"{logger or 'all loggers'}: {level} and above are logged from now on")
+        print_message(f"{logger or 'all loggers'}: {level} and above are logged from now on")
     else:
         tell_table(
             ("LOGGER", "LEVEL", "WHAT"), [(name, its, LOGGERS.get(name, "")) for name, its in found.items()]

@@ -9,7 +9,7 @@ import click
 from mesh import sync
 from mesh.cli import figures, options
 from mesh.cli.addresses import tell_all
-from mesh.cli.options import count, plainly, size, tell, tell_json
+from mesh.cli.options import count, plainly, print_data, size, tell_json
 from mesh.cli.sites import tell_sites
 from mesh.cli.table import Cell, tell_table
 from mesh.cli.tree import tell_tree
@@ -84,7 +84,7 @@ def command(
     queued = any(node.get("queued") for node in nodes)
     header = (*HEADER, *([TAIL_BACK] if waits else []), *([QUEUED] if queued else []))
     tell_table(header, [_row(node, waits, queued) for node in nodes], folded="LINK", dropped=DROPPED)
-    tell(["", *remarks(found, running_nodes(state_dir(os.environ))), *_not_listed(absent)])
+    print_data(["", *remarks(found, running_nodes(state_dir(os.environ))), *_not_listed(absent)])
     return 0
 
 

@@ -9,7 +9,7 @@ from mesh import sync
 from mesh.cli import agreed as shared
 from mesh.cli import options
 from mesh.cli.completing import complete_nodes
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.mapping.agreed import Agreed, AgreedNode
 from mesh.names import node_name
 
@@ -70,6 +70,6 @@ def _set(names: tuple[str, ...], allowed: bool | None, force: bool, as_json: boo
     if as_json:
         tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
     elif told is None:
-        say("no change")
+        print_message("no change")
     else:
-        say(f"{', '.join(names)}: {SAID[allowed]}, in a moment")
+        print_message(f"{', '.join(names)}: {SAID[allowed]}, in a moment")

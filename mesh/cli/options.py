@@ -134,12 +134,12 @@ def in_domain(domain: str | None) -> str:
     return f"--domain {shlex.quote(domain)} " if domain else ""
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message on stderr, as stdout is for data."""
     click.echo(harmless(text), file=sys.stderr)
 
 
-def tell(lines: Iterable[str]) -> None:
+def print_data(lines: Iterable[str]) -> None:
     """Print lines of data on stdout, for people."""
     click.echo("\n".join(map(harmless, lines)))
 
@@ -174,7 +174,7 @@ def tell_of_connection(m: "Client") -> None:
         try:
             for event in m.events():
                 if event.kind in EVENTS:
-                    say(EVENTS[event.kind].format(event.text))
+                    print_message(EVENTS[event.kind].format(event.text))
         except Closed:
             pass
 

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.cli.streams import read_text
 from mesh.errors import KeysRefused
 from mesh.password import SALT_BYTES, hashed
@@ -25,5 +25,5 @@ def command() -> None:
     if not passwd:
         raise KeysRefused("An empty password protects nothing.", code="PASSWORD")
     click.echo(hashed(passwd, secrets.token_bytes(SALT_BYTES)))
-    say("In the node's mesh.toml, below [node]:  passwd = the line above, in quotes")
-    say("Clients:  mesh join --passwd.  Other nodes: passwd below [nodes.NAME] in their files.")
+    print_message("In the node's mesh.toml, below [node]:  passwd = the line above, in quotes")
+    print_message("Clients:  mesh join --passwd.  Other nodes: passwd below [nodes.NAME] in their files.")

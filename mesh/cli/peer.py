@@ -8,7 +8,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import plainly, say, tell_json
+from mesh.cli.options import plainly, print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import BindRefused, MeshError
 from mesh.local.addresses import is_loopback, is_wildcard, with_port
@@ -40,9 +40,9 @@ def add(address: str, url: str | None) -> None:
             "keys"
         )  # an older node has no such field
     news = "is dialed from now on.  To list the nodes:  mesh ls" if changed else "was already known"
-    say(f"{wanted} {news}")
+    print_message(f"{wanted} {news}")
     if is_far:
-        say("the address needs keys, and this node has none:  mesh init, or mesh join")
+        print_message("the address needs keys, and this node has none:  mesh init, or mesh join")
 
 
 @command.command("rm")
@@ -55,7 +55,7 @@ def rm(who: str, url: str | None) -> int:
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):
-        say(f"the key of {who} was removed; the next key that it presents is accepted")
+        print_message(f"the key of {who} was removed; the next key that it presents is accepted")
         with suppress(MeshError):  # Perhaps no node runs here, or it is the node that showed another key.
             _forget_place(who, written, url)
         return 0
@@ -67,12 +67,12 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
         changed = any(m.call("peer", rm=spelling)["changed"] for spelling in written)
         rows = m.call("peers")["peers"]
     if any(row["kind"] == "config" and {row["address"], row["node"]} & {*written} for row in rows):
-        say(f"{who} is in the node's configuration: edit that, and restart the node")
+        print_message(f"{who} is in the node's configuration: edit that, and restart the node")
     elif changed:
-        say(f"{who} was removed; if it is connected, it stays until it disconnects")
+        print_message(f"{who} was removed; if it is connected, it stays until it disconnects")
         return 0
     else:
-        say(f"{who} is not a peer.  To list the peers:  mesh peer ls")
+        print_message(f"{who} is not a peer.  To list the peers:  mesh peer ls")
     return 1
 
 
@@ -95,7 +95,7 @@ def ls(as_json: bool, url: str | None) -> None:
         header = (*HEADER, LAST_TRY) if is_told else HEADER
         tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:
-        say("no peers.  To add one:  mesh peer add ADDRESS")
+        print_message("no peers.  To add one:  mesh peer add ADDRESS")
 
 
 def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.config.properties import from_words, merged, read_properties
 from mesh.config.source import Setting
 from mesh.config.xmlblaster import settings_of
@@ -24,5 +24,5 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
     file = read_properties(Path(given), doubts) if given is not None else ()
     read = settings_of(merged(file, from_words(words)), is_lenient)
     for note in (*(doubts or ()), *read.notes):
-        say(note)
+        print_message(note)
     return tuple(read.settings) if given is not None else ()

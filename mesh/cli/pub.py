@@ -10,7 +10,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.completing import complete_topics
-from mesh.cli.options import count, plainly, say
+from mesh.cli.options import count, plainly, print_message
 from mesh.errors import LocalError, WouldBlock
 from mesh.printable import typed
 from mesh.reserved import ruled_node
@@ -79,9 +79,9 @@ def publish_rules(
     """Publish rules of a node. They apply when this returns without an error."""
     given = content.encode(errors="surrogateescape") if content is not None else None
     told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
-    say(f"the rules of {node}: at all nodes in a moment.  To list them:  mesh rule ls")
+    print_message(f"the rules of {node}: at all nodes in a moment.  To list them:  mesh rule ls")
     if told.note:
-        say(told.note)
+        print_message(told.note)
 
 
 class PublishRun:
@@ -109,7 +109,7 @@ class PublishRun:
     def post_lines(self, source: BinaryIO) -> None:
         """Post each line. A line that is refused locally ends the run; the lines before it are published."""
         if source.isatty():
-            say("each line is a message; Ctrl-D ends")
+            print_message("each line is a message; Ctrl-D ends")
         try:
             for line in lines_of(source):
                 self.post(line)
@@ -124,20 +124,20 @@ class PublishRun:
         waiting, note = self._m.waiting()
         if waiting:
             said = f"{waiting:,} of them wait: {note}"
-            say(f"published {count(self._count, noun)} to {self._key}, {said}")
+            print_message(f"published {count(self._count, noun)} to {self._key}, {said}")
             return
         receivers = self._receipt.result().matched if self._receipt else 0
         what, whom = count(self._count, noun), count(receivers, "receiver")
-        say(f"published {what} to {self._key}, {whom}, {plainly(took)}")
+        print_message(f"published {what} to {self._key}, {whom}, {plainly(took)}")
         if self._count and not receivers:
             where = options.in_domain(self._qos["domain"])
-            say(f"no subscriber.  To see the next message:  mesh sub {where}{typed(self._key)}")
+            print_message(f"no subscriber.  To see the next message:  mesh sub {where}{typed(self._key)}")
 
     def _progress(self) -> None:
         now = time.monotonic()
         self._look = now + STEP
         rate = self._count / (now - self._start)
-        say(f"{self._count:,} lines so far, {rate:,.0f}/s")
+        print_message(f"{self._count:,} lines so far, {rate:,.0f}/s")
 
 
 def lines_of(source: BinaryIO) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from mesh import sync
 from mesh.cli import jobs, options
 from mesh.cli.completing import complete_nodes, complete_queues
-from mesh.cli.options import count, plainly, say, size, tell_json
+from mesh.cli.options import count, plainly, print_message, size, tell_json
 from mesh.cli.pub import lines_of
 from mesh.cli.table import tell_table
 from mesh.printable import harmless, typed
@@ -87,7 +87,7 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
     if as_json:
         tell_json(to_builtins(row))
     else:
-        say(f"queue {name} exists.  To put a message:  mesh queue put {typed(name)} CONTENT")
+        print_message(f"queue {name} exists.  To put a message:  mesh queue put {typed(name)} CONTENT")
 
 
 @command.command("ls")
@@ -104,7 +104,7 @@ def ls(parts: bool, as_json: bool, url: str | None) -> int:
     if as_json:
         tell_json([to_builtins(row) for row in rows])
     elif not rows:
-        say("no queue exists.  To create one:  mesh queue create NAME")
+        print_message("no queue exists.  To create one:  mesh queue create NAME")
     elif parts:
         every = [(row.name, _node(part), *_cells(part)) for row in rows for part in row.parts]
         tell_table((NAME, "NODE", *HEADER), every, folded=NAME, dropped=DROPPED)
@@ -130,7 +130,7 @@ def _all(m: sync.Client) -> tuple[list[QueueRow], list[str], list[str]]:
 def _tell_missing(missing: Iterable[str], away: Iterable[str]) -> None:
     for nodes, why in ((missing, "which did not answer"), (away, "unreachable, with messages in queues")):
         if names := ", ".join(harmless(node) for node in sorted(set(nodes))):
-            say(f"incomplete, without {names}, {why}")
+            print_message(f"incomplete, without {names}, {why}")
 
 
 def _node(part: QueuePart) -> str:
@@ -238,7 +238,7 @@ def put(
         raise click.UsageError("Give either CONTENT or --file, not both.")
     source = file or sys.stdin.buffer
     if not contents and source.isatty():
-        say("each line is a message; Ctrl-D ends")
+        print_message("each line is a message; Ctrl-D ends")
     what = [text.encode(errors="surrogateescape") for text in contents] or lines_of(source)
     with sync.connect(url, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
@@ -246,7 +246,7 @@ def put(
     if as_json:
         tell_json({"put": done})
     else:
-        say(f"put {count(done, 'message')} into {name}")
+        print_message(f"put {count(done, 'message')} into {name}")
 
 
 @command.command("take")
@@ -278,7 +278,7 @@ def take(
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         with m.queue(name).consume(selector=selector, prefetch=jobs.ahead(most)) as taken:
-            say(f"consuming {name}")
+            print_message(f"consuming {name}")
             return 0 if jobs.tell(taken, jobs.line_of(raw, as_json), most, timeout) else 1
 
 
@@ -315,7 +315,7 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"purged": found.purged, "missing": found.missing, "away": found.away})
     else:
-        say(f"purged {count(found.purged, 'message')} of {name}")
+        print_message(f"purged {count(found.purged, 'message')} of {name}")
         _tell_missing(found.missing, found.away)
 
 
@@ -340,7 +340,7 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
     if as_json:
         tell_json({"moved": done})
     else:
-        say(f"{harmless(to)} accepted {count(done, 'message')} of {name}")
+        print_message(f"{harmless(to)} accepted {count(done, 'message')} of {name}")
 
 
 @command.command("rm")
@@ -357,4 +357,4 @@ def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"removed": name})
     else:
-        say(f"queue {name} was deleted")
+        print_message(f"queue {name} was deleted")

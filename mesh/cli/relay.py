@@ -9,7 +9,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.files import config_file, rewrite
-from mesh.cli.options import count, say, tell_json
+from mesh.cli.options import count, print_message, tell_json
 from mesh.cli.sites import tell_sites
 from mesh.config import load
 from mesh.config.editing import SettingValue, with_site, without_site
@@ -92,7 +92,7 @@ def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None)
     after = without_site(path, text, node_name(site))
     if not force and (waiting := _known(site, url).get("waiting", {}).get("messages", 0)):
         what = f"{count(waiting, 'message')} for {site} would be discarded"
-        say(f"{what}. To remove it anyway:  mesh relay rm {site} --force")
+        print_message(f"{what}. To remove it anyway:  mesh relay rm {site} --force")
         return FAILED
     _write(path, after)
     return _reload(path, site, as_json, url)
@@ -132,9 +132,9 @@ def sync_site(site: str, as_json: bool, url: str | None) -> int:
     if as_json:
         tell_json({"site": site, "nodes": sorted(found.nodes), "missing": sorted(found.missing)})
     else:
-        say(f"{site} receives what it lacks, from {', '.join(sorted(found.nodes))}")
+        print_message(f"{site} receives what it lacks, from {', '.join(sorted(found.nodes))}")
         if found.missing:
-            say(f"mesh: these did not answer: {', '.join(sorted(found.missing))}")
+            print_message(f"mesh: these did not answer: {', '.join(sorted(found.missing))}")
     return FAILED if found.missing else 0
 
 
@@ -144,11 +144,13 @@ def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> N
     if as_json:
         tell_json({"site": site, "paused": is_paused, "changed": found.changed})
     elif not found.changed:
-        say(f"no change: {site} is {'' if is_paused else 'not '}paused")
+        print_message(f"no change: {site} is {'' if is_paused else 'not '}paused")
     elif is_paused:
-        say(f"messages for {site} wait, at all nodes in a moment.  To resume:  mesh relay resume {site}")
+        print_message(
+            f"messages for {site} wait, at all nodes in a moment.  To resume:  mesh relay resume {site}"
+        )
     else:
-        say(f"messages for {site} are forwarded")
+        print_message(f"messages for {site} are forwarded")
 
 
 def _file(given: str | None) -> tuple[Path, str]:
@@ -190,11 +192,11 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
         tell_json({"file": str(path), "counts": bool(lines)})
         return 0
     for line in lines:
-        say(f"{harmless(line)}: set in {path}, and in force")
+        print_message(f"{harmless(line)}: set in {path}, and in force")
     if lines and _known(site, url).get("paused"):  # a pause belongs to the name and outlives the site
-        say(f"mesh: {site} is paused and receives nothing.  To resume:  mesh relay resume {site}")
+        print_message(f"mesh: {site} is paused and receives nothing.  To resume:  mesh relay resume {site}")
     if told is not None and not lines:
         why = "it requires a restart" if "sites" in told.later else "the node that answers reads another file"
     if not lines:
-        say(f"{path} was changed, but is not in force yet: {why}")
+        print_message(f"{path} was changed, but is not in force yet: {why}")
     return 0

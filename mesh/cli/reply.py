@@ -13,7 +13,7 @@ import click
 
 import mesh
 from mesh.cli import options
-from mesh.cli.options import count, say
+from mesh.cli.options import count, print_message
 from mesh.cli.running import CommandEnd, run
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
@@ -100,15 +100,15 @@ class ReplyCommand:
         while (request := await _next(requests, ending)) is not None:
             self.running += 1
             try:
-                await self._answer(request)
+                await self._run_command(request)
             finally:
                 self.running -= 1
 
-    async def _answer(self, request: Request[Any]) -> None:
+    async def _run_command(self, request: Request[Any]) -> None:
         named = {"MESH_ADDRESS": request.to, "MESH_SENDER": request.sender}
         ended = await run(self._command, request.content, self._limit, {**os.environ, **named})
         if ended.code:
-            say(f"{request.sender}: {ended.code}" + (f": {ended.text}" if ended.text else ""))
+            print_message(f"{request.sender}: {ended.code}" + (f": {ended.text}" if ended.text else ""))
         if request.wants_reply:
             await _reply(request, ended)
 
@@ -121,7 +121,7 @@ async def _reply(request: Request[Any], ended: CommandEnd) -> None:
     try:
         await request.reply(ended.content)
     except LocalError as error:
-        say(f"{request.sender}: {error.what} [{error.code}]")
+        print_message(f"{request.sender}: {error.what} [{error.code}]")
         await request.fail(error.code, error.what)
 
 
@@ -143,7 +143,7 @@ async def _serve(
     async with mesh.connect(url, client=client) as m:
         telling = asyncio.ensure_future(_tell(m))
         async with m.serve(address, local_only=local, prefetch=concurrency) as service:
-            say(f"serving {address}")
+            print_message(f"serving {address}")
             works = [asyncio.ensure_future(answering.work(service, ending)) for _ in range(concurrency)]
             _end_at_signals(ending, answering, works)
             try:
@@ -168,7 +168,7 @@ def _end_at_signals(
             for work in works:
                 work.cancel()
         elif answering.running:
-            say(f"waiting for {count(answering.running, 'command')}; Ctrl-C again kills")
+            print_message(f"waiting for {count(answering.running, 'command')}; Ctrl-C again kills")
         ending.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -180,4 +180,4 @@ async def _tell(m: Client) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         async for event in m.events():
             if event.kind in options.EVENTS:
-                say(options.EVENTS[event.kind].format(event.text))
+                print_message(options.EVENTS[event.kind].format(event.text))

@@ -9,7 +9,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options, show
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.client.gathering import GatheredMessage
 from mesh.client.message import Message
 from mesh.errors import RequestFailed
@@ -86,7 +86,7 @@ def _request(
     try:
         reply = m.request(address, body, **asked)
     except RequestFailed as error:
-        say(f"mesh: {error.what} [{error.code}]")
+        print_message(f"mesh: {error.what} [{error.code}]")
         return 1
     told(reply)
     return 0
@@ -128,7 +128,9 @@ def _gather(
                 replied += 1
             else:
                 failed += 1
-                say(f"mesh: {answer.sender or 'a server'}: {answer.error.what} [{answer.error.code}]")
+                print_message(
+                    f"mesh: {answer.sender or 'a server'}: {answer.error.what} [{answer.error.code}]"
+                )
         expected = answers.expected
     return _judged(address, expected, replied, failed, most)
 
@@ -136,13 +138,13 @@ def _gather(
 def _judged(address: str, expected: int | None, replied: int, failed: int, most: int | None) -> int:
     """Return the exit code, and print the reason."""
     if expected == 0:
-        say(f"mesh: no client serves {address} [NO_HANDLERS]")
+        print_message(f"mesh: no client serves {address} [NO_HANDLERS]")
         return 2
     wanted = expected if most is None else min(most, expected or most)
     if not failed and wanted is not None and replied >= wanted:
         return 0
     of = "the servers" if expected is None else f"{expected:,}"
-    say(f"mesh: {replied:,} of {of} replied in time")
+    print_message(f"mesh: {replied:,} of {of} replied in time")
     return 1
 
 

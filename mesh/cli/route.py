@@ -8,7 +8,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.addresses import tell_servers
 from mesh.cli.completing import complete_topics
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.names import CLIENT, OTHERS, kind_of
 from mesh.sites.letters import WAY, split
@@ -56,7 +56,7 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
     arrives = bool(steps) and is_last(steps[-1])
     if not arrives and not as_json:
         verb = "mesh ls --sites" if to.startswith(OTHERS) else "mesh ls"
-        say(f"mesh: the message would not arrive now.  To see what is reachable:  {verb}")
+        print_message(f"mesh: the message would not arrive now.  To see what is reachable:  {verb}")
     return 0 if arrives else 1
 
 

@@ -15,7 +15,7 @@ from mesh import sync
 from mesh.cli import agreed as shared
 from mesh.cli import options
 from mesh.cli.completing import complete_nodes
-from mesh.cli.options import count, say, tell_json
+from mesh.cli.options import count, print_message, tell_json
 from mesh.cli.settings import clauses
 from mesh.cli.table import tell_table
 from mesh.config.nodes import NodeRecord, node_settings
@@ -101,7 +101,7 @@ def set_(
     else:
         found = _of_file(read_file(path)) if path is not None else {str(node): _of_options(str(node), rule)}
     for what in chain.from_iterable(in_vain(each) for rules in found.values() for each in rules):
-        say(what)
+        print_message(what)
     with sync.connect(url) as m:
         told = shared.changed(m, lambda before: with_rules(before, found, add), force)
     _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
@@ -162,7 +162,7 @@ def ls(as_json: bool, url: str | None) -> None:
         shown = [(r.node, " · ".join(clauses(r.rule)) if r.rule else NO_RULE, r.set_by) for r in rows]
         tell_table(HEADER, shown, folded="RULE")
     for line in remarks(found):
-        say(line)
+        print_message(line)
 
 
 class Listed(NamedTuple):
@@ -220,7 +220,7 @@ def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
     found = {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
     silent = [name for name in found if "master" not in file.table["nodes"][name]]
     if silent:
-        say(f"unchanged, because their sections have no rules: {', '.join(silent)}")
+        print_message(f"unchanged, because their sections have no rules: {', '.join(silent)}")
     return {name: rules for name, rules in found.items() if name not in silent}
 
 
@@ -229,7 +229,7 @@ def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
     lines = tuple(range(1, text.count("\n") + 2))
     found, notes = rules_of_xml(Property("clusternode", None, text, f"{path}:1", lines))
     for note in notes:
-        say(note)
+        print_message(note)
     return found
 
 
@@ -238,10 +238,10 @@ def _tell(told: RulesPut | None, what: str, as_json: bool, nothing: str = "no ch
         tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
         return
     if told is None:
-        say(nothing)
+        print_message(nothing)
         return
-    say(f"{what}: at all nodes in a moment.  To list them:  mesh rule ls")
+    print_message(f"{what}: at all nodes in a moment.  To list them:  mesh rule ls")
     if told.away:
-        say(f"unreachable, notified when they return: {', '.join(told.away)}")
+        print_message(f"unreachable, notified when they return: {', '.join(told.away)}")
     if told.missing:
-        say(f"no answer in time, notified again later: {', '.join(told.missing)}")
+        print_message(f"no answer in time, notified again later: {', '.join(told.missing)}")

@@ -9,7 +9,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import count, say
+from mesh.cli.options import count, print_message
 from mesh.cli.pub import lines_of
 from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
 from mesh.sites.letters import UNKNOWN
@@ -72,13 +72,13 @@ def command(  # noqa: PLR0913
                 except PublishRefused as error:
                     raise explained(error, number if content is None else 0, force_queuing) from None
 
-        say(summary(destination, answers(), is_one=content is not None))
+        print_message(summary(destination, answers(), is_one=content is not None))
 
 
 def _typed(file: BinaryIO | None) -> Iterator[bytes]:
     source = file or sys.stdin.buffer
     if source.isatty():
-        say("each line is a message; Ctrl-D ends")
+        print_message("each line is a message; Ctrl-D ends")
     return lines_of(source)
 
 

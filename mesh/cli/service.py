@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from mesh.cli.files import config_file
-from mesh.cli.options import say
+from mesh.cli.options import print_message
 from mesh.config import load
 from mesh.errors import BadArgument, MeshError, NotAvailable
 from mesh.local.localnodes import check_node_name, names_for
@@ -75,9 +75,9 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
     _written(path, service.text())
     _systemctl(is_system, "daemon-reload")
     _systemctl(is_system, "enable", "--now", service.name)
-    say(f"{path}: node {node!r} runs as a service")
+    print_message(f"{path}: node {node!r} runs as a service")
     if not is_system:
-        say("it ends when you log out, unless you run:  loginctl enable-linger")
+        print_message("it ends when you log out, unless you run:  loginctl enable-linger")
 
 
 @command.command("uninstall")
@@ -99,7 +99,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
     except OSError as error:
         raise _cannot(path, error) from error
     _systemctl(is_system, "daemon-reload")
-    say(f"{service.name} was removed; the node's data is unchanged")
+    print_message(f"{service.name} was removed; the node's data is unchanged")
 
 
 @command.command("show")
@@ -110,13 +110,13 @@ def show(node: str | None, is_system: bool) -> int:
     service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
-        say(f"{path} does not exist.  To create it:  mesh service install")
+        print_message(f"{path} does not exist.  To create it:  mesh service install")
         return 1
     click.echo(path.read_text(), nl=False)
     is_active = subprocess.run(
         _command(is_system, "is-active", "--quiet", service.name), check=False
     ).returncode
-    say(f"{service.name} {'is not running' if is_active else 'is running'}")
+    print_message(f"{service.name} {'is not running' if is_active else 'is running'}")
     return 1 if is_active else 0
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from mesh import sync
 from mesh.cli import figures
-from mesh.cli.options import plainly, say, tell_json
+from mesh.cli.options import plainly, print_message, tell_json
 from mesh.cli.table import Cell, tell_table
 
 HEADER = ("SITE", "STATE", "SINCE", "NODES", "WAITS", "BY", "GATEWAYS THERE", "LINK")
@@ -21,9 +21,9 @@ def tell_sites(m: sync.Client, as_json: bool) -> int:
     elif rows:
         tell_table(HEADER, list(_lines(rows)), folded="LINK", dropped=DROPPED)
     if missing:
-        say(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
+        print_message(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not rows and not as_json:
-        say(
+        print_message(
             "no other site is configured.  To add one, write into mesh.toml of all nodes:  "
             "[site] and [sites.NAME]"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mesh.cli import gathering, options
-from mesh.cli.options import count, say, size, tell_json
+from mesh.cli.options import count, print_message, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import DataDirRefused
 from mesh.local.private import refused
@@ -68,7 +68,7 @@ def ls(given: tuple[str, ...], as_json: bool) -> None:
     elif kept:
         tell_table(HEADER, map(_row, kept), folded="DIRECTORY")
     else:
-        say(NONE)
+        print_message(NONE)
 
 
 @command.command("sync")
@@ -91,11 +91,11 @@ def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         tell_json({"from": [str(place) for place in sources], "to": to, **asdict(tally)})
     elif not sources:
-        say(NONE)
+        print_message(NONE)
     else:
-        say(_done(tally))
+        print_message(_done(tally))
     for problem in tally.problems:
-        say(f"mesh: {problem.text} [{problem.code}]")
+        print_message(f"mesh: {problem.text} [{problem.code}]")
     return 2 if tally.problems else 0
 
 
@@ -142,7 +142,7 @@ def _kept(place: Path) -> Iterator[Kept]:
 def _marker(path: Path) -> Marker:
     marker, wrong = read_marker(path)
     if wrong:
-        say(f"{path} cannot be read: {wrong}. No snapshot is considered copied until then.")
+        print_message(f"{path} cannot be read: {wrong}. No snapshot is considered copied until then.")
     return marker
 
 

@@ -9,7 +9,7 @@ import click
 from mesh import sync
 from mesh.cli import jobs, options, show
 from mesh.cli.completing import complete_topics
-from mesh.cli.options import count, say
+from mesh.cli.options import count, print_message
 from mesh.client.message import GONE, Batch, Message
 from mesh.errors import MeshTimeout
 from mesh.routing.overflow import Overflow
@@ -93,7 +93,7 @@ def command(  # noqa: PLR0913
             max_queue=max_queue,
             group=group,
         ) as subscription:
-            say(f"subscribed to {key}")
+            print_message(f"subscribed to {key}")
             try:
                 _print(subscription, lines, most, end)
             except MeshTimeout:
@@ -117,7 +117,7 @@ def _durable(
         options.tell_of_connection(m)
         asked = {**options.query(key), "domain": domain, "max_queue": ahead, "selector": selector}
         with m.subscribe(durable=name, **asked) as taken:
-            say(f"subscribed to {key} as {name}")
+            print_message(f"subscribed to {key} as {name}")
             printed = jobs.tell(taken, jobs.line_of(raw, as_json), most, wait, end)
     if most is None or printed < most:
         raise MeshTimeout(f"The time limit of {wait:g} s is over.")
@@ -150,4 +150,4 @@ def _print(
         if subscription.dropped > dropped:
             new, dropped = subscription.dropped - dropped, subscription.dropped
             why = "this client is too slow, or a link with another site had no room"
-            say(f"dropped {count(new, 'message')} ({dropped:,} in all): {why}")
+            print_message(f"dropped {count(new, 'message')} ({dropped:,} in all): {why}")

@@ -7,7 +7,7 @@ import time
 import click
 
 from mesh.cli import options
-from mesh.cli.options import plainly, say, tell_json
+from mesh.cli.options import plainly, print_message, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
 from mesh.security.derive import ADMIN, RELAY, ROLES
@@ -77,8 +77,8 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     how_long = f"for {plainly(expires)}" if expires else "for ever"
     join = f"mesh join --site NAME  (NAME: of this site in mesh.toml of {site!r})" if site else "mesh join"
     what = "makes an admin of" if role == ADMIN else f"lets a {role} into"
-    say(f"{what} mesh {name!r}, {how_long}, who types  {join}  and pastes it")
-    say(WHAT[role])
+    print_message(f"{what} mesh {name!r}, {how_long}, who types  {join}  and pastes it")
+    print_message(WHAT[role])
 
 
 def only(names: list[str]) -> str:

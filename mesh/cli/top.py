@@ -115,7 +115,7 @@ def _show(m: sync.Client, console: Console, interval: float) -> None:
                 order = next_order(order)
             if key or asking.came > shown or time.monotonic() > shown + 1:
                 shown = time.monotonic()
-                live.update(_screen(asking.answer(), asking.came, order, console), refresh=True)
+                live.update(_screen(asking.latest_answer(), asking.came, order, console), refresh=True)
 
 
 def _screen(found: TopReplies | None, came: float, order: str, console: Console) -> RenderableType:
@@ -144,15 +144,15 @@ class Poller:
         self._m, self._interval = m, interval
         self._found: TopReplies | None = None
         self._error: MeshError | None = None
-        threading.Thread(target=self._ask, name="mesh-top", daemon=True).start()
+        threading.Thread(target=self._poll, name="mesh-top", daemon=True).start()
 
-    def answer(self) -> TopReplies | None:
+    def latest_answer(self) -> TopReplies | None:
         """Return the last answer, or `None` before the first. Raise the error of a refusing node."""
         if self._error is not None:
             raise self._error
         return self._found
 
-    def _ask(self) -> None:
+    def _poll(self) -> None:
         while True:
             try:
                 self._found = _ask(self._m)

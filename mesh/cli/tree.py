@@ -5,7 +5,7 @@ from typing import Any
 
 from mesh import sync
 from mesh.cli import figures
-from mesh.cli.options import say, tell, tell_json
+from mesh.cli.options import print_data, print_message, tell_json
 from mesh.cli.table import Cell, tell_table
 from mesh.errors import BadKey
 from mesh.values import check_domain
@@ -27,12 +27,12 @@ def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
     if as_json:
         tell_json([{name: each[name] for name in ("domain", "rows", "missing")} for each in found])
     for number, tree in enumerate(found if not as_json else ()):
-        tell([*([""] if number else []), tree["domain"]])
+        print_data([*([""] if number else []), tree["domain"]])
         _tell_one(tree["rows"])
     if missing := sorted({name for tree in found for name in tree["missing"]}):
-        say(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
+        print_message(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not found and not as_json:
-        say("no rule at this node names a domain.  Each node is the master for its own clients.")
+        print_message("no rule at this node names a domain.  Each node is the master for its own clients.")
     return 0 if all(row["way"] for tree in found for row in tree["rows"]) else 1
 
 
@@ -43,7 +43,7 @@ def _tell_one(rows: list[TreeLine]) -> None:
     if shown:
         tell_table(HEADER, list(lines(shown)), folded="NOT BY", dropped=DROPPED)
     if strangers:
-        say(f"no rule names a master for: {', '.join(row['node'] for row in strangers)}")
+        print_message(f"no rule names a master for: {', '.join(row['node'] for row in strangers)}")
 
 
 def is_by_itself(row: TreeLine) -> bool:

@@ -4,7 +4,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 
 
 @click.command("unsub")
@@ -24,4 +24,4 @@ def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"removed": name})
     else:
-        say(f"durable subscription {name} was removed")
+        print_message(f"durable subscription {name} was removed")

@@ -14,7 +14,7 @@ import click
 
 from mesh import __version__
 from mesh.cli.files import config_file
-from mesh.cli.options import tell
+from mesh.cli.options import print_data
 from mesh.cli.properties import property_settings
 from mesh.config import Config, load
 from mesh.dialable import is_of_link
@@ -170,7 +170,7 @@ def _say_ready(it: dict[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(it))
     else:
-        tell(described(it).splitlines())
+        print_data(described(it).splitlines())
 
 
 def _say_last(it: dict[str, Any]) -> None:

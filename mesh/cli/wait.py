@@ -15,7 +15,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.completing import complete_nodes, complete_queues, complete_topics
-from mesh.cli.options import count, plainly, say, tell_json
+from mesh.cli.options import count, plainly, print_message, tell_json
 from mesh.errors import BadKey, Closed, MeshTimeout, NodeNotFound, NoQueue
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
@@ -212,4 +212,4 @@ def _tell(kind: str, name: str, found: Found, took: float, as_json: bool) -> Non
         tell_json({**said, "says": found.says})
     else:
         over = "" if found.is_there else "mesh: the time limit is over; waited for "
-        say(f"{over}{kind} {harmless(name)}: {found.says}, after {plainly(took)}")
+        print_message(f"{over}{kind} {harmless(name)}: {found.says}, after {plainly(took)}")

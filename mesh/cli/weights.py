@@ -9,7 +9,7 @@ import click
 from balancers.plugins import OURS
 from mesh import sync
 from mesh.cli import gathering, options, spark_child
-from mesh.cli.options import count, plainly, say, tell, tell_json
+from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 from mesh.cli.table import tell_table
 
 HEADER = ("NODE", "WEIGHT", "REASON")
@@ -38,11 +38,13 @@ def apply(file: Path, force: bool, url: str | None) -> None:
     with sync.connect(url) as m:
         unknown = m.call("weights", set=found.given)["unknown"]
     weights, until = found.given["weights"], _moment(found.given["expires"])
-    say(f"weights of {count(len(weights), 'node')} are in force until {until}, at all nodes in a moment")
+    print_message(
+        f"weights of {count(len(weights), 'node')} are in force until {until}, at all nodes in a moment"
+    )
     if not found.has_reasons:
-        say("the reasons were too long and are not included")
+        print_message("the reasons were too long and are not included")
     if unknown:
-        say(f"unknown nodes: {', '.join(unknown)}.  To list the nodes:  mesh ls")
+        print_message(f"unknown nodes: {', '.join(unknown)}.  To list the nodes:  mesh ls")
 
 
 @command.command("show")
@@ -58,7 +60,7 @@ def show(as_json: bool, url: str | None) -> None:
         return
     if found["weights"]:
         tell_table(HEADER, [(n, f"{w:g}", why) for n, (w, why) in found["weights"].items()], folded="REASON")
-    tell([*([""] if found["weights"] else []), *remarks(found)])
+    print_data([*([""] if found["weights"] else []), *remarks(found)])
 
 
 @command.command("clear")
@@ -67,7 +69,7 @@ def clear(url: str | None) -> None:
     """Clear the weights in the whole mesh: all nodes count the same."""
     with sync.connect(url) as m:
         m.call("weights", clear=True)
-    say("the weights were cleared: all nodes count the same, everywhere in a moment")
+    print_message("the weights were cleared: all nodes count the same, everywhere in a moment")
 
 
 @command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)

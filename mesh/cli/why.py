@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.completing import complete_nodes, complete_queues, complete_topics
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import BadKey
 from mesh.printable import harmless
@@ -99,9 +99,11 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
         rows = [(row.node, f"{row.messages:,}", mark * row.is_cause, row.why) for row in found.rows]
         tell_table(("NODE", "MESSAGES", "", "WHY"), rows, folded="WHY")
     else:
-        say(f"{name} is empty")
+        print_message(f"{name} is empty")
     if found.missing and not as_json:
-        say(f"incomplete, because these nodes did not answer: {', '.join(map(harmless, found.missing))}")
+        print_message(
+            f"incomplete, because these nodes did not answer: {', '.join(map(harmless, found.missing))}"
+        )
     return 1 if not found.rows or any(row.is_cause for row in found.rows) else 0
 
 
@@ -117,7 +119,7 @@ def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | No
         rows = [(each.node, MARKS.get(each.rank, ""), each.says) for each in found]
         tell_table(("NODE", "", "WHY"), rows, folded="WHY")
         for hint in _hints(found):
-            say(f"mesh: {hint}")
+            print_message(f"mesh: {hint}")
     return 1 if any(each.is_cause for each in found) else 0
 
 

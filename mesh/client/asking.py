@@ -94,7 +94,9 @@ class Asking(Subscribing, Ruling):
         reader = reader_of(self._codec, type) or WHATEVER
         q = query(key, pattern, xpath, domain)
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
-        parts = await self._within(timeout, self._ask, lambda request: c.Call(request, "get", arguments))
+        parts = await self._within(
+            timeout, self._call_node, lambda request: c.Call(request, "get", arguments)
+        )
         return [message for part in parts for message in found(part, reader)]
 
     async def erase(
@@ -141,7 +143,7 @@ class Asking(Subscribing, Ruling):
     async def _erase_found(self, q: c.Query) -> list[str]:
         await self._flushed()
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": True}
-        parts = await self._ask(lambda request: c.Call(request, "get", arguments))
+        parts = await self._call_node(lambda request: c.Call(request, "get", arguments))
         topics = dict.fromkeys((m.key, m.domain) for part in parts for m in found(part))
         return [each for key, domain in topics for each in await self._erase(key, domain)]
 
@@ -152,7 +154,7 @@ class Asking(Subscribing, Ruling):
         marks = publisher.outbox.marks()
         while not publisher.outbox.is_answered_below(marks):
             await self._change()
-        value = await self._asked(lambda request: c.Call(request, "erase", arguments))
+        value = await self._call_value(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
 
     async def route(
@@ -253,7 +255,7 @@ class Asking(Subscribing, Ruling):
         return value
 
     async def _called(self, verb: str, arguments: dict[str, Any]) -> Any:
-        return await self._within(None, self._asked, lambda request: c.Call(request, verb, arguments))
+        return await self._within(None, self._call_value, lambda request: c.Call(request, verb, arguments))
 
     async def ping(self) -> float:
         """Return the round-trip time to the node, in seconds."""

@@ -75,7 +75,7 @@ class Connected(NotCopied):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         """Return the shell that runs the core. The shell must not hold a reference to this client."""
-        return Shell(name, key, 2 * self._timeout, self._way.find, self._events.tell)
+        return Shell(name, key, 2 * self._timeout, self._way.find, self._events.announce)
 
     # --- opening and closing ----------------------------------------------------------------------------
 
@@ -199,25 +199,25 @@ class Connected(NotCopied):
         hint = f"{messages(left)} may still arrive; final() returns their outcome." if left else AGAIN
         return MeshTimeout(f"{line.name} waited {round(limit, 3):g} s without success{where}.", hint=hint)
 
-    async def _ask(self, make: Callable[[int], Command]) -> list[ReplyPart]:
+    async def _call_node(self, make: Callable[[int], Command]) -> list[ReplyPart]:
         """Send a command and return the parts of its reply. Raises: the node's error, MeshTimeout, Closed."""
         calls = self._now().calls
-        pending = calls.ask(make)
+        pending = calls.send_with_timeout(make)
         try:
             return await pending.promise  # type: ignore[no-any-return]
         finally:
-            calls.forget(pending)
+            calls.drop_pending(pending)
 
-    async def _asked(self, make: Callable[[int], Command]) -> Any:
+    async def _call_value(self, make: Callable[[int], Command]) -> Any:
         """Send a command and return the value of the last part of its reply; errors as for `_ask`."""
-        parts = await self._ask(make)
+        parts = await self._call_node(make)
         return parts[-1][0]
 
     async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
         """Send a queue command and return the parts of its reply."""
         self._now().check_queues()
         verb, said = what.verb, arguments(what)
-        return await self._within(None, self._ask, lambda request: Call(request, verb, said))
+        return await self._within(None, self._call_node, lambda request: Call(request, verb, said))
 
     async def _change(self) -> None:
         """Wait for the next answer to any published message."""

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from mesh.client.core.lots import ACK, Some, TakenLot
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.delivered_envelope import ACK, DeliveredEnvelope, Some
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.delivery import Deliveries, Delivery, Hands, SettlingClient, kept, made_of
 from mesh.client.message import T
 from mesh.client.oneloop import check_loop
@@ -37,7 +37,7 @@ class Consumer(Generic[T]):
         self,
         client: SettlingClient,
         shell: Shell,
-        taking: QueueTaking,
+        taking: QueueConsumption,
         reader: ContentReader | None,
         once: bool = False,
     ) -> None:
@@ -80,7 +80,7 @@ class Consumer(Generic[T]):
         return self
 
     async def __anext__(self) -> Delivery[T]:
-        found = await self._next(self._take)
+        found = await self._next(self._take_delivery)
         if found is None:
             raise StopAsyncIteration
         return found
@@ -117,7 +117,7 @@ class Consumer(Generic[T]):
                     f"{shown(each)} did not come from this consumer.",
                     hint="Pass deliveries of this consumer.",
                 )
-        places: dict[TakenLot, dict[int, None]] = {}
+        places: dict[DeliveredEnvelope, dict[int, None]] = {}
         for each in of:
             assert each._lot is not None
             places.setdefault(each._lot, {})[each._place] = None
@@ -125,8 +125,8 @@ class Consumer(Generic[T]):
         if some:
             await self._hands.settle(ACK, some)
 
-    def _take(self) -> Delivery[T] | None:
-        found = self._taking.take()
+    def _take_delivery(self) -> Delivery[T] | None:
+        found = self._taking.take_message()
         if found is None:
             return None
         lot, place, message = found

@@ -10,9 +10,9 @@ from typing import Any, Generic, Protocol, Self, overload
 from msgspec import UNSET
 
 from mesh.client.arguments import seconds
-from mesh.client.core.desk import Promise
-from mesh.client.core.lots import ACK, SAID, Some, TakenLot
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.client_context import Promise
+from mesh.client.core.delivered_envelope import ACK, SAID, DeliveredEnvelope, Some
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
 from mesh.client.shell import Shell
@@ -46,10 +46,12 @@ class Hands:
     """The consumer's side of its deliveries, which settles them. `once`: it consumes a single message."""
 
     __slots__ = ("_client", "_shell", "once", "taking")
-    taking: QueueTaking
+    taking: QueueConsumption
     once: bool
 
-    def __init__(self, client: SettlingClient, shell: Shell, taking: QueueTaking, once: bool = False) -> None:
+    def __init__(
+        self, client: SettlingClient, shell: Shell, taking: QueueConsumption, once: bool = False
+    ) -> None:
         self._client, self._shell = client, shell
         self.taking, self.once = taking, once
 
@@ -59,13 +61,13 @@ class Hands:
         Raises: LocalError SETTLED, with none settled; LeaseOver for deliveries that are no longer this
         consumer's, with the others settled; Closed.
         """
-        promise, late = self._say(what, of, delay, reason)
+        promise, late = self._settle_messages(what, of, delay, reason)
         if promise is not None:
             await self._client._within(None, kept, promise)
         if late is not None:
             raise late
 
-    def _say(
+    def _settle_messages(
         self, what: int, of: Sequence[Some], delay: int = 0, reason: str = ""
     ) -> tuple[Promise | None, LeaseOver | None]:
         core, late = self._shell.now(), None
@@ -82,12 +84,12 @@ class Hands:
                 some.append((lot, ours))
         if not some:
             return None, late
-        promise = self.taking.say(what, some, delay, reason)
+        promise = self.taking.settle_messages(what, some, delay, reason)
         if self.once and what != EXTEND:
             core.queues.leave(self.taking)
         return promise, late
 
-    async def left(self, of: Sequence[Some], error: BaseException | None) -> None:
+    async def settle_remaining(self, of: Sequence[Some], error: BaseException | None) -> None:
         """Settle the deliveries that the user left unsettled when the block ended.
 
         Without an error they are acked. With an error they are nacked, without waiting for the node.
@@ -97,7 +99,7 @@ class Hands:
             await self.settle(ACK, left)
         elif left:
             with suppress(MeshError):  # the user's exception matters more
-                self._say(NACK, left)
+                self._settle_messages(NACK, left)
 
 
 async def kept(promise: Promise) -> None:
@@ -152,7 +154,7 @@ class Delivery(QueuedMessage[T]):
 
     # Always set, but fields of a Struct need defaults after a field that has one.
     _hands: Hands | None = None
-    _lot: TakenLot | None = None
+    _lot: DeliveredEnvelope | None = None
     _place: int = 0
 
     @property
@@ -188,11 +190,11 @@ class Delivery(QueuedMessage[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._at.left(self._of, error)
+        await self._at.settle_remaining(self._of, error)
 
 
 def made_of(
-    message: Message[Any], lot: TakenLot, place: int, hands: Hands, reader: ContentReader | None
+    message: Message[Any], lot: DeliveredEnvelope, place: int, hands: Hands, reader: ContentReader | None
 ) -> Delivery[Any]:
     """Return the delivery of one message to its consumer."""
     m, tries = message, lot.tries[place] if lot.tries else 0
@@ -215,7 +217,7 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     """
 
     def __init__(
-        self, lot: TakenLot, places: Sequence[int], hands: Hands, reader: ContentReader | None
+        self, lot: DeliveredEnvelope, places: Sequence[int], hands: Hands, reader: ContentReader | None
     ) -> None:
         self._lot, self._places = lot, places
         self._hands, self._reader = hands, reader
@@ -265,4 +267,4 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._hands.left([(self._lot, self._places)], error)
+        await self._hands.settle_remaining([(self._lot, self._places)], error)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from mesh.client.connected import Connected
 from mesh.client.consumer import Consumer
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.delivery import SettlingClient
 from mesh.client.message import T
 from mesh.client.reading import ContentReader
@@ -33,7 +33,7 @@ class Durable(Consumer[T]):
         self,
         client: SettlingClient,
         shell: Shell,
-        taking: QueueTaking,
+        taking: QueueConsumption,
         reader: ContentReader | None,
         declare: Declare,
     ) -> None:

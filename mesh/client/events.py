@@ -46,7 +46,7 @@ class Following:
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._is_over = False
 
-    def put(self, event: Event | None) -> None:
+    def append_event(self, event: Event | None) -> None:
         """Append an event; None ends the iteration. Of unread events the newest are kept."""
         if self._queue.qsize() >= KEPT:
             self._queue.get_nowait()
@@ -75,18 +75,18 @@ class Followers:
         following = Following()
         self._all.add(following)
         if self._is_over:
-            following.put(None)
+            following.append_event(None)
         return following
 
-    def tell(self, event: Event) -> None:
+    def announce(self, event: Event) -> None:
         """Pass an event on. The event "closed" ends all iterators."""
         if event.kind == "closed":
-            self._end()
+            self._end_all()
             return
         for following in list(self._all):
-            following.put(event)
+            following.append_event(event)
 
-    def _end(self) -> None:
+    def _end_all(self) -> None:
         self._is_over = True
         for following in list(self._all):
-            following.put(None)
+            following.append_event(None)

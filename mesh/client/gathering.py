@@ -66,7 +66,7 @@ class Gathering(Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._shell.core.requests.forget(self._number)
+        self._shell.core.requests.drop_request(self._number)
         self._is_left = True
         self._arrived.set()
 
@@ -79,7 +79,7 @@ class Gathering(Generic[T]):
             hint = "Read it inside `async with m.gather(...) as answers:`; in mesh.sync with `with`."
             raise Closed("The request was not sent yet.", hint=hint)
         while True:
-            found = gathered.take()
+            found = gathered.take_reply()
             if found is not None:
                 return self._message(*found)
             if gathered.error is not None:

@@ -221,7 +221,7 @@ class Publishing(Ruling):
         try:
             number = post(*args, **kwargs)
         except WouldBlock:
-            self._shell.look()
+            self._shell.read_arrived()
             number = post(*args, **kwargs)
         self._shell.hurry()
         return number
@@ -393,9 +393,9 @@ class Publishing(Ruling):
 
     async def _word(self, domain: str, number: int, last: bool) -> Published:
         verdicts = self._publisher.verdicts
-        if (known := verdicts.known(domain, number, last)) is not None:
+        if (known := verdicts.answer_of(domain, number, last)) is not None:
             return known
-        promise = verdicts.wait(domain, number, last)
+        promise = verdicts.when_answered(domain, number, last)
         try:
             return await promise  # type: ignore[no-any-return]
         finally:

@@ -135,7 +135,7 @@ class Putting:
         self._client._now().check_queues()
 
     def _posted(self, message: Prepared, how: PutTerms) -> Receipt:
-        put = self._client._publisher.put
+        put = self._client._publisher.append_put
         key, content, to, flags, props, expires, _ = message
         number = self._client._posted(put, to, how, key, content, flags, props, expires)
         return Receipt(self._client, to, number)
@@ -189,12 +189,12 @@ class Putting:
         try:
             await self._client._within(timeout, self._put_all, contents, options, numbers)
         except MeshError as error:
-            raise self._told(error, numbers) from None
+            raise self._with_count(error, numbers) from None
         return count(numbers)
 
-    def _told(self, error: MeshError, numbers: PutNumbers) -> MeshError:
+    def _with_count(self, error: MeshError, numbers: PutNumbers) -> MeshError:
         """Return a copy of the error that says how many of the messages were put."""
-        put, told = self._client._publisher.verdicts.taken(self._to, numbers), copy(error)
+        put, told = self._client._publisher.verdicts.count_accepted(self._to, numbers), copy(error)
         told.what = f"{messages(put)} {'was' if put == 1 else 'were'} put, then: {error.what}"
         return told
 
@@ -210,14 +210,14 @@ class Putting:
                     break
         except MeshError:
             with suppress(MeshError):  # earlier messages are put all the same
-                await self._answered(numbers)
+                await self._wait_for_answers(numbers)
             raise
-        await self._answered(numbers)
+        await self._wait_for_answers(numbers)
 
     def _has_refused(self, numbers: PutNumbers) -> bool:
         return self._client._publisher.verdicts.has_refused(self._to, numbers)
 
-    async def _answered(self, numbers: PutNumbers) -> None:
+    async def _wait_for_answers(self, numbers: PutNumbers) -> None:
         """Wait until all are answered. Raises: the first refusal."""
         publisher = self._client._publisher
         publisher.seal()
@@ -225,7 +225,7 @@ class Putting:
         while not publisher.outbox.is_answered_below(marks):
             await self._client._change()
             self._client._now()
-        if (error := publisher.verdicts.refused(self._to, numbers)) is not None:
+        if (error := publisher.verdicts.first_refusal(self._to, numbers)) is not None:
             raise error
 
     async def _put_some(

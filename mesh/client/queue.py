@@ -297,7 +297,7 @@ class Queue(Putting):
                 async with client._shell.timeout(max(limit, POLL)):
                     taken = await anext(one, None)
         except TimeoutError:
-            taken = one._take()  # it came just before the timeout
+            taken = one._take_delivery()  # it came just before the timeout
         finally:
             if taken is None:
                 await one.close()

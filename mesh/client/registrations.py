@@ -32,7 +32,7 @@ class Registrations:
 
     async def __anext__(self) -> Registration:
         watching = self._watching
-        while (news := watching.take()) is None:
+        while (news := watching.take_change()) is None:
             if watching.error is not None:
                 if isinstance(watching.error, Closed):
                     raise StopAsyncIteration

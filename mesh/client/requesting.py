@@ -94,7 +94,7 @@ class Requesting(Publishing):
         try:
             return await promise  # type: ignore[no-any-return]
         finally:
-            requests.forget(number)
+            requests.drop_request(number)
 
     def gather(
         self,

@@ -58,11 +58,11 @@ class Ruling(Connected):
         if new is None:
             return None
         told = read_result(RulesPut, await self._said("rules_put", **new.said))
-        new.count()
+        new.mark_accepted()
         return told
 
     async def _said(self, verb: str, **said: Any) -> Any:
-        return await self._asked(lambda request: Call(request, verb, said))
+        return await self._call_value(lambda request: Call(request, verb, said))
 
 
 def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:

@@ -65,7 +65,7 @@ class Service(Generic[T]):
         try:
             await pending.promise
         finally:
-            self._shell.core.calls.forget(pending)
+            self._shell.core.calls.drop_pending(pending)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -86,11 +86,11 @@ class Service(Generic[T]):
     async def __anext__(self) -> Request[T]:
         return await self._own.__anext__()
 
-    def _take(self) -> tuple[TakenRequest, Request[T]] | None:
+    def _take_request(self) -> tuple[TakenRequest, Request[T]] | None:
         if self._serving.error is not None:
             return None
         self._shell.now()
-        taken = self._serving.take()
+        taken = self._serving.take_request()
         return None if taken is None else (taken, made_of(taken, self._served, self._reader))
 
     async def _next(self) -> tuple[TakenRequest, Request[T]] | None:
@@ -98,7 +98,7 @@ class Service(Generic[T]):
         serving = self._serving
         while serving.error is None:
             check_loop(self._loop)
-            if (found := self._take()) is not None:
+            if (found := self._take_request()) is not None:
                 return found
             if self._loop is None:
                 hint = "Read it inside `async with m.serve(...) as requests:`; in mesh.sync with `with`."

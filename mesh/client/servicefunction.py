@@ -35,7 +35,7 @@ class RequestSource:
     async def next(self) -> Request[Any] | None:
         """Return the next request, or None after the service was left on purpose."""
         # Pending requests are taken without a wait, so that many replies leave together.
-        found = self._service._take()
+        found = self._service._take_request()
         if found is None:
             async with self._turn:
                 found = await self._service._next()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.events import Event, log_event
 from mesh.client.oneloop import NotCopied, check_loop, not_open, running_loop
@@ -42,7 +42,7 @@ class Carrier(Protocol):
     def dial(self, key: int, access: Access) -> PutCommand:
         """Open a connection, and return the function that puts a command on it."""
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Read the commands that have arrived, without waiting."""
 
     def hang_up(self, key: int) -> None:
@@ -76,7 +76,7 @@ class Shell(NotCopied):
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
-        self.desk: ClientDesk = ClientDesk(self._promise, random.random, random.randbytes, self._wake)
+        self.desk: ClientContext = ClientContext(self._promise, random.random, random.randbytes, self._wake)
         self.core: ClientCore = ClientCore(
             self.desk, name, key, timeout, None if around is None else around.outbox
         )
@@ -123,11 +123,11 @@ class Shell(NotCopied):
         self.desk.now = self._time()
         return self.core
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Execute pending effects and read arrived commands, without yielding to the loop."""
         if self._carrier is not None:
             self._turn()
-            self._carrier.look()
+            self._carrier.read_arrived()
 
     def hurry(self) -> None:
         """Execute pending effects now, and not at the end of this turn of the loop."""
@@ -179,7 +179,7 @@ class Shell(NotCopied):
 
     def _lose_connection(self, now: float, error: OSError) -> None:
         """End the connection at an error of the operating system; the client dials again."""
-        self.core.gone(now, self._key, str(of_system(error, "a connection")))
+        self.core.on_disconnected(now, self._key, str(of_system(error, "a connection")))
         if self.loop is not None:
             self._plan(self.loop)
 

@@ -116,7 +116,7 @@ class Subscription(Generic[T]):
                 await each.promise
         finally:
             for each in asked:
-                self._shell.core.calls.forget(each)
+                self._shell.core.calls.drop_pending(each)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -174,7 +174,7 @@ class Subscription(Generic[T]):
         """Return the next batch, which `_count` marks as consumed; None after a deliberate end."""
         intake = self._intake
         while not intake.is_left:
-            batch = intake.take()
+            batch = intake.next_batch()
             if batch is not None:
                 if self._tracer is not None:
                     self._tracer.received(batch)
@@ -197,11 +197,11 @@ class Subscription(Generic[T]):
 
     def _count(self) -> None:
         """Mark the batch as consumed, so that the node may send another."""
-        self._intake.count()
+        self._intake.mark_consumed()
 
     def _hold(self) -> Callable[[], None]:
         """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
-        return self._intake.hold()
+        return self._intake.hold_batch()
 
 
 class TypedSubscription(Subscription[T]):

@@ -22,7 +22,7 @@ class Wires(Protocol):
 
     def dial(self, key: Any, address: str, keys: Keys | None = None) -> None: ...
     def send(self, key: Any, frames: list[bytes]) -> None: ...
-    def look(self, key: Any) -> None: ...
+    def read_arrived(self, key: Any) -> None: ...
     def hang_up(self, key: Any) -> None: ...
     def close(self) -> None: ...
 
@@ -54,10 +54,10 @@ class Wired:
         self._sockets.dial(key, access.address, access.curve)
         return self._framing.send
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Read the frames that have arrived, without waiting."""
         if self._key:
-            self._sockets.look(self._key)
+            self._sockets.read_arrived(self._key)
 
     def hang_up(self, key: int) -> None:
         """Close the connection after the commands put on it have left."""
@@ -76,16 +76,16 @@ class Wired:
         try:
             message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
         except RemoteError as error:
-            self._core.gone(now, key, str(error))
+            self._core.on_disconnected(now, key, str(error))
             return
         if message is None:
-            self._core.moved(now, key)
+            self._core.on_piece(now, key)
         else:
             self._core.received(now, key, *message)
 
     def _gone(self, key: Any) -> None:
-        self._core.gone(self._time(), key)
+        self._core.on_disconnected(self._time(), key)
 
     def _failed(self, key: Any, error: Refused) -> None:
-        self._core.failed(self._time(), key, error)
+        self._core.on_failed(self._time(), key, error)
         self._turn()

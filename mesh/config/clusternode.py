@@ -176,7 +176,7 @@ class _Reader(ClusterText):
         return self._made(element, found, is_ours=type_ in OURS)
 
     def _made(self, element: etree._Element, filter_: Filter, is_ours: bool = False) -> Filter | None:
-        """Return the filter or mapper if it can be made, or `None` for an ignored one that never matches."""
+        """Return the filter or mapper if it can be made, or `None` if it is ignored and never matches."""
         try:
             made(filter_)
         except BadFilter as error:

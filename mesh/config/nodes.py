@@ -25,7 +25,7 @@ NODE_KEYS: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """One node in the file.
+    """A node in the file.
 
     `address` is `None` if unknown, `ping` the seconds between signs of life (`None`: the default), and
     `passwd` the password sent to that node.

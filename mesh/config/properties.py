@@ -26,7 +26,7 @@ _MEANS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One name and its value. `node` is the text in brackets after the name, or `None`."""
+    """A name and its value. `node` is the text in brackets after the name, or `None`."""
 
     name: str
     node: str | None

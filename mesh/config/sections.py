@@ -131,7 +131,7 @@ class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of one node."""
+    """The settings of one node."""
 
     default_scope: Literal["mesh", "local"] = "mesh"  # where messages without a domain live
     links: Literal["any", "configured"] = "any"  # nodes to link: all discovered ones, or `nodes`

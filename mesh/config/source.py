@@ -26,7 +26,7 @@ _ASSIGNMENT = re.compile(rf"({_PATH})=")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value and its origin: "default", "mesh.toml:7", "environment MESH_…", "command line"."""
+    """A value and its origin: "default", "mesh.toml:7", "environment MESH_…", "command line"."""
 
     name: str
     value: Any

@@ -201,7 +201,7 @@ class _Reader:
         for each in self._properties:
             if each.name in (NODE, INFO, MASTER):
                 self._described(each, records, origins, rules)
-        self._told(records, origins)
+        self._set_credentials(records, origins)
         self._stand_in(records, origins, rules)
         found: list[Setting] = []
         for name, record in records.items():
@@ -268,7 +268,7 @@ class _Reader:
         first, *others = told.addresses or (None,)
         return replace(record, address=first, others=tuple(filter(None, others)))
 
-    def _told(self, records: dict[str, NodeRecord], origins: dict[str, str]) -> None:
+    def _set_credentials(self, records: dict[str, NodeRecord], origins: dict[str, str]) -> None:
         """Set ping and password: for a node those with its name, for all others those without a name."""
         for each in self._properties:
             if each.name not in (PING, PASSWD) or each.node in (None, self.me):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.access.door import SOFTWARE, Door
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Proven
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
-from mesh.core.desk.piecework import Piecework
+from mesh.core.access.authenticator import SOFTWARE, Authenticator
+from mesh.core.context.component import Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Proven
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.message_fragments import MessageFragments
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Dialled, LoggedIn, WaysChanged
-from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.facts import Dialled, LoggedIn, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.peer_handshake import PeerHandshake
 from mesh.core.sites.gateway import Gateways
 from mesh.core.states.recall import Recall
 from mesh.core.subscribers.clients import Clients
@@ -29,24 +29,24 @@ from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
 
 
-class Admission(Part):
+class Admission(Component):
     """The component for handshakes: builds HELLO and WELCOME, and connects admitted ends."""
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
-        meeting: Meeting,
+        meeting: PeerHandshake,
         censuses: Censuses,
         recall: Recall,
         clients: Clients,
         sessions: Sessions,
         links: DataLinks,
-        piecework: Piecework,
+        piecework: MessageFragments,
         gateways: Gateways,
     ) -> None:
-        self.door = Door(
+        self.door = Authenticator(
             desk, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
         )
         self._desk = desk
@@ -61,11 +61,11 @@ class Admission(Part):
         self._gateways = gateways
         self._agree = piecework.agree  # on features
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(Dialled, lambda fact: self.door.knock(fact.conn)),
-            hear(HolderLives, lambda fact: self.door.refuse(fact.conn, fact.hello, fact.refusal)),
-            hear(HolderGone, lambda fact: self.hello(fact.conn, fact.hello)),
+            on_fact(Dialled, lambda fact: self.door.knock(fact.conn)),
+            on_fact(HolderLives, lambda fact: self.door.refuse(fact.conn, fact.hello, fact.refusal)),
+            on_fact(HolderGone, lambda fact: self.hello(fact.conn, fact.hello)),
         )
 
     def hello(self, conn: Conn, command: Hello) -> None:
@@ -85,9 +85,9 @@ class Admission(Part):
         self._desk.emit(Proven(conn.key, conn.user, conn.role not in (CLIENT, RELAY)))
         if conn.role == RELAY:
             assert command.node is not None  # checked by the door
-            self._gateways.opened(conn, command.node)
+            self._gateways.on_opened(conn, command.node)
             return
-        session, peer = self._sessions.of(conn), self._neighbours.of(conn)
+        session, peer = self._sessions.session_of(conn), self._neighbours.of(conn)
         if peer is not None:
             self._meeting.connected(conn, peer)
             self._censuses.compare(conn, command.alive)
@@ -111,7 +111,7 @@ class Admission(Part):
             passwd=s.keyring.passwds.get(peer.node.name, "") if peer and s.keyring else "",
             alive=self._neighbours.membership.count,
             process=self._desk.process,
-            speaks=self._desk.face.speaks,
+            speaks=self._desk.face.features,
             wall=self._desk.believed,
         )
         return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
@@ -138,7 +138,7 @@ class Admission(Part):
             self._desk.settings.cluster,
             nodes=self._neighbours.others(peer.node.uuid),
             alive=self._neighbours.membership.count,
-            speaks=self._desk.face.speaks,
+            speaks=self._desk.face.features,
         )
         if h.role == NODE_DATA:
             conn.resume = self._links.meet(peer, h)
@@ -163,13 +163,13 @@ class Admission(Part):
 
     def _rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
         if conn.role == RELAY:
-            self._gateways.refused(conn, r)
+            self._gateways.on_refused(conn, r)
         else:
             self._meeting.rejected(conn, r, is_proven)
 
     def _denied(self, conn: Conn, r: Refuse) -> None:
         if conn.role == RELAY:
-            self._gateways.refused(conn, r)
+            self._gateways.on_refused(conn, r)
         else:
             self._meeting.denied(conn, r)
 
@@ -178,8 +178,8 @@ class Admission(Part):
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:
-            self._desk.say_last(WaysChanged())
+            self._desk.say_last(RoutesChanged())
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
         self._dialler.apply(peer, peer.link.hello(self._desk.now))
-        self._desk.say(LoggedIn(peer, conn))
+        self._desk.publish_fact(LoggedIn(peer, conn))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.conn import ONLY_READS, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Backup, SetLevel, Stop
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import ONLY_READS, Conn
+from mesh.core.context.effects import Backup, SetLevel, Stop
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
+from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.core.subscribers.session import Session
-from mesh.core.subscribers.wanted import Wanted
 from mesh.errors import LocalError
 from mesh.loglevels import check_level
 from mesh.wire.calls import AskBackup, AskDown, AskLog, Carried, read_ask
@@ -22,18 +22,18 @@ from mesh.wire.replies import ReplyValue
 VISITED = 2048  # names of nodes in one question
 
 
-class Verbs(Part):
+class Verbs(Component):
     """The dispatch of CALL to the verbs of all components."""
 
-    def __init__(self, desk: Desk, wanted: Wanted) -> None:
+    def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
         self._desk = desk
         self._wanted = wanted
 
     def from_clients(self) -> Sequence[HandlerEntry]:
-        return (take(Call, self._from_client),)
+        return (on_command(Call, self._from_client),)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Call, self._from_peer),)
+        return (on_command(Call, self._from_peer),)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (
@@ -53,12 +53,12 @@ class Verbs(Part):
                 raise LocalError(ONLY_READS, code="NOT_ALLOWED")
             if verb is None:
                 raise LocalError(f"The node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
-            asked = Inquiry(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
+            asked = IncomingCall(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
             if verb.right is Right.RUN:
                 asked.check_keys()
             verb.then(asked)
 
-        self._desk.answer(conn, call.request, work)
+        self._desk.reply_to(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
@@ -78,27 +78,27 @@ class Verbs(Part):
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
                 raise LocalError(f"the request passed {len(ask.visited)} nodes already", code="TOO_MANY_HOPS")
-            verb.then(Inquiry(ask, call.request, peer, conn, send))
+            verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
-            self._wanted.behind(peer, lambda: self._desk.answer(conn, call.request, work))
+            self._wanted.behind(peer, lambda: self._desk.reply_to(conn, call.request, work))
         else:
-            self._desk.answer(conn, call.request, work)
+            self._desk.reply_to(conn, call.request, work)
 
-    def _log(self, asked: Inquiry[AskLog]) -> None:
+    def _log(self, asked: IncomingCall[AskLog]) -> None:
         check_level(asked.ask.logger, asked.ask.level)
         self._desk.emit(SetLevel(asked.ask.logger, asked.ask.level))
-        asked.say(ReplyValue())
+        asked.reply(ReplyValue())
 
-    def _backup(self, asked: Inquiry[AskBackup]) -> None:
+    def _backup(self, asked: IncomingCall[AskBackup]) -> None:
         if not asked.conn.trusted:
             hint = "Run it there, as the node's user."
             raise LocalError(
                 "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
             )
         self._desk.emit(Backup())
-        asked.say(ReplyValue())
+        asked.reply(ReplyValue())
 
-    def _down(self, asked: Inquiry[AskDown]) -> None:
-        asked.say(ReplyValue())
+    def _down(self, asked: IncomingCall[AskDown]) -> None:
+        asked.reply(ReplyValue())
         self._desk.emit(Stop())

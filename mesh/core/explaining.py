@@ -6,17 +6,17 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.face import REASONS
-from mesh.core.desk.pages import NAMES, ROWS, fitting
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.component import Component
+from mesh.core.context.dispatch_tables import REASONS
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting
+from mesh.core.context.settings import CONFIRM
 from mesh.core.forwarding.routes import Routes
 from mesh.core.presence.presence import Presence
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
-from mesh.core.ways.strata import LiveStrata
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
+from mesh.core.routes.strata import LiveStrata
 from mesh.names import ADDRESS
 from mesh.reasons import what as kinds
 from mesh.reasons.reason import LONGEST
@@ -31,14 +31,14 @@ VISITED = 1024  # visited nodes in a question
 WORD = 64  # characters of a code, package or name
 
 
-class Explaining(Part):
+class Explaining(Component):
     """The verb `why`. An answer takes 2 s at most, and names nodes that did not reply in time."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         routes: Routes,
         presence: Presence,
         strata: LiveStrata,
@@ -51,48 +51,48 @@ class Explaining(Part):
         self._strata = strata
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskWhy, self._asked),)
+        return (answer(AskWhy, self._on_why),)
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhy, self._asked_by_node),)
 
-    def _asked_by_node(self, asked: Inquiry[AskWhy]) -> None:
+    def _asked_by_node(self, asked: IncomingCall[AskWhy]) -> None:
         """Answer with this node's reasons and, unless all nodes are linked, those behind it."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
         if self._nodes.is_open:  # the asking node asks the others itself
-            asked.say(Reasons(reasons=fitting(own, REASONS)))
+            asked.reply(Reasons(reasons=fitting(own, REASONS)))
             return
 
         def came(found: list[Reason], missing: list[str]) -> None:
-            asked.say(Reasons(reasons=fitting([*own, *found], BEHIND), missing=missing[:NAMES]))
+            asked.reply(Reasons(reasons=fitting([*own, *found], BEHIND), missing=missing[:NAMES]))
 
-        self._ask(ask, came)
+        self._ask_others(ask, came)
 
-    def _asked(self, asked: Inquiry[AskWhy]) -> None:
+    def _on_why(self, asked: IncomingCall[AskWhy]) -> None:
         """Answer a client. LocalError for an invalid subject."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
         what = _within(named, self._desk.settings.site)
         self._questions.when_settled(lambda: self._begin(asked, what))
 
-    def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
+    def _begin(self, asked: IncomingCall[AskWhy], what: What) -> None:
         if what.kind == kinds.ADDRESS:  # needs a watch of the address
-            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
+            self._presence.when_known((ADDRESS, what.text), lambda: self._gather(asked, what))
         elif what.kind == kinds.TOPIC and what.domain:
-            self._strata.look(what.domain, lambda: self._gather(asked, what))
+            self._strata.when_measured(what.domain, lambda: self._gather(asked, what))
         else:
             self._gather(asked, what)
 
-    def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
+    def _gather(self, asked: IncomingCall[AskWhy], what: What) -> None:
         own = self._own(what)  # before the other nodes answer
 
         def came(found: list[Reason], missing: list[str]) -> None:
-            self._follow(what, lambda steps: self._say(asked, what, [*own, *found], steps, missing))
+            self._follow(what, lambda steps: self._reply_reasons(asked, what, [*own, *found], steps, missing))
 
-        self._ask(replace(asked.ask, kind=what.kind, text=what.text), came)
+        self._ask_others(replace(asked.ask, kind=what.kind, text=what.text), came)
 
-    def _ask(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
+    def _ask_others(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
         """Ask the nodes not yet visited; `then` gets their reasons, and the names of silent ones."""
         peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
         names = {*peers.values(), self._desk.me.name}
@@ -113,7 +113,7 @@ class Explaining(Part):
 
     def _own(self, what: What) -> list[Reason]:
         me = self._desk.me.name
-        return [replace(each, node=me) for each in self._desk.face.why(what)]
+        return [replace(each, node=me) for each in self._desk.face.explain(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
         """Call `then` with the route of a message under a topic."""
@@ -122,16 +122,16 @@ class Explaining(Part):
         else:
             then(())
 
-    def _say(
+    def _reply_reasons(
         self,
-        asked: Inquiry[AskWhy],
+        asked: IncomingCall[AskWhy],
         what: What,
         found: Sequence[Reason],
         steps: Sequence[Step],
         missing: Sequence[str],
     ) -> None:
         told = verdict(what, self._desk.me.name, found, steps, missing)
-        asked.say(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
+        asked.reply(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
 
 
 def _within(what: What, here: str) -> What:
@@ -143,7 +143,7 @@ def _within(what: What, here: str) -> What:
 
 
 def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:
-    """Return the reasons of a node and of those behind it.
+    """Return the reasons of a node and of the nodes behind it.
 
     A reason for a node in `asked` counts as the sender's own, as that node answers itself.
     """

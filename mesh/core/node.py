@@ -1,4 +1,4 @@
-"""One node without its sockets: frames and time go in, effects come out.
+"""A node without its sockets: frames and time go in, effects come out.
 
 The shell calls `receive`, `stored`, `disconnected` and `tick`. After each call it carries out the effects of
 `take_effects()`, in order. The simulator runs the same core.
@@ -12,13 +12,13 @@ from typing import cast
 import msgspec
 
 from discovery.state import Sample
-from mesh.core.access.door import is_too_long
-from mesh.core.desk.asked import Inquiry
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.effects import ConnKey, Effect
-from mesh.core.desk.facts import ConnEnded, SomebodyLeft
-from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
-from mesh.core.desk.settings import CONNECT
+from mesh.core.access.authenticator import is_too_long
+from mesh.core.context.component import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import ConnKey, Effect
+from mesh.core.context.facts import ConnEnded, InboundClosed
+from mesh.core.context.incoming_call import IncomingCall
+from mesh.core.context.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.core.peers.seniority import process_of
 from mesh.errors import ONE_MESH, OTHER_SITE, LocalError, MeshError, RemoteError
@@ -75,7 +75,7 @@ class NodeCore:
         for store, each in {"": image, **others}.items():
             self._restore(store, each)
         for part in self._desk.face:
-            part.resumed()
+            part.on_restored()
         self.tick(now, wall)
 
     def accept(
@@ -102,15 +102,15 @@ class NodeCore:
             return
         try:
             command, envelopes = read(frames, self._desk.settings.max_content)
-            self.parts.reception.take(conn, command, envelopes)
+            self.parts.reception.dispatch(conn, command, envelopes)
         except (RemoteError, LocalError) as error:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
         if self._desk.facts:  # now, so that a failure is blamed on this message
-            self._hear()
+            self._dispatch_facts()
 
-    def told(
+    def on_command(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
     ) -> None:
         """Handle a command of the program that embeds this node: like `receive`, without frames."""
@@ -120,13 +120,13 @@ class NodeCore:
             return
         conn.heard = now
         try:
-            self.parts.reception.take(conn, *checked(command, envelopes, self._desk.settings.max_content))
+            self.parts.reception.dispatch(conn, *checked(command, envelopes, self._desk.settings.max_content))
         except (RemoteError, LocalError) as error:
             if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
         if self._desk.facts:
-            self._hear()
+            self._dispatch_facts()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
         """Refuse a message over which this node failed before, unread, and return its sender's name."""
@@ -157,9 +157,9 @@ class NodeCore:
         conn = self._conns.pop(key, None)
         if conn is not None and not conn.closed:
             conn.close()
-            self._desk.say(ConnEnded(conn))
+            self._desk.publish_fact(ConnEnded(conn))
 
-    def failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
+    def on_dial_failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
         """Record why a dial failed. Return whether the core will report it."""
         self._at(now, wall)
         conn = self._conns.get(key)
@@ -171,17 +171,17 @@ class NodeCore:
     def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
         """Handle a message from a subscribed PUB socket."""
         self._at(now, wall)
-        self.parts.gossiping.heard(frames)
+        self.parts.gossiping.on_message(frames)
 
     def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
         """Handle the result of a Knock, as the operating system at that address gave it."""
         self._at(now, wall)
         self.parts.neighbours.liveness.knocked(uuid, refused)
 
-    def left(self, now: float, wall: int) -> None:
+    def on_inbound_closed(self, now: float, wall: int) -> None:
         """An inbound connection closed. The transport cannot say whose, so components ping their peers."""
         self._at(now, wall)
-        self._desk.say(SomebodyLeft())
+        self._desk.publish_fact(InboundClosed())
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Handle a node that was found by multicast DNS."""
@@ -190,7 +190,7 @@ class NodeCore:
         if node.uuid != self._desk.me.uuid:
             self.parts.neighbours.sighted(node, "mdns")
 
-    def near(self, name: str, address: str, now: float, wall: int) -> None:
+    def on_foreign_mesh(self, name: str, address: str, now: float, wall: int) -> None:
         """Report a node of another mesh on this network, as it may be meant to be in this one."""
         self._at(now, wall)
         if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
@@ -204,14 +204,14 @@ class NodeCore:
         self._desk.me = msgspec.structs.replace(self._desk.me, address=address, also=also)
         self.parts.neighbours.readdressed()
 
-    def ask(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
+    def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
         """Answer a client's question for the process itself. It must not depend on a session."""
         self._at(now, wall)
 
         def heard(reply: Reply, _: Sequence[Envelope]) -> None:
             then(reply.value)
 
-        self._desk.face.client_verbs[ask.verb].then(Inquiry(ask, 0, None, cast(Conn, None), heard))
+        self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
         """Read the configuration again, apply its rules, and report the result as an event."""
@@ -225,7 +225,7 @@ class NodeCore:
         for conn in self._conns.values():
             conn.heard = min(conn.heard + seconds, now)
 
-    def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
+    def report_event(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Report an event of the shell."""
         self._at(now, wall)
         if kind == "refused":
@@ -236,13 +236,13 @@ class NodeCore:
         """Do the work that is due."""
         self._at(now, wall)
         self._desk.alarm = now + ALARM
-        self.parts.clients.silent.look(self._conns.values())
+        self.parts.clients.silent.disconnect_silent(self._conns.values())
         for conn in self.parts.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not arrive", code="STOPPED"))
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
                 self._desk.hang_up(conn)  # it has not sent a valid HELLO
-        for (who, why), count in self._desk.refusals.over(now).items():
+        for (who, why), count in self._desk.refusals.take_counts(now).items():
             self._desk.note(
                 "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute", ACCESS
             )
@@ -252,7 +252,7 @@ class NodeCore:
             del self._conns[key]
         if now - self._committed >= LAZY_COMMIT and self._desk.serves:
             self._committed = now
-            for tidy in self._desk.face.tidies:
+            for tidy in self._desk.face.on_seconds:
                 tidy()
             self.parts.disks.commit_later()
 
@@ -272,7 +272,7 @@ class NodeCore:
         """Send everything that has gathered for clients and other nodes."""
         desk = self._desk
         while desk.facts or desk.ending:
-            self._hear()
+            self._dispatch_facts()
             if desk.ending:
                 desk.ending.popitem()[0]()
         for flush in desk.face.flushes:
@@ -299,7 +299,7 @@ class NodeCore:
 
     def _restore(self, store: str, image: Image) -> None:
         """Pass each envelope of a store to the component that restores it."""
-        restores, is_split = self._desk.face.restores, bool(self._desk.settings.stores)
+        restores, is_split = self._desk.face.envelope_restorers, bool(self._desk.settings.stores)
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
             if envelope.flags & TAILED:
@@ -313,12 +313,12 @@ class NodeCore:
     def _at(self, now: float, wall: int) -> None:
         """Begin an event, after all facts of the last one were handled."""
         if self._desk.facts:
-            self._hear()
+            self._dispatch_facts()
         self._desk.at(now, wall)
 
-    def _hear(self) -> None:
+    def _dispatch_facts(self) -> None:
         """Pass recorded facts to their handlers."""
-        facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.hears
+        facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.fact_handlers
         while facts:
             fact = facts.popleft()
             if type(fact) in last:
@@ -330,9 +330,9 @@ class NodeCore:
                 then(fact)
 
     def _who(self, conn: Conn) -> str:
-        if (gate := self.parts.gateways.of(conn)) is not None:
+        if (gate := self.parts.gateways.gate_of(conn)) is not None:
             return f"a gateway of the site {gate.name}"
-        session, peer = self.parts.sessions.of(conn), self.parts.neighbours.of(conn)
+        session, peer = self.parts.sessions.session_of(conn), self.parts.neighbours.of(conn)
         return session.text if session else peer.node.name if peer else "a stranger"
 
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:

@@ -6,34 +6,39 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from balancers.round_robin import RoundRobin
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.admission import Admission
-from mesh.core.asking.demand import Demand
 from mesh.core.asking.erasing import Erasing
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.lookup import Lookup
 from mesh.core.calls import Verbs
+from mesh.core.context.component import Component
+from mesh.core.context.disks import Disks
+from mesh.core.context.message_fragments import MessageFragments
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.part import Part
-from mesh.core.desk.piecework import Piecework
-from mesh.core.desk.settings import Settings
 from mesh.core.explaining import Explaining
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provenance import Provenance
-from mesh.core.forwarding.provisional import Provisional
 from mesh.core.forwarding.routes import Routes
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.duplicate_detector import DuplicateDetector
 from mesh.core.peers.exchange import exchange
-from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, met
-from mesh.core.peers.rivals import Rivals
+from mesh.core.peers.peer_handshake import PeerHandshake
 from mesh.core.queues.definitions.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
+from mesh.core.routes.balancing import Balancing, name_of
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls
+from mesh.core.routes.strata import LiveStrata
+from mesh.core.routes.trees import Trees
 from mesh.core.rules.authors import Authors
 from mesh.core.rules.inheriting import Inheriting
 from mesh.core.rules.ruling import Ruling
@@ -44,28 +49,28 @@ from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
-from mesh.core.sites.beyond import Beyond
-from mesh.core.sites.conflicting import Conflicting
-from mesh.core.sites.entering import Entering
-from mesh.core.sites.exits import Exits
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.letters import Letters
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.gateway_routes import GatewayRoutes
+from mesh.core.sites.indirect_sites import IndirectSites
 from mesh.core.sites.listing import Sites
-from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
-from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.remote_sessions import RemoteSessions
 from mesh.core.sites.requests import SiteRequests
-from mesh.core.sites.through import Through
+from mesh.core.sites.site_conflicts import SiteConflicts
+from mesh.core.sites.site_direct_messages import SiteDirectMessages
+from mesh.core.sites.site_ingress import SiteIngress
+from mesh.core.sites.site_pass_through import SitePassThrough
+from mesh.core.sites.site_relay import SiteRelay
+from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.core.sites.transferring import Transferring
-from mesh.core.sites.transit import SITE, Transit
-from mesh.core.sites.visitors import Visitors
 from mesh.core.states.clocks import Clocks
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
+from mesh.core.states.route_proofs import RouteProofs
+from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.core.states.statetopics import StateTopics
-from mesh.core.states.telling import Telling
-from mesh.core.states.vouching import Vouching
 from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
@@ -78,30 +83,25 @@ from mesh.core.subscribers.holdings import Holdings
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.origins import Origins
+from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.subscribing import SubscriberFeeds
-from mesh.core.subscribers.wanted import Wanted
 from mesh.core.telling.recording import QUEUES, Recording
-from mesh.core.ways.balancing import Balancing, name_of
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions
-from mesh.core.ways.strata import LiveStrata
-from mesh.core.ways.trees import Trees
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
-from mesh.routing.last import Last
 from mesh.routing.log import Log
 from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
+from mesh.routing.retained_value import RetainedValue
 from mesh.sites.accepting import any_brings
 from mesh.sites.letters import way_to
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import DIRTY, RULES
 
-Room = Callable[["Parts"], Part]  # makes a component above all others
+Room = Callable[["Parts"], Component]  # makes a component above all others
 ROOMS: tuple[Room, ...] = ()  # one entry for each capability
 
 
@@ -115,7 +115,7 @@ class Parts:
         jitter: Callable[[], float],
         rooms: Sequence[Room] = ROOMS,
     ) -> None:
-        desk = self.desk = Desk(settings, ids, jitter)
+        desk = self.desk = NodeContext(settings, ids, jitter)
         disks = self.disks = Disks(desk)
         disk = self.disk = disks.own
         shelf = disk.shelf
@@ -125,11 +125,11 @@ class Parts:
             sites = desk.settings.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
-        def on_met(came: Last, stood: Last, stays: bool) -> None:
+        def on_met(came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
             self.conflicting.met(came, stood, stays)
 
         def on_came(envelope: Envelope) -> None:
-            self.conflicting.came(envelope)
+            self.conflicting.examine(envelope)
 
         def is_reached(site: str) -> bool:
             return bool(self.services.presence.notes((SITE, site)))
@@ -145,23 +145,23 @@ class Parts:
         )
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
-        self.piecework = Piecework(desk)
+        self.piecework = MessageFragments(desk)
 
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
         settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site))
         dialler = self.dialler = Dialler(desk)
-        rivals = self.rivals = Rivals(desk, dialler)
+        rivals = self.rivals = DuplicateDetector(desk, dialler)
         n = self.neighbours = Neighbours(
             desk,
             disk,
             dialler,
             peers,
-            partial(met, desk, timing, partial(exchange, desk, settling.released, paging)),
+            partial(met, desk, timing, partial(exchange, desk, settling.on_released, paging)),
             rivals.rumoured,
         )
-        meeting = self.meeting = Meeting(desk, dialler, n, rivals)
+        meeting = self.meeting = PeerHandshake(desk, dialler, n, rivals)
         censuses = self.censuses = Censuses(desk, n)
 
         boot_of = n.directory.boot_of
@@ -176,21 +176,21 @@ class Parts:
             lambda came, stands: self.conflicting.transferred(came, stands),
         )
         ways = self.ways = OwnWays(desk)
-        questions = self.questions = Questions(desk, n)
-        telling = Telling(desk, router)
+        questions = self.questions = PeerCalls(desk, n)
+        telling = StateTopicStream(desk, router)
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(telling), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
         authors = self.authors = Authors(desk, n)
         shared = self.shared = Shared(desk, disk, n, authors, questions, gossiping)
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
-        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
+        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.weight_of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
-        vouching = self.vouching = Vouching(desk, n, gossiping, ways)
+        vouching = self.vouching = RouteProofs(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
         provenance = Provenance(desk, vouching)
-        demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
+        demand = self.demand = InterestSync(desk, mapping, n, nodes, questions.slow)
         lookup = Lookup(desk, router, demand, questions, nodes, merging)
         node_topics = NodeTopics(desk, telling, n, mapping)
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
@@ -201,7 +201,7 @@ class Parts:
         )
         clocks = self.clocks = Clocks(desk, n, gateways.clocks)
         answering = self.answering = Answering(desk, gateways)
-        provisional = Provisional(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
+        provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(
             desk,
             disk,
@@ -211,9 +211,9 @@ class Parts:
             mapping,
             provenance,
             dead,
-            sessions.answer,
+            sessions.answer_client,
             merging.had,
-            answering.answer,
+            answering.send_answer,
             lambda envelope: self.queues.queues.holds_back(envelope),
             lambda: self.letters,
             provisional,
@@ -225,7 +225,7 @@ class Parts:
         )  # fmt: skip
         origins = Origins(desk, n, gossiping, vouching, mapping, links.solicited.has_grace)
         doubted = self.doubted = DoubtedItems(desk, n, origins, links.solicited, links.items)
-        wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
+        wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = SubscriberFeeds(
@@ -255,14 +255,14 @@ class Parts:
         trees = Trees(desk, mapping, nodes, questions, strata)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
-            desk, n, router.busy, strategy, weights.of, self._queues, services.figures
+            desk, n, router.busy, strategy, weights.weight_of, self._queues, services.figures
         )
-        transit = self.transit = Transit(
+        transit = self.transit = GatewayRelay(
             desk, gateways, services.presence, n, lambda envelope: self.conflicting.leaves(envelope)
         )
         pausing = Pausing(desk, disk, shared)
-        marking = Marking(desk, disk)
-        relaying = self.relaying = Relaying(
+        marking = TransferMarks(desk, disk)
+        relaying = self.relaying = SiteRelay(
             desk,
             disk,
             router,
@@ -270,7 +270,7 @@ class Parts:
             services.presence,
             transit,
             dead,
-            settling.released,
+            settling.on_released,
             paging,
             pausing.is_paused,
             marking,
@@ -278,7 +278,7 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
-        conflicting = self.conflicting = Conflicting(desk, router, relaying, marking)
+        conflicting = self.conflicting = SiteConflicts(desk, router, relaying, marking)
         sites = Sites(
             desk,
             nodes,
@@ -286,17 +286,19 @@ class Parts:
             gateways,
             lambda site: (relaying.depth(site), forwarder.tailback.depth(way_to(site))),
             pausing.is_paused,
-            marking.count,
+            marking.dropped_count,
         )
-        through = self.through = Through(desk, transit, services.presence, n, answering, pausing.why_paused)
-        beyond = Beyond(desk, gateways, transit, n, questions, pausing.is_paused)
-        entering = self.entering = Entering(desk, forwarder, answering, through)
-        exits = Exits(desk, n, services.presence, transit)
-        letters = self.letters = Letters(desk, forwarder, n, transit, exits, pausing.why_paused)
+        through = self.through = SitePassThrough(
+            desk, transit, services.presence, n, answering, pausing.why_paused
+        )
+        beyond = IndirectSites(desk, gateways, transit, n, questions, pausing.is_paused)
+        entering = self.entering = SiteIngress(desk, forwarder, answering, through)
+        exits = GatewayRoutes(desk, n, services.presence, transit)
+        letters = self.letters = SiteDirectMessages(desk, forwarder, n, transit, exits, pausing.why_paused)
         requests = self.requests = SiteRequests(
             desk, gateways, transit, exits, services.back, pausing.why_paused
         )
-        visitors = Visitors(desk, gateways, answering.aliases, services.sending)
+        visitors = RemoteSessions(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mesh.core.admission import Admission
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.piecework import Piecework
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.message_fragments import MessageFragments
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.gateway import Gateways
 from mesh.core.subscribers.sessions import Sessions
@@ -20,16 +20,16 @@ from mesh.wire.frames import read
 from mesh.wire.spoken import UNKNOWN_IS_TOLD
 
 
-class Reception(Part):
+class Reception(Component):
     """The dispatch of commands by kind of sender and type."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         admission: Admission,
         sessions: Sessions,
         neighbours: Neighbours,
-        piecework: Piecework,
+        piecework: MessageFragments,
         gateways: Gateways,
     ) -> None:
         self._desk = desk
@@ -45,41 +45,47 @@ class Reception(Part):
         return self._from_both()
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (*self._from_both(), take(c.Who, lambda conn, peer, command, _: self._desk.end(conn)))
+        return (
+            *self._from_both(),
+            on_command(c.Who, lambda conn, peer, command, _: self._desk.end_connection(conn)),
+        )
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return self._from_all()
 
     def _from_both(self) -> Sequence[HandlerEntry]:
-        return (take(c.Ping, lambda conn, who, command, _: self._ping(conn, command)), *self._from_all())
+        return (
+            on_command(c.Ping, lambda conn, who, command, _: self._ping(conn, command)),
+            *self._from_all(),
+        )
 
     def _from_all(self) -> Sequence[HandlerEntry]:
         """Return handlers of commands for pieces and unknown commands."""
         return (
-            take(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
-            take(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
-            take(c.PieceAck, lambda conn, who, command, _: self._piecework.acked(conn, command)),
+            on_command(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
+            on_command(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
+            on_command(c.PieceAck, lambda conn, who, command, _: self._piecework.on_acked(conn, command)),
         )
 
-    def take(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def dispatch(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         """Pass a command to its handler. RemoteError if the sender must not send it."""
         if envelopes and conn.clock.shift:  # from here on, expiry times are by our clock
             envelopes = [shifted(envelope, conn.clock.shift) for envelope in envelopes]
         if not conn.is_open or isinstance(command, Refuse):
             self._shake_hands(conn, command)
         elif conn.role == CLIENT:
-            session = self._sessions.of(conn)
+            session = self._sessions.session_of(conn)
             if session is not None:
                 session.has_spoken = True
                 self._from_clients[type(command)](conn, session, command, envelopes)
         elif conn.role == RELAY:
-            gate = self._gateways.of(conn)
+            gate = self._gateways.gate_of(conn)
             if gate is not None:
                 self._from_gateways[type(command)](conn, gate, command, envelopes)
         else:
             peer = self._neighbours.of(conn)
             if peer is not None:
-                self._neighbours.heard(peer)
+                self._neighbours.on_sign_of_life(peer)
                 self._from_peers[type(command)](conn, peer, command, envelopes)
 
     def _ping(self, conn: Conn, ping: c.Ping) -> None:
@@ -108,7 +114,7 @@ class Reception(Part):
             case c.Refuse() if conn.dialled:
                 self._admission.door.turn_away(conn, command)
             case c.Who() if conn.dialled:
-                self._desk.end(conn)
+                self._desk.end_connection(conn)
             case c.Who() | c.Bye() | c.Refuse():
                 pass  # answering these would never end
             case _:
@@ -119,4 +125,4 @@ class Reception(Part):
         """Add a piece, and handle the message once it is complete."""
         frames = self._piecework.piece(conn, piece)
         if frames is not None:
-            self.take(conn, *read(frames, self._desk.settings.max_content))
+            self.dispatch(conn, *read(frames, self._desk.settings.max_content))

@@ -8,11 +8,11 @@ from itertools import islice
 from msgspec.structs import asdict
 
 from discovery.member import Member, NodeLife
-from mesh.core.access.door import SOFTWARE
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import page
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.access.authenticator import SOFTWARE
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import page
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -43,11 +43,11 @@ ABSENT = (NodeLife.LEFT, NodeLife.SEEN)
 ME = "0"  # the key of this node, before all others
 
 
-class Status(Part):
+class Status(Component):
     """Lists of nodes, addresses and events, and the description of this node."""
 
     def __init__(
-        self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
+        self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
@@ -56,7 +56,7 @@ class Status(Part):
         self._hops = forwarder.onward.hops
         self._process: Callable[[], Process] = Process
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons for messages that did not reach a receiver, as counted here."""
         losses = (loss for loss in self._desk.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
@@ -70,7 +70,7 @@ class Status(Part):
             answer(AskPeers, self._peers),
             answer(AskWhere, self._where),
             answer(AskEvents, self._events),
-            answer(AskInfo, lambda asked: asked.say(self.info())),
+            answer(AskInfo, lambda asked: asked.reply(self.info())),
         )
 
     def start(self, beginning: Beginning) -> None:
@@ -91,20 +91,20 @@ class Status(Part):
             metrics=self._desk.figures(),
         )
 
-    def _events(self, asked: Inquiry[AskEvents]) -> None:
+    def _events(self, asked: IncomingCall[AskEvents]) -> None:
         events, after = self._desk.events.after(asked.ask.after)
-        asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
+        asked.reply(EventRows(events=events, next=after, boot=self._desk.me.boot))
 
     # --- nodes ------------------------------------------------------------------------------------------
 
-    def _ls(self, asked: Inquiry[AskNodes]) -> None:
+    def _ls(self, asked: IncomingCall[AskNodes]) -> None:
         """Answer with a page of nodes. Of nodes that left, only one of each name is listed."""
         peers, s = self._neighbours.peers, self._desk.settings
         past = superseded(self._neighbours.membership.all())
         rows_of = ((uuid, peer) for uuid, peer in peers.items() if uuid not in past)
         places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in rows_of)]
         rows, after = page(places, self._node, asked.ask)
-        asked.say(
+        asked.reply(
             NodeRows(
                 nodes=rows,
                 next=after,
@@ -175,7 +175,7 @@ class Status(Part):
 
     # --- addresses --------------------------------------------------------------------------------------
 
-    def _peers(self, asked: Inquiry[AskPeers]) -> None:
+    def _peers(self, asked: IncomingCall[AskPeers]) -> None:
         """Answer with a page of addresses."""
         found = self._neighbours.acquaintances.rows()
 
@@ -186,15 +186,15 @@ class Status(Part):
             return row
 
         rows, after = page(found, row, asked.ask)
-        asked.say(PeerRows(peers=rows, next=after))
+        asked.reply(PeerRows(peers=rows, next=after))
 
-    def _where(self, asked: Inquiry[AskWhere]) -> None:
+    def _where(self, asked: IncomingCall[AskWhere]) -> None:
         """Answer with the address of the node of that name; "" if it has none, or is unknown."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
-            asked.say(Address(address=me.address))
+            asked.reply(Address(address=me.address))
         else:
-            asked.say(Address(address="" if peer is None else address_of(peer)))
+            asked.reply(Address(address="" if peer is None else address_of(peer)))
 
 
 def superseded(members: Iterable[Member]) -> set[bytes]:

@@ -8,8 +8,8 @@ from functools import partial
 
 from mesh.client.access import Access
 from mesh.client.core.client import ClientCore
+from mesh.embedded.embedded_connection import EmbeddedConnection
 from mesh.embedded.nodethread import NodeThread, told
-from mesh.embedded.visit import Visit
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -26,20 +26,20 @@ class Inward:
     ) -> None:
         self._node, self._loop, self._core, self._turn = node, loop, core, turn
         self._key = 0
-        self._visit: Visit | None = None
+        self._visit: EmbeddedConnection | None = None
         self._is_closed = False
         told(node.ended, loop, self._over)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
         """Open a connection, and return the function that puts a command on it."""
-        driver, hear = self._node.began.result().driver, partial(self._heard, key)
-        self._key, self._visit = key, Visit(driver, self._node.loop, self._loop, hear)
-        return partial(self._say, key, self._visit)
+        driver, hear = self._node.began.result().driver, partial(self._on_frames, key)
+        self._key, self._visit = key, EmbeddedConnection(driver, self._node.loop, self._loop, hear)
+        return partial(self._pass_command, key, self._visit)
 
-    def look(self) -> None:
+    def read_arrived(self) -> None:
         """Read the commands that have arrived, without waiting."""
         if self._visit is not None:
-            self._visit.look()
+            self._visit.read_arrived()
 
     def hang_up(self, key: int) -> None:
         """Close the connection after the commands put on it have arrived."""
@@ -52,11 +52,13 @@ class Inward:
         self.hang_up(self._key)
         self._node.stop()
 
-    def _say(self, key: int, visit: Visit, command: c.Command, envelopes: tuple[Envelope, ...]) -> None:
-        if not visit.say(command, envelopes):
-            self._loop.call_soon(self._lost, key)
+    def _pass_command(
+        self, key: int, visit: EmbeddedConnection, command: c.Command, envelopes: tuple[Envelope, ...]
+    ) -> None:
+        if not visit.send_command(command, envelopes):
+            self._loop.call_soon(self._end_connection, key)
 
-    def _heard(self, key: int, messages: Sequence[list[bytes]], is_over: bool) -> None:
+    def _on_frames(self, key: int, messages: Sequence[list[bytes]], is_over: bool) -> None:
         core, now = self._core, self._loop.time()
         for frames in messages:
             if key != self._key:
@@ -64,15 +66,15 @@ class Inward:
             try:
                 command, envelopes = read(frames)
             except RemoteError as error:
-                core.gone(now, key, str(error))
+                core.on_disconnected(now, key, str(error))
                 break
             core.received(now, key, command, envelopes)
         if is_over:
-            core.gone(now, key)
+            core.on_disconnected(now, key)
         self._turn()
 
-    def _lost(self, key: int) -> None:
-        self._core.gone(self._loop.time(), key, DEAF)
+    def _end_connection(self, key: int) -> None:
+        self._core.on_disconnected(self._loop.time(), key, DEAF)
         self._turn()
 
     def _over(self) -> None:

@@ -96,7 +96,7 @@ class NodeClient(Client):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         home = self._home
-        return Shell(name, key, 2 * self._timeout, home.find, self._events.tell, home.carrier)
+        return Shell(name, key, 2 * self._timeout, home.find, self._events.announce, home.carrier)
 
     async def __aenter__(self) -> Self:
         check_asyncio()

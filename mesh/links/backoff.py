@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """All waiting times of a link, in seconds."""
+    """The waiting times of a link, in seconds."""
 
     low: float = 0.1  # shortest wait between two dials
     high: float = 30.0  # longest wait between two dials

@@ -27,8 +27,8 @@ class Link:
     perform. BACK_OFF, RETRY_RARELY, FORGIVE and HASTEN are handled here and never returned. `jitter` returns
     random numbers in [0, 1).
 
-    The caller reports events of the connection in use only, not the end of one that lost the duel or was hung
-    up on request.
+    The caller reports events of the connection in use only, not the end of a connection that lost the duel or
+    was hung up on request.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Link:
             )
         return self._step(LinkEvent.HELLO, now)
 
-    def refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
+    def on_refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
         """Note that the peer refuses, with a code and a reason."""
         self._theirs = Refusal(code, reason)
         return self._step(LinkEvent.REFUSED, now)

@@ -1,4 +1,4 @@
-"""Private files of one user: the state directory, the cookie, and safe ways to read and write them."""
+"""Private files of one user: the state directory, the cookie, and how to read and write them safely."""
 
 import os
 import secrets

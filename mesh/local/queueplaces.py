@@ -48,11 +48,13 @@ class QueuePlaces:
                 )
             if given.setdefault(file, path) != path:
                 raise BadArgument(f"--queue-store gives {file} two places, {given[file]} and {path}.")
-        found = {name: given.get(name) or self._of(path, data) for name, path in manifest.queues.items()}
+        found = {
+            name: given.get(name) or self._place_of(path, data) for name, path in manifest.queues.items()
+        }
         _check_apart([path for path in found.values() if path])
         return found
 
-    def _of(self, path: str, data: Path) -> Path | None:
+    def _place_of(self, path: str, data: Path) -> Path | None:
         if Path(path).is_relative_to(data):
             return Path(path)
         real = realpath(path)

@@ -52,7 +52,7 @@ class SegmentKeeper:
             self._look_again(now)
         if self._holding.bytes <= self._limit:
             return
-        safe, unread = self._holding.take(self._limit)
+        safe, unread = self._holding.take_surplus(self._limit)
         for it in safe:
             self._deleted(it, now)
         dropped = sum([self._deleted(it, now) for it in unread])

@@ -50,7 +50,7 @@ def _shared(rules: Sequence[Rule]) -> set[KeyText]:
 
 
 def _are_plain(shared: set[KeyText], terms: Iterable[Term]) -> bool:
-    """Return whether all of these are plain keys or domains without filters."""
+    """Return whether all shared keys are plain keys or domains without filters."""
     is_named = all(kind in PLAIN for kind, _ in shared)
     return is_named and not any(key.filters for key, *_ in terms if rivalry(key) in shared)
 

@@ -1,4 +1,4 @@
-"""Validation of rules, alike for those in a file and those that a mesh shares."""
+"""Validation of rules, alike for rules in a file and rules that a mesh shares."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Together(Struct, frozen=True):
 NOBODY = Together()
 
 
-class Way(Struct, frozen=True):
+class RouteCandidate(Struct, frozen=True):
     """A candidate for the next hop.
 
     The lowest rank is the best.
@@ -39,7 +39,7 @@ class Way(Struct, frozen=True):
     node: str
     rank: tuple[int, bool, int]  # state of the end, not the own parent, stratum
 
-    def __lt__(self, other: Way) -> bool:
+    def __lt__(self, other: RouteCandidate) -> bool:
         return self.rank < other.rank
 
 
@@ -104,7 +104,10 @@ def _best(
 
     If several are equally good, the view chooses.
     """
-    ways = [Way(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum)) for c in claims]
+    ways = [
+        RouteCandidate(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum))
+        for c in claims
+    ]
     best = min(ways)
     standing, _, stratum = best.rank
     goes = wait if standing == AWAY else forward

@@ -24,7 +24,7 @@ NO_CLAIMS: tuple[Claim, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class RuleTerm:
-    """One alternative of one rule.
+    """An alternative of one rule.
 
     `filters` are the indices of its filters.
     """
@@ -189,7 +189,7 @@ class Claims:
         return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Return the claims on each part of the matching messages, last those that no key names."""
+        """Return the claims on each part of the matching messages, last on the messages that no key names."""
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]
         if kind == "exact" and not (self._looked or self.tests):

@@ -137,7 +137,7 @@ class _Bill:
 
 
 def _reading(crowd: _Crowd, path: LocationPath) -> int:
-    """Return the visits to read the texts of these nodes, including nested elements."""
+    """Return the visits to read the texts of the given nodes, including nested elements."""
     is_flat = bool(path.steps) and (
         path.steps[-1].axis.endswith("attribute") or path.steps[-1].test == "text()"
     )

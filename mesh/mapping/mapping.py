@@ -10,8 +10,8 @@ from mesh.mapping.backups import all_masters, counting, holders_of, masters_of
 from mesh.mapping.choice import Together, choose, circle, divide, parents_of
 from mesh.mapping.claims import Claims, FilterResults
 from mesh.mapping.decision import Claim, Decision, Kind, NodesView, Sources, Use, forward, here, refuse, wait
+from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.filters import FilteredMessage
-from mesh.mapping.inside import Inside
 from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, KeyRule, Rule, has_rivals, has_several
 from mesh.mapping.strata import closer
 from mesh.names import SessionName
@@ -134,7 +134,7 @@ class Mapping:
         This node's own log is not included.
         """
         parts = self._claims.of_query(kind, text, domain)
-        asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
+        asked = [self._query_decision(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
     def claims(self, key: str, domain: str, xml: str = "", held: FilterResults = ()) -> tuple[Claim, ...]:
@@ -234,10 +234,10 @@ class Mapping:
     def _claims_on(self, key: str, e: Envelope) -> tuple[Claim, ...]:
         """Return all claims on an envelope's messages with that key."""
         looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
-        held = self._claims.held(Inside(e, 0)) if looks else ()
+        held = self._claims.held(FilterInput(e, 0)) if looks else ()
         return self._claims.on(key, e.domain, True, e.xml, held)
 
-    def _asked(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
+    def _query_decision(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
         """Return the decision where to query for these claims, HERE if this node is master.
 
         All subscriptions for one rule take one route: on two routes, messages could overtake each other.

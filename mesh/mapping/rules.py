@@ -17,7 +17,7 @@ OWN_MAPPER = "DomainToMaster"  # uses a rule's keys and filters
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """One alternative of a rule: a key of some kind, and filters that must all match.
+    """An alternative of a rule: a key of some kind, and filters that must all match.
 
     `text` is a key (EXACT), an XPath, a pattern, or the name of a domain, "" for none. It is empty if there
     are only filters.

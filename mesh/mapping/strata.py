@@ -130,17 +130,17 @@ class Damping:
     def __init__(self) -> None:
         self._told: dict[str, tuple[float, float]] = {}  # domain: last report, pause after it
 
-    def due(self, domain: str) -> float:
+    def allowed_at(self, domain: str) -> float:
         """Return when the next report is allowed."""
         at, pause = self._told.get(domain, (0.0, 0.0))
         return at + pause
 
-    def told(self, domain: str, now: float) -> None:
+    def mark_sent(self, domain: str, now: float) -> None:
         """Note that a report is sent now."""
         at, pause = self._told.get(domain, (-self.CALM, 0.0))
         is_calm = now - at >= self.CALM
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)
 
-    def keep(self, domains: Iterable[str]) -> None:
+    def keep_domains(self, domains: Iterable[str]) -> None:
         """Forget all other domains."""
         self._told = {domain: self._told[domain] for domain in domains if domain in self._told}

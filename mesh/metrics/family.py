@@ -11,7 +11,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All samples of one metric.
+    """The samples of one metric.
 
     The name of a counter has no `_total`, which is added on output.
     """

@@ -1,4 +1,4 @@
-"""Portions that wait for a subscriber's credit, within the limits of its overflow policy."""
+"""Slices that wait for a subscriber's credit, within the limits of its overflow policy."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf
 
-from mesh.routing.away import Away
+from mesh.routing.disk_backlog import DiskBacklog
+from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion, Portions
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 MOST = 1024  # envelopes that are read at once
 
 
-class Backlog(Portions):
-    """Waiting portions within the limits of a policy.
+class Backlog(EnvelopeSlices):
+    """Waiting slices within the limits of a policy.
 
-    The portions in the row may leave. The `away` part comes behind them. Without `paging` all portions are in
+    The slices in the row may leave. The `away` part comes behind them. Without `paging` all slices are in
     memory.
     """
 
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
         super().__init__()
-        self.away: Away | None = None
+        self.away: DiskBacklog | None = None
         # Bytes and messages of waiting initial values, which do not count against the limits.
         self._first = [0, 0]
         self.void_at: Callable[[Envelope], int] = lambda envelope: 0  # expiry of all messages
@@ -40,26 +40,26 @@ class Backlog(Portions):
     def __bool__(self) -> bool:
         return self.bytes > 0  # each message counts some bytes
 
-    def __iter__(self) -> Iterator[Portion]:
-        """Iterate over the portions in memory."""
+    def __iter__(self) -> Iterator[EnvelopeSlice]:
+        """Iterate over the slices in memory."""
         return iter(self._row) if self.away is None else chain(self._row, self.away.behind)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the first portion may leave."""
+        """Whether the first slice may leave."""
         return bool(self._row)
 
     @property
     def gap(self) -> int:
-        """Dropped messages before waiting portions that are not reported yet."""
+        """Dropped messages before waiting slices that are not reported yet."""
         return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
 
     def resize(self, credit: Credit) -> None:
         """Set new limits."""
         self._credit = credit
 
-    def append(self, portion: Portion, is_awaited: bool = False) -> None:
-        """Append the portion.
+    def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
+        """Append the slice.
 
         `is_awaited`: its publisher waits for it, and publishes little meanwhile.
         """
@@ -75,29 +75,29 @@ class Backlog(Portions):
             # Entries behind others on disk go to the disk, too.
             if not is_here or (not is_awaited and (away is not None or paging.is_full_for(parcel))):
                 if away is None:
-                    away = self.away = Away(paging)
+                    away = self.away = DiskBacklog(paging)
                 e = parcel.envelope
                 away.page(portion, size, messages, self.void_at(e) if is_here else e.expires)
                 return
-            paging.count(parcel, +1)
+            paging.count_in_memory(parcel, +1)
         portion.waiting = True
         if away is None:
             self._row.append(portion)
         else:
-            away.keep(portion)
+            away.keep_in_memory(portion)
 
-    def pop(self) -> Portion:
-        """Remove and return the first portion, which must be ready."""
+    def pop(self) -> EnvelopeSlice:
+        """Remove and return the first slice, which must be ready."""
         return self._less(self._row.popleft())
 
-    def remove(self, portion: Portion) -> Portion:
-        """Remove a portion from its place in memory."""
+    def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
+        """Remove a slice from its place in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
 
-    def take_void(self, is_void: Callable[[Portion], bool]) -> list[Portion]:
-        """Remove and return all expired portions in memory."""
+    def take_void(self, is_void: Callable[[EnvelopeSlice], bool]) -> list[EnvelopeSlice]:
+        """Remove and return all expired slices in memory."""
         void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
         if void:
             gone = set(void)
@@ -106,10 +106,10 @@ class Backlog(Portions):
                 self.away.lose(gone)
         return [self._less(portion) for portion in void]
 
-    def take_all(self) -> list[Portion]:
-        """Remove and return all portions.
+    def take_all(self) -> list[EnvelopeSlice]:
+        """Remove and return all slices.
 
-        Parcels that were on disk only lack their envelopes.
+        Stored envelopes that were on disk only lack their envelopes.
         """
         for portion in self:
             self._uncount(portion.parcel)
@@ -123,7 +123,7 @@ class Backlog(Portions):
         return portions
 
     def fetch(self, then: Callable[[], None]) -> None:
-        """Read more portions if less than a window is ready.
+        """Read more slices if less than a window is ready.
 
         Call `then` when some have arrived.
         """
@@ -134,25 +134,25 @@ class Backlog(Portions):
             return
         coming = away.next(credit.bytes, min(credit.items, MOST))
 
-        def came(here: list[Portion]) -> None:
+        def came(here: list[EnvelopeSlice]) -> None:
             if self.away is away and away.coming is coming:  # false if all was taken meanwhile
                 self._count(coming)
-                self._ready(away.came())
+                self._ready(away.take_loaded())
             then()
 
         paging.have(coming, came)
 
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
-        """Read some expired portions from disk, up to `size` bytes but for the last one.
+        """Read some expired slices from disk, up to `size` bytes but for the last one.
 
-        The portions are in memory when `then` is called.
+        The slices are in memory when `then` is called.
         """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
             return
         void = away.next_void(wall, MOST, size)
 
-        def came(here: list[Portion]) -> None:
+        def came(here: list[EnvelopeSlice]) -> None:
             if self.away is away and away.void is void:
                 self._count(void)
                 self._ready(away.void_came())
@@ -161,20 +161,20 @@ class Backlog(Portions):
         if void:
             paging.have(void, came)
 
-    def _count(self, portions: Iterable[Portion]) -> None:
-        """Count the portions as waiting in memory."""
+    def _count(self, portions: Iterable[EnvelopeSlice]) -> None:
+        """Count the slices as waiting in memory."""
         for portion in portions:
             if (paging := self._paging_of(portion.parcel)) is not None:
-                paging.count(portion.parcel, +1)
+                paging.count_in_memory(portion.parcel, +1)
 
-    def _ready(self, portions: list[Portion]) -> None:
-        """Merge the portions into those that may leave, by number."""
+    def _ready(self, portions: list[EnvelopeSlice]) -> None:
+        """Merge the slices into the row that may leave, by number."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None
 
     def leave_gap(self, gap: int, number: int = 0) -> bool:
-        """Add the gap to the first portion behind `number`.
+        """Add the gap to the first slice behind `number`.
 
         Return False if there is none.
         """
@@ -185,11 +185,11 @@ class Backlog(Portions):
 
     @property
     def has_place(self) -> bool:
-        """Whether another persistent portion or initial value may wait."""
+        """Whether another persistent slice or initial value may wait."""
         return self.bytes < self._credit.backlog
 
-    def has_room(self, portion: Portion, is_slow: bool) -> bool:
-        """Return whether a transient portion may wait.
+    def has_room(self, portion: EnvelopeSlice, is_slow: bool) -> bool:
+        """Return whether a transient slice may wait.
 
         `is_slow`: under the limits of persistent ones.
         """
@@ -199,28 +199,28 @@ class Backlog(Portions):
             return False
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
-    def giving_way_to(self, portion: Portion) -> Portion | None:
-        """Return the oldest portion that can be dropped to make room for this one."""
+    def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
+        """Return the oldest slice that can be dropped to make room for this one."""
         if not self._oldest_go or portion.is_persistent:
             return None
         return next((each for each in self if not (each.is_persistent or each.is_first)), None)
 
     # --- internals --------------------------------------------------------------------------------------
 
-    def _paging_of(self, parcel: Parcel) -> Paging | None:
-        """Return the paging if the parcel is on this node's disk, so that it need not be in memory."""
+    def _paging_of(self, parcel: StoredEnvelope) -> Paging | None:
+        """Return the paging if the stored envelope is on this node's disk and need not be in memory."""
         return self._paging if parcel.own and parcel.position else None
 
-    def _uncount(self, parcel: Parcel) -> None:
+    def _uncount(self, parcel: StoredEnvelope) -> None:
         paging = self._paging_of(parcel)
         if paging is not None:
-            paging.count(parcel, -1)
+            paging.count_in_memory(parcel, -1)
 
-    def _count_first(self, portion: Portion, sign: int) -> None:
+    def _count_first(self, portion: EnvelopeSlice, sign: int) -> None:
         self._first[0] += sign * portion.size
         self._first[1] += sign * portion.messages
 
-    def _less(self, portion: Portion) -> Portion:
+    def _less(self, portion: EnvelopeSlice) -> EnvelopeSlice:
         portion.waiting = False
         if portion.is_first:
             self._count_first(portion, -1)

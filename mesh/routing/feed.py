@@ -15,12 +15,12 @@ from math import inf
 
 from mesh.errors import RemoteError
 from mesh.routing.backlog import Backlog
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.flight import Flight
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
 from mesh.routing.querytrie import wants
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Query
 from mesh.wire.envelope import PROVISIONAL, Envelope
 
@@ -36,10 +36,10 @@ PATIENCE = 10.0
 class Feed:
     """The feed of a client's subscription, and the base of the other kinds.
 
-    `send` is called for each portion that may be sent, `released` for each parcel that no feed needs any
-    longer or of which fewer messages may be needed, `overran` after a drop for lack of room, and
+    `send` is called for each slice that may be sent, `released` for each stored envelope that no feed needs
+    any longer or of which fewer messages may be needed, `overran` after a drop for lack of room, and
     `ends_in_gap` when only a gap is left to report. `wall` returns ns since 1970, for expiry. With `paging`
-    portions may wait on disk only. `lost` counts dropped and expired messages, with a reason of
+    slices may wait on disk only. `lost` counts dropped and expired messages, with a reason of
     `mesh.reasons.texts`.
     """
 
@@ -50,8 +50,8 @@ class Feed:
         self,
         key: bytes,
         credit: Credit,
-        send: Callable[[Feed, Portion], None],
-        released: Callable[[Parcel], None],
+        send: Callable[[Feed, EnvelopeSlice], None],
+        released: Callable[[StoredEnvelope], None],
         overflow: Overflow = Overflow.BLOCK,
         wall: Callable[[], int] = lambda: 0,
         overran: Callable[[Feed], None] = lambda feed: None,
@@ -72,7 +72,7 @@ class Feed:
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
         self.coming = 0  # bytes accepted for it and being stored
-        self.gap = 0  # unreported dropped messages behind all portions
+        self.gap = 0  # unreported dropped messages behind all slices
         self._wall = wall
         self._send = send
         self._released = released
@@ -88,26 +88,26 @@ class Feed:
 
     # --- queries ----------------------------------------------------------------------------------------
 
-    def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
+    def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         """Add a query that counts from these positions: in this node's log, and in those of other masters."""
         self.queries[query] = position
 
-    def comes(self, parcel: Parcel, sign: int) -> None:
-        """Count a parcel that was accepted and is being stored.
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+        """Count a stored envelope that was accepted and is being stored.
 
         `sign` -1: it is stored, or was refused.
         """
         self.coming += sign * parcel.size
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         """Return the first position in this node's log from which such messages are owed and not settled."""
         asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
         return max(self.position + 1, min(asked, default=inf))
 
     # --- input and output -------------------------------------------------------------------------------
 
-    def offer(self, portion: Portion, now: float) -> None:
-        """Send the portion, or let it wait, or drop it."""
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
+        """Send the slice, or let it wait, or drop it."""
         portion.number = self._offered = self._offered + 1
         if self.closed:
             self._release(portion.parcel)
@@ -123,8 +123,8 @@ class Feed:
         else:
             self._overrun(portion)
 
-    def offer_now(self, portion: Portion, now: float) -> bool:
-        """Send a repeated portion now or not at all.
+    def offer_now(self, portion: EnvelopeSlice, now: float) -> bool:
+        """Send a repeated slice now or not at all.
 
         Return whether it was sent.
         """
@@ -133,7 +133,7 @@ class Feed:
         self.offer(portion, now)
         return True
 
-    def taken(self, total: int, now: float) -> None:
+    def on_processed(self, total: int, now: float) -> None:
         """Process the subscriber's report that it has processed `total` items, and send what that allows.
 
         A peer repeats the same report while its own readers are behind, which counts as a sign of life.
@@ -146,18 +146,18 @@ class Feed:
             flight.used += 1
             portion = flight.pop()
             self.delivered += portion.messages
-            self._took(portion)
+            self._settle_slice(portion)
             self._progress, self._is_overrun = now, False
         self.pump()
 
     def connect(self, now: float) -> None:
-        """Note that the subscriber is connected, and send waiting portions."""
+        """Note that the subscriber is connected, and send waiting slices."""
         self.connected = True
         self._progress, self._is_overrun = now, False
         self.pump()
 
     def pump(self) -> None:
-        """Send waiting portions, as far as the credit allows."""
+        """Send waiting slices, as far as the credit allows."""
         if self.connected and self._backlog:
             while self._backlog.is_ready and self._flight.has_room:
                 portion = self._backlog.pop()
@@ -180,13 +180,13 @@ class Feed:
             self._ends_in_gap(self)
 
     def take_gap(self) -> int:
-        """Return the gap behind all portions, and reset it."""
+        """Return the gap behind all slices, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
     def restart(self) -> None:
-        """Start over after the receiver lost its state: resend persistent portions, and drop the others."""
-        self._again(())
+        """Start over after the receiver lost its state: resend persistent slices, and drop the others."""
+        self._requeue_all(())
 
     def leave(self, now: float) -> None:
         """Note that the connection is closed."""
@@ -210,12 +210,12 @@ class Feed:
         self.gap += gap
 
     def close(self) -> None:
-        """Close the feed and drop all portions."""
+        """Close the feed and drop all slices."""
         self.closed = True
         self.clear()
 
     def clear(self) -> None:
-        """Drop all portions."""
+        """Drop all slices."""
         self.dropped += self.pending
         for portion in self._take_everything():
             self._release(portion.parcel)
@@ -233,7 +233,7 @@ class Feed:
 
     @property
     def line(self) -> int:
-        """The number of items sent since the last restart, and of those waiting."""
+        """The number of items sent since the last restart, and of waiting items."""
         return self._flight.sent + len(self._backlog)
 
     @property
@@ -251,8 +251,8 @@ class Feed:
         """Bytes that were sent and not taken."""
         return self._flight.bytes
 
-    def parcels(self) -> Iterator[Parcel]:
-        """Parcels under way or waiting in memory, but for those that `Memory` counts."""
+    def parcels(self) -> Iterator[StoredEnvelope]:
+        """Stored envelopes under way or waiting in memory, unless `Memory` counts them."""
         yield from (portion.parcel for portion in self._flight)
         for portion in self._backlog:
             if not (portion.parcel.own and portion.is_persistent):
@@ -265,31 +265,31 @@ class Feed:
 
     @property
     def items(self) -> int:
-        """Portions in flight or waiting, in memory."""
+        """Slices in flight or waiting, in memory."""
         return len(self._flight) + len(self._backlog)
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether the message is in flight or waiting, as far as portions are in memory."""
+        """Return whether the message is in flight or waiting, as far as slices are in memory."""
         return any(portion.holds(stream, domain, number) for portion in chain(self._flight, self._backlog))
 
     # --- overridden by other kinds of feeds -------------------------------------------------------------
 
-    def _took(self, portion: Portion) -> None:
-        """Settle a portion that the subscriber has processed."""
+    def _settle_slice(self, portion: EnvelopeSlice) -> None:
+        """Settle a slice that the subscriber has processed."""
         parcel = portion.parcel
         if parcel.own:
             self.position = max(self.position, parcel.position)
         self._release(parcel)
 
-    def _stays(self, portion: Portion) -> bool:
-        """Return whether the portion waits on after the subscriber is gone."""
+    def _stays(self, portion: EnvelopeSlice) -> bool:
+        """Return whether the slice waits on after the subscriber is gone."""
         return portion.is_persistent
 
-    def _finds_room(self, portion: Portion, now: float) -> bool:
-        """Return whether the portion may wait, after dropping older ones if the policy says so."""
+    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
+        """Return whether the slice may wait, after dropping older ones if the policy says so."""
         if portion.is_persistent or portion.is_first:
             return self._backlog.has_place
-        # Transient portions may wait longer than publishers do: dropping them is worse.
+        # Transient slices may wait longer than publishers do: dropping them is worse.
         is_slow = self.paces and self.connected and now - self._sign_of_life(now) < 4 * PROGRESS
         while not self._backlog.has_room(portion, is_slow):
             oldest = self._backlog.giving_way_to(portion)
@@ -298,22 +298,22 @@ class Feed:
             self._overrun(self._backlog.remove(oldest), portion)
         return True
 
-    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
-        """Count expired messages of a portion that has just left, or that was expired altogether."""
+    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
+        """Count expired messages of a slice that has just left, or that was expired altogether."""
         self.expired += len(void)
         self._lost(portion.parcel.envelope, "EXPIRED", len(void))
 
-    def _take_everything(self) -> list[Portion]:
+    def _take_everything(self) -> list[EnvelopeSlice]:
         return [*self._flight.take_all(), *self._backlog.take_all()]
 
     # --- internals --------------------------------------------------------------------------------------
 
-    def _again(self, taken: Sequence[Portion], gap: int = 0) -> None:
-        """Let all portions wait again, also those in `taken`, behind a gap of `gap` lost messages."""
+    def _requeue_all(self, taken: Sequence[EnvelopeSlice], gap: int = 0) -> None:
+        """Let all slices wait again, also those in `taken`, behind a gap of `gap` lost messages."""
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
         lost = [portion for portion in flight if not self._stays(portion)]
         self._flight.sent = self._flight.used = 0
-        # Waiting portions may have been offered before those that the receiver lost.
+        # Waiting slices may have been offered before those that the receiver lost.
         for portion in sorted((*taken, *flight, *waiting), key=lambda portion: portion.number):
             if portion in lost and portion.parcel.envelope.flags & PROVISIONAL:  # its master will send it
                 self.delivered += portion.messages
@@ -329,17 +329,17 @@ class Feed:
         progress, said = self._progress, self._said
         return said if said > progress and now - progress < PATIENCE else progress
 
-    def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
-        """Drop a portion without room, and attach the gap to the portion that follows."""
+    def _overrun(self, portion: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
+        """Drop a slice without room, and attach the gap to the slice that follows."""
         gap = self._drop(portion, "OVERRUN")
-        is_old = portion.number < self._offered  # no later portion waits otherwise
+        is_old = portion.number < self._offered  # no later slice waits otherwise
         if not (is_old and self._backlog.leave_gap(gap, portion.number)):
-            heir: Feed | Portion = self if newest is None else newest
+            heir: Feed | EnvelopeSlice = self if newest is None else newest
             heir.gap += gap
         self._is_overrun = True
         self._overran(self)
 
-    def _depart(self, portion: Portion) -> None:
+    def _depart(self, portion: EnvelopeSlice) -> None:
         void = portion.trim(self._wall())
         if portion.messages:
             self._flight.append(portion)
@@ -352,12 +352,12 @@ class Feed:
             self._leave_out(portion, void)
 
     def _leave_gap(self, gap: int) -> None:
-        """Attach the gap to the first waiting portion, or to the end."""
+        """Attach the gap to the first waiting slice, or to the end."""
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
-    def _drop(self, portion: Portion, why: str) -> int:
-        """Drop the portion.
+    def _drop(self, portion: EnvelopeSlice, why: str) -> int:
+        """Drop the slice.
 
         Return its messages plus the gap before it.
         """
@@ -366,7 +366,7 @@ class Feed:
         self._release(portion.parcel)
         return portion.messages + portion.take_gap()
 
-    def _release(self, parcel: Parcel) -> None:
+    def _release(self, parcel: StoredEnvelope) -> None:
         if parcel.position:
             parcel.owed -= 1
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)

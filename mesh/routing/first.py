@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mesh.routing.entry import HERE, Entry
+from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.wire.envelope import SECOND
 
 Takes = Callable[[str], bool | None]  # whether a node supports FIRST; None: unreachable
@@ -25,7 +25,7 @@ def first_of(masters: Iterable[str], takes: Takes) -> str:
     return min(able, default="")
 
 
-def mark(entry: Entry, masters: Sequence[str], me: str, takes: Takes) -> bool:
+def mark(entry: PendingForward, masters: Sequence[str], me: str, takes: Takes) -> bool:
     """Set the mark of an entry that is about to be sent to these masters directly.
 
     `masters` may include this node. It is empty if the entry is sent to a next hop. Return whether durable
@@ -48,8 +48,8 @@ def mark(entry: Entry, masters: Sequence[str], me: str, takes: Takes) -> bool:
     return is_lacking
 
 
-def _free(entry: Entry, masters: Sequence[str], me: str) -> Sequence[str]:
-    """Return the masters that can still be FIRST: not those that may have it without the mark."""
+def _free(entry: PendingForward, masters: Sequence[str], me: str) -> Sequence[str]:
+    """Return the masters that can still be FIRST: not masters that may have it without the mark."""
     had = [name for name in masters if entry.was_sent and _hop(name, me) in entry.lacking]
     if had and not entry.was_divided:
         return had

@@ -1,11 +1,11 @@
-"""Portions in flight to a subscriber."""
+"""Slices in flight to a subscriber."""
 
+from mesh.routing.envelope_slice import EnvelopeSlices
 from mesh.routing.overflow import Credit
-from mesh.routing.portion import Portions
 
 
-class Flight(Portions):
-    """Portions sent to a subscriber and not acknowledged, within its credit."""
+class Flight(EnvelopeSlices):
+    """Slices sent to a subscriber and not acknowledged, within its credit."""
 
     def __init__(self, credit: Credit) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class Flight(Portions):
 
     @property
     def has_room(self) -> bool:
-        """Whether another portion may be sent."""
+        """Whether another slice may be sent."""
         credit = self._credit
         is_few = not credit.messages or self.messages < credit.messages
         return self.bytes < credit.bytes and len(self._row) < credit.items and is_few

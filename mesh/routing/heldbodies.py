@@ -22,7 +22,7 @@ class HeldBodies:
         self._room = room
         self._lanes: dict[tuple[bytes, str], dict[int, tuple[float, Envelope]]] = {}
 
-    def hold(self, e: Envelope, now: float) -> Envelope | None:
+    def hold_body(self, e: Envelope, now: float) -> Envelope | None:
         """Return the envelope marked as held here, or None if there is no room."""
         self._drop(e.stream, e.domain, e.first)
         if e.numbers or self.bytes + _size(e) > self._room:
@@ -51,7 +51,7 @@ class HeldBodies:
                 self._drop(stream, domain, first)
 
     def _around(self, e: Envelope) -> Envelope | None:
-        """Return the held envelope that contains all of these numbers."""
+        """Return the held envelope that contains all numbers of the envelope."""
         lane = self._lanes.get((e.stream, e.domain), {})
         exact = lane.get(e.first)  # the usual case
         held = (exact,) if exact is not None else lane.values()

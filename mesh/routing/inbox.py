@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 
@@ -23,9 +23,9 @@ class Inbox(Feed):
         self,
         key: bytes,
         credit: Credit,
-        send: Callable[[Feed, Portion], None],
-        released: Callable[[Parcel], None],
-        bury: Callable[[Portion, Sequence[int]], None],
+        send: Callable[[Feed, EnvelopeSlice], None],
+        released: Callable[[StoredEnvelope], None],
+        bury: Callable[[EnvelopeSlice, Sequence[int]], None],
         wall: Callable[[], int] = lambda: 0,
         paging: Paging | None = None,
         void_at: Callable[[Envelope], int] = lambda envelope: 0,
@@ -35,58 +35,58 @@ class Inbox(Feed):
         self.paces = False
         self._bury = bury
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
 
     @property
     def accepted_bytes(self) -> int:
-        """Bytes in flight or waiting, and those that are being stored."""
+        """Bytes in flight or waiting, and bytes that are being stored."""
         return self.waiting_bytes + self.coming
 
-    def take_all(self) -> list[Portion]:
-        """Remove and return all waiting portions.
+    def take_all(self) -> list[EnvelopeSlice]:
+        """Remove and return all waiting slices.
 
-        Those that are on disk only lack their envelopes.
+        Slices that are on disk only lack their envelopes.
         """
         self.matched -= self._backlog.messages
         return self._backlog.take_all()
 
-    def take_void(self, is_void: Callable[[Envelope], bool]) -> list[Portion]:
-        """Remove and return the expired portions in memory, which the caller dead-letters.
+    def take_void(self, is_void: Callable[[Envelope], bool]) -> list[EnvelopeSlice]:
+        """Remove and return the expired slices in memory, which the caller dead-letters.
 
-        Expired portions on disk are read for the next call.
+        Expired slices on disk are read for the next call.
         """
         self._backlog.fetch_void(self._wall(), self.pump)
         void = self._backlog.take_void(lambda portion: is_void(portion.parcel.envelope))
         for portion in void:
             self.buried += portion.messages
-            self._release(portion.parcel)  # not settled: earlier portions still wait
+            self._release(portion.parcel)  # not settled: earlier slices still wait
         return void
 
-    def _stays(self, portion: Portion) -> bool:
+    def _stays(self, portion: EnvelopeSlice) -> bool:
         return True
 
-    def _finds_room(self, portion: Portion, now: float) -> bool:
+    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
         return True
 
-    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
+    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         self.buried += len(void)
         self._bury(portion, void)
 
 
-def by_inbox(client: str, reader: str, portions: Sequence[Portion]) -> dict[str, list[Portion]]:
+def by_inbox(client: str, reader: str, portions: Sequence[EnvelopeSlice]) -> dict[str, list[EnvelopeSlice]]:
     """Return the messages by the inbox in which they wait.
 
     Messages to a client as a whole go to the inbox of `reader`, those to one session to its own.
     """
-    found: dict[str, list[Portion]] = {}
+    found: dict[str, list[EnvelopeSlice]] = {}
     for portion in portions:
         to = portion.parcel.envelope.to
         found.setdefault(reader if to == client else to, []).append(portion)
     return found
 
 
-def place(portion: Portion) -> tuple[int, bool]:
+def place(portion: EnvelopeSlice) -> tuple[int, bool]:
     """Return the order of acceptance.
 
     A transient message follows the last stored one before it.

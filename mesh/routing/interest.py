@@ -74,7 +74,7 @@ class Interests:
     def __len__(self) -> int:
         return len(self._wants)
 
-    def asked(self, peer: bytes) -> PeerInterest:
+    def interest_of(self, peer: bytes) -> PeerInterest:
         """Return the queries sent to a peer."""
         return self._asked.setdefault(peer, PeerInterest())
 
@@ -135,8 +135,8 @@ class Interests:
                 else:
                     told.append((uuid, asked.change(remove=(query,))))
         for uuid in sorted(targets):
-            if query not in self.asked(uuid).queries:
-                told.append((uuid, self.asked(uuid).change(add=(query,))))
+            if query not in self.interest_of(uuid).queries:
+                told.append((uuid, self.interest_of(uuid).change(add=(query,))))
         return told
 
     def aim_all(
@@ -148,7 +148,7 @@ class Interests:
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid in sorted(peers):
-            asked, add, remove = self.asked(uuid), list[Query](), list[Query]()
+            asked, add, remove = self.interest_of(uuid), list[Query](), list[Query]()
             for query in queries:
                 is_asked = query in asked.queries
                 if uuid in targets:
@@ -165,7 +165,7 @@ class Interests:
 
     def asked_before(self, uuid: bytes, queries: Iterable[Query], now: float) -> None:
         """Treat the queries as sent to this peer for a while: an earlier process may have sent them."""
-        asked = self.asked(uuid)
+        asked = self.interest_of(uuid)
         for query in queries:
             if query in self._wants and query not in asked.queries:
                 asked.queries[query] = None
@@ -199,7 +199,7 @@ class Interests:
 
         `is_old`: possibly by an earlier process.
         """
-        asked = self.asked(peer)
+        asked = self.interest_of(peer)
         known = asked.topics.get(domain, ())
         if key in known:
             return True
@@ -215,7 +215,7 @@ class Interests:
         self, peer: bytes, positions: tuple[tuple[bytes, int], ...], words: frozenset[str] = frozenset()
     ) -> Interest:
         """Return all queries for a peer that has just logged in with these features."""
-        asked = self.asked(peer)
+        asked = self.interest_of(peer)
         queries = tuple(asked.queries)
         if self._has_later_kinds:
             queries = tuple(query for query in queries if is_spoken(query.kind, words))

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from mesh.operations import Delete, Op, Put
-from mesh.routing.last import Last, last_values, store_key
-from mesh.routing.lastondisk import LastOnDisk
-from mesh.routing.parcel import Parcel
 from mesh.routing.retained import OnMet, Retained
-from mesh.routing.shelf import Shelf
-from mesh.routing.taker import Taker, Targets
+from mesh.routing.retained_value import RetainedValue, last_values, store_key
+from mesh.routing.retained_value_rows import RetainedValueRows
+from mesh.routing.sink import Sink, Targets
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.sites.accepting import ANY
 from mesh.sites.hops import is_foreign
 from mesh.streams.origin import OriginStream
@@ -28,14 +28,14 @@ ENDED = 10_000  # ended topics whose end is remembered
 class Accepted(Struct, eq=False):
     """An accepted envelope, delivered once it and everything before it is stored."""
 
-    deliveries: list[tuple[Parcel, Targets]]
+    deliveries: list[tuple[StoredEnvelope, Targets]]
     answer: Answer
-    values: list[Last]  # stored with it
+    values: list[RetainedValue]  # stored with it
     erased: str = ""  # key of the topic that it ends
     stored: bool = True
     is_refused: bool = False  # for lack of room
     when_first: Callable[[], None] = lambda: None  # called when everything before it is done
-    passed_over: list[Last] = []  # values not stored with it: a newer one exists
+    passed_over: list[RetainedValue] = []  # values not stored with it: a newer one exists
     also: list[Callable[[Answer], None]] | None = None  # later requesters of its answer
 
     @property
@@ -43,16 +43,16 @@ class Accepted(Struct, eq=False):
         return self.deliveries[0][0].envelope
 
     @property
-    def end(self) -> Last:
+    def end(self) -> RetainedValue:
         """The end of the topic, in the form of a retained value."""
-        return Last(self.envelope, self.envelope.first, self.erased, b"", 0)
+        return RetainedValue(self.envelope, self.envelope.first, self.erased, b"", 0)
 
 
 @dataclass(slots=True)
-class Lane:
-    """One publisher stream: its state, and the messages that wait for the disk."""
+class StreamLog:
+    """A publisher stream: its state, and the messages that wait for the disk."""
 
-    shelf: Shelf  # bookkeeping of the store that it is in
+    shelf: StoreHandle  # bookkeeping of the store that it is in
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
     used: float = 0.0  # time of the last message
@@ -79,8 +79,8 @@ class Log:
     def __init__(
         self,
         topics_bytes: int,
-        shelf: Shelf,
-        shelf_of: Callable[[str], Shelf] | None = None,
+        shelf: StoreHandle,
+        shelf_of: Callable[[str], StoreHandle] | None = None,
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
         here: str = "",
         on_met: OnMet | None = None,
@@ -100,20 +100,20 @@ class Log:
         self.retained = Retained(topics_bytes, self._evicted, here, on_met)
         self.passed = 0  # last position handed on
         self.newest = 0  # timestamp of the newest restored value
-        self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream: domain: lane
+        self._lanes: dict[bytes, dict[str, StreamLog]] = {}  # stream: domain: lane
         self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic: timestamp of its end
-        self._last_on_disk = LastOnDisk(self.retained, shelf.later, here)
+        self._last_on_disk = RetainedValueRows(self.retained, shelf.later, here)
 
-    def lane(self, stream: bytes, domain: str, now: float) -> Lane:
+    def lane(self, stream: bytes, domain: str, now: float) -> StreamLog:
         """Return the state of a stream in a domain, creating an empty one if necessary."""
         lanes = self._lanes.setdefault(stream, {})
         lane = lanes.get(domain)
         if lane is None:
-            lane = lanes[domain] = Lane(self._shelf_of(domain))
+            lane = lanes[domain] = StreamLog(self._shelf_of(domain))
         lane.used = now
         return lane
 
-    def known(self, stream: bytes, domain: str) -> Lane | None:
+    def find_stream(self, stream: bytes, domain: str) -> StreamLog | None:
         """Return the state of a stream in a domain, or None if it is unknown."""
         return self._lanes.get(stream, {}).get(domain)
 
@@ -125,13 +125,13 @@ class Log:
     def forget_idle(self, before: float) -> None:
         """Forget streams unused since `before`: their publisher will not return."""
         for stream, lanes in list(self._lanes.items()):
-            self._forget(stream, [d for d, lane in lanes.items() if lane.used < before])
+            self._forget_domains(stream, [d for d, lane in lanes.items() if lane.used < before])
 
     def forget_stream(self, stream: bytes) -> None:
         """Forget the stream of a session that is closed, with everything settled."""
-        self._forget(stream, list(self._lanes.get(stream, ())))
+        self._forget_domains(stream, list(self._lanes.get(stream, ())))
 
-    def _forget(self, stream: bytes, domains: list[str]) -> None:
+    def _forget_domains(self, stream: bytes, domains: list[str]) -> None:
         """Forget the domains of a stream in which nothing waits, and their rows."""
         lanes = self._lanes.get(stream, {})
         for domain in domains:
@@ -142,7 +142,7 @@ class Log:
             self._lanes.pop(stream, None)
 
     def accept(
-        self, lane: Lane, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
+        self, lane: StreamLog, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
     ) -> tuple[Accepted, list[Op]]:
         """Accept a new envelope. Return it with the operations to store before it is answered.
 
@@ -150,7 +150,7 @@ class Log:
         for each durable subscription.
         """
         envelope = pieces[0][0]
-        deliveries = [(Parcel(piece, master=master, own=True), targets) for piece, targets in pieces]
+        deliveries = [(StoredEnvelope(piece, master=master, own=True), targets) for piece, targets in pieces]
         answer = Answer(envelope.domain, envelope.first, envelope.last, matched=matched)
         is_event = bool(envelope.flags & ERASED)
         is_persistent = envelope.persistent
@@ -192,18 +192,18 @@ class Log:
             if not parcel.is_late:
                 self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
-        uncertain = [value for value in accepted.values if self._last_on_disk.taken(value)]
+        uncertain = [value for value in accepted.values if self._last_on_disk.record_accepted(value)]
         if accepted.values:
             self.retained.put_all(accepted.values)
         elif accepted.erased:
             self._ends(accepted.end)
         elif not accepted.envelope.to:
-            self.retained.keep(accepted.envelope)
+            self.retained.retain_last(accepted.envelope)
         if self._on_came is not None and is_foreign(accepted.envelope.sender):
             self._on_came(accepted.envelope)
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
-    def inherit(self, values: Iterable[Last]) -> int:
+    def inherit(self, values: Iterable[RetainedValue]) -> int:
         """Retain the values of another master that are newer than the known ones. Return how many are.
 
         Persistent ones are written with the next commit.
@@ -215,10 +215,10 @@ class Log:
         self.retained.put_all(newer)
         for value in newer:
             if value.envelope.persistent:
-                self._last_on_disk.taken(value)
+                self._last_on_disk.record_accepted(value)
         return len(newer)
 
-    def stands_against(self, value: Last) -> Last | bool:
+    def stands_against(self, value: RetainedValue) -> RetainedValue | bool:
         """Return the retained value that stays when `value` arrives from another site.
 
         True means that the topic has ended since.
@@ -234,39 +234,39 @@ class Log:
 
         The end is written with the next commit.
         """
-        end = Last(envelope, envelope.first, envelope.keys[0], b"", 0)
+        end = RetainedValue(envelope, envelope.first, envelope.keys[0], b"", 0)
         last = self.retained.get(end.key, envelope.domain)
         if last is None or last.envelope.sent <= envelope.sent:
             self._last_on_disk.ends(end)
             self._ends(end)
             self.shelf.later("retained", end.store_key, self._end_row(end))
 
-    def _end_row(self, end: Last) -> Op:
+    def _end_row(self, end: RetainedValue) -> Op:
         """Return the row that is written in place of the retained value."""
         if self.keeps_end(end.key, end.envelope):
             return Put("retained", end.store_key, end.pack())
         return Delete("retained", end.store_key)
 
-    def _ends(self, end: Last) -> None:
+    def _ends(self, end: RetainedValue) -> None:
         self.retained.remove(end.key, end.envelope.domain)
-        self._last_on_disk.ended(end)
+        self._last_on_disk.record_end(end)
         self._has_ended(end)
 
-    def _has_ended(self, end: Last) -> None:
+    def _has_ended(self, end: RetainedValue) -> None:
         self._ended[end.store_key] = max(end.envelope.sent, self._ended.pop(end.store_key, 0))
         if len(self._ended) > ENDED:
             row, _ = self._ended.popitem(last=False)
             if not self._last_on_disk.has(row):
                 self.shelf.later("retained", row, Delete("retained", row))
 
-    def _evicted(self, gone: list[Last]) -> None:
+    def _evicted(self, gone: list[RetainedValue]) -> None:
         for evicted in gone:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
                 continue  # a new value arrived after the eviction
-            self._last_on_disk.forget(evicted.store_key)
+            self._last_on_disk.forget_topic(evicted.store_key)
             self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
-    def refuse(self, lane: Lane, accepted: Accepted) -> None:
+    def refuse(self, lane: StreamLog, accepted: Accepted) -> None:
         """Refuse an envelope that could not be stored.
 
         It is never delivered, not even if resent.
@@ -275,12 +275,12 @@ class Log:
         lane.origin.refuse(envelope.first, envelope.last)
         self.write(lane, envelope)
         for value in [accepted.end] if accepted.erased else accepted.values:
-            self._last_on_disk.refused(value)
+            self._last_on_disk.restore_previous(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
-                lane.shelf.released(parcel)
+                lane.shelf.delete_released(parcel)
 
-    def write(self, lane: Lane, envelope: Envelope) -> None:
+    def write(self, lane: StreamLog, envelope: Envelope) -> None:
         """Write the state of the stream with the next commit."""
         key = stream_key(envelope)
         lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
@@ -305,7 +305,7 @@ class Log:
     ) -> None:
         """Restore the state from the store at start."""
         self.restore_streams(streams, now)
-        rows = sorted(map(Last.unpack, retained), key=lambda last: last.stamp)
+        rows = sorted(map(RetainedValue.unpack, retained), key=lambda last: last.stamp)
         values = [last for last in rows if not last.envelope.flags & ERASED]
         self.retained.restore(values)  # values without room stay on disk
         for last in values:
@@ -327,6 +327,6 @@ def stream_key(envelope: Envelope) -> bytes:
     return envelope.stream + envelope.domain.encode()
 
 
-def position_key(taker: Taker, position: int) -> Op:
+def position_key(taker: Sink, position: int) -> Op:
     """Return the row of the side table with the position up to which a sink is settled."""
     return Put("position", taker.key, position.to_bytes(8))

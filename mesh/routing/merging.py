@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from mesh.routing.parcel import Parcel
 from mesh.routing.seen import Seen
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.sites.hops import is_foreign
 from mesh.wire.envelope import ERASED, Envelope
 
@@ -42,11 +42,11 @@ class Merging:
         self._masters, self._is_backed = masters, is_backed
         self._seen = Seen()
         self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # highest number handed on
-        # By stream: parcels needed here, each with its duplicates.
-        self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
+        # By stream: stored envelopes needed here, each with its duplicates.
+        self._open: dict[tuple[bytes, str], dict[StoredEnvelope, list[StoredEnvelope]]] = {}
 
-    def take(self, parcel: Parcel) -> tuple[int, ...] | None:
-        """Return the messages of the parcel that are new; None = all.
+    def select_new(self, parcel: StoredEnvelope) -> tuple[int, ...] | None:
+        """Return the messages of the stored envelope that are new; None = all.
 
         They count as handed on from now on.
         """
@@ -79,9 +79,9 @@ class Merging:
         news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
         return None if len(news) == e.count else news
 
-    def lost(self, e: Envelope, indices: Iterable[int] | None) -> None:
+    def forget_messages(self, e: Envelope, indices: Iterable[int] | None) -> None:
         """Mark these messages as not handed on, after their acceptance failed."""
-        self._seen.lost(e, range(e.count) if indices is None else indices)
+        self._seen.forget(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
         """Note that this node accepted the envelope itself, as one of several backup masters."""
@@ -99,11 +99,11 @@ class Merging:
         elif value.master == source:
             self._seen.add(value)
 
-    def keep(self, parcel: Parcel) -> None:
-        """Remember a parcel that was handed on until it is released."""
+    def remember(self, parcel: StoredEnvelope) -> None:
+        """Remember a stored envelope that was handed on until it is released."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
-    def waits(self, repeat: Parcel) -> bool:
+    def waits(self, repeat: StoredEnvelope) -> bool:
         """Attach a duplicate to its first copy, if that is still needed here.
 
         Return whether it was.
@@ -117,8 +117,8 @@ class Merging:
                 return True
         return False
 
-    def released(self, parcel: Parcel) -> list[Parcel]:
-        """Return the duplicates that are settled with a parcel that is no longer needed."""
+    def release(self, parcel: StoredEnvelope) -> list[StoredEnvelope]:
+        """Return the duplicates that are settled with a stored envelope that is no longer needed."""
         lane = self._open.get(_lane(parcel), {})
         repeats = lane.pop(parcel, [])
         if not lane:
@@ -138,5 +138,5 @@ class Merging:
                 self._highest.popitem(last=False)
 
 
-def _lane(parcel: Parcel) -> tuple[bytes, str]:
+def _lane(parcel: StoredEnvelope) -> tuple[bytes, str]:
     return parcel.envelope.stream, parcel.envelope.domain

@@ -7,10 +7,10 @@ the credit of a subscriber that makes progress. A stopped subscriber does not de
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Taker
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.sink import Sink
 
-DuePortions = Sequence[tuple[Taker, Portion]]
+DuePortions = Sequence[tuple[Sink, EnvelopeSlice]]
 
 
 class Pacing:
@@ -22,7 +22,7 @@ class Pacing:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def hold(self, source: Hashable, waiting: DuePortions, release: Callable[[], None]) -> None:
+    def release_after(self, source: Hashable, waiting: DuePortions, release: Callable[[], None]) -> None:
         """Call `release` once nothing in `waiting` waits and no earlier action of the source is held."""
         if waiting or source in self._held:
             self._held.setdefault(source, deque()).append((waiting, release))
@@ -42,6 +42,6 @@ class Pacing:
         """Return the sources with held actions."""
         return list(self._held)
 
-    def forget(self, source: Hashable) -> None:
+    def drop_source(self, source: Hashable) -> None:
         """Drop the actions of a source that is gone."""
         self._held.pop(source, None)

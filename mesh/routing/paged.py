@@ -37,7 +37,7 @@ class Page:
             self.expires.append(expires)
             self.first_void = min(self.first_void, expires or inf)
 
-    def take(self) -> EntryRow:
+    def take_first(self) -> EntryRow:
         """Remove and return the first row."""
         self._at += 1
         return self._row(self._at - 1)
@@ -113,7 +113,7 @@ class Paged:
         self.messages += count
         self.bytes += size
 
-    def take(self, lots: int, size: int) -> tuple[int, ...]:
+    def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
         """Remove the next envelopes, up to `lots` and up to `size` bytes but for the last.
 
         Return their positions.
@@ -127,7 +127,7 @@ class Paged:
 
     def pop(self) -> EntryRow:
         """Remove and return the next row."""
-        row = self._taken(self._pages[0].take())
+        row = self._uncount(self._pages[0].take_first())
         self._tidy()
         return row
 
@@ -148,11 +148,11 @@ class Paged:
             if len(void) < most and size > 0:
                 rows = page.take_void(wall, size)
                 size -= sum(row[2] for row in rows)
-                void += map(self._taken, rows)
+                void += map(self._uncount, rows)
         self._tidy()
         return void
 
-    def _taken(self, row: EntryRow) -> EntryRow:
+    def _uncount(self, row: EntryRow) -> EntryRow:
         _, messages, size, *_ = row
         self._count -= 1
         self.messages -= messages

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from mesh.errors import MeshError
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 # Law 1: an envelope is on disk only if each of its sinks waits for it there.
@@ -29,48 +29,48 @@ class Paging:
         self._read = read
         self._memory = memory
         self._master = master
-        # By position, with the sinks that need it. A parcel with one waiting sink need not be here.
-        self._shared: dict[int, Parcel] = {}
+        # By position, with the sinks that need it. A stored envelope with one waiting sink need not be here.
+        self._shared: dict[int, StoredEnvelope] = {}
 
-    def is_full_for(self, parcel: Parcel) -> bool:
-        """Return whether the parcel does not fit in memory."""
+    def is_full_for(self, parcel: StoredEnvelope) -> bool:
+        """Return whether the stored envelope does not fit in memory."""
         return self._memory.has_no_room(parcel.size + OWN)
 
-    def count(self, parcel: Parcel, sign: int) -> None:
-        """Count a parcel that waits in memory; -1: no longer.
+    def count_in_memory(self, parcel: StoredEnvelope, sign: int) -> None:
+        """Count a stored envelope that waits in memory; -1: no longer.
 
         Each sink that waits for it counts.
         """
         self._memory.used += sign * (parcel.size + OWN)
 
-    def put(self, parcel: Parcel) -> None:
-        """Note that one of the parcel's sinks waits for it on disk."""
+    def page_out(self, parcel: StoredEnvelope) -> None:
+        """Note that one of the stored envelope's sinks waits for it on disk."""
         if parcel.owed > 1 or parcel.shares is not None:
             self.rest(parcel)
 
-    def rest(self, parcel: Parcel) -> None:
-        """Note that a sink that keeps the parcel object waits for it on disk."""
+    def rest(self, parcel: StoredEnvelope) -> None:
+        """Note that a sink that keeps the stored envelope object waits for it on disk."""
         self._shared[parcel.position] = parcel
         parcel.paged += 1
         parcel.give_away()
 
-    def take(self, position: int, size: int, stub: Envelope) -> Parcel:
-        """Return the parcel at this position for one of its sinks, perhaps without its envelope."""
+    def page_in(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
+        """Return the stored envelope at this position for one of its sinks, perhaps without its envelope."""
         parcel = self._shared.get(position)
         if parcel is None:
             lacks = size - 64 * stub.count
-            return Parcel(stub, position, self._master, own=True, owed=1, lacks=lacks)
+            return StoredEnvelope(stub, position, self._master, own=True, owed=1, lacks=lacks)
         self.wake(parcel)
         return parcel
 
-    def wake(self, parcel: Parcel) -> None:
-        """Note that a sink which kept the parcel no longer waits for the disk."""
+    def wake(self, parcel: StoredEnvelope) -> None:
+        """Note that a sink which kept the stored envelope no longer waits for the disk."""
         parcel.paged -= 1
         if not parcel.paged:
             del self._shared[parcel.position]
 
-    def have(self, portions: Sequence[Portion], then: Callable[[list[Portion]], None]) -> None:
-        """Call `then` when the envelopes of the portions are in memory, except for those that are lost."""
+    def have(self, portions: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
+        """Call `then` when the envelopes of the slices are in memory, except for lost slices."""
         lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
 
         def read(found: Found) -> None:

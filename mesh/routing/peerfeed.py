@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
 from mesh.routing.querytrie import wants
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.unsettled import Unsettled
 from mesh.wire.commands import Query
 
@@ -24,8 +24,8 @@ class PeerFeed(Feed):
         self,
         key: bytes,
         credit: Credit,
-        send: Callable[[Feed, Portion], None],
-        released: Callable[[Parcel], None],
+        send: Callable[[Feed, EnvelopeSlice], None],
+        released: Callable[[StoredEnvelope], None],
         wall: Callable[[], int] = lambda: 0,
         owner: str = "",
         paging: Paging | None = None,
@@ -38,10 +38,10 @@ class PeerFeed(Feed):
         self._asked_until: dict[bytes, int] = {}  # master: highest of these
         self._unsettled = Unsettled(credit.backlog, paging)
 
-    def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
+    def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         if query not in self.queries:
             self.wanted_bytes += weight(query)
-        super().asked(query, position, since)
+        super().add_query(query, position, since)
         self.since[query] = since
         for master, place in since.items():
             self._asked_until[master] = max(place, self._asked_until.get(master, 0))
@@ -52,7 +52,7 @@ class PeerFeed(Feed):
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
 
-    def is_due(self, parcel: Parcel) -> bool:
+    def is_due(self, parcel: StoredEnvelope) -> bool:
         """Return whether the peer asked before this position of its master's log.
 
         Repeats may be older.
@@ -71,14 +71,14 @@ class PeerFeed(Feed):
         """
         before = self.position
         for portion in self._unsettled.settle(master, position):
-            super()._took(portion)
+            super()._settle_slice(portion)
         return self.position != before
 
     def restart(self) -> None:
         gap, again = self._unsettled.trusted, self._unsettled.take_all()
         self.delivered -= sum(portion.messages for portion in again) + gap
         self.dropped += gap
-        self._again(again, gap)
+        self._requeue_all(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
         """Drop the messages that the peer already has over another route.
@@ -89,7 +89,7 @@ class PeerFeed(Feed):
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:
                 self.delivered += portion.messages
                 self.gap += portion.take_gap()
-                self._took(portion)
+                self._settle_slice(portion)
             else:
                 self._backlog.append(portion)
 
@@ -97,12 +97,12 @@ class PeerFeed(Feed):
     def is_owed(self) -> bool:
         return super().is_owed or bool(self._unsettled)
 
-    def _took(self, portion: Portion) -> None:
+    def _settle_slice(self, portion: EnvelopeSlice) -> None:
         if not portion.is_persistent:
-            super()._took(portion)
+            super()._settle_slice(portion)
             return
-        for oldest in self._unsettled.keep(portion):
-            super()._took(oldest)
+        for oldest in self._unsettled.add_slice(portion):
+            super()._settle_slice(oldest)
 
-    def _take_everything(self) -> list[Portion]:
+    def _take_everything(self) -> list[EnvelopeSlice]:
         return [*super()._take_everything(), *self._unsettled.take_all()]

@@ -6,7 +6,7 @@ out then, which saves most of the work.
 
 from __future__ import annotations
 
-from mesh.routing.last import OVERHEAD, Last, last_values
+from mesh.routing.retained_value import OVERHEAD, RetainedValue, last_values
 from mesh.wire.envelope import Envelope
 
 MOST_ENVELOPES = 64
@@ -41,7 +41,7 @@ class Recent:
         self.bytes += len(envelope.body) + each * len(keys) + sum(map(len, keys))
         self._count += 1
 
-    def take(self) -> list[Last]:
+    def take_all(self) -> list[RetainedValue]:
         """Remove all envelopes.
 
         Return the newest value of each topic, in order of arrival.
@@ -53,9 +53,9 @@ class Recent:
         return values
 
 
-def _newest(run: list[Envelope]) -> list[Last]:
+def _newest(run: list[Envelope]) -> list[RetainedValue]:
     """Return the newest value of each topic in a run of one stream."""
-    found: list[list[Last]] = []
+    found: list[list[RetainedValue]] = []
     seen: set[str] = set()
     for envelope in reversed(run):
         if not seen.issuperset(envelope.keys):

@@ -9,14 +9,14 @@ from itertools import chain, islice
 
 from mesh.patterns import SYSTEM, matches
 from mesh.reserved import CONFLICTS, DEAD
-from mesh.routing.last import Last, last_values
 from mesh.routing.recent import Recent
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
-TopicValues = OrderedDict[tuple[str, str], Last]  # by (key, domain)
-OnMet = Callable[[Last, Last, bool], None]
+TopicValues = OrderedDict[tuple[str, str], RetainedValue]  # by (key, domain)
+OnMet = Callable[[RetainedValue, RetainedValue, bool], None]
 # Divisor of the limit for values that lost a conflict.
 OF_CONFLICTS = 16
 
@@ -31,7 +31,7 @@ class Retained:
     def __init__(
         self,
         max_bytes: int,
-        on_evicted: Callable[[list[Last]], None] = lambda gone: None,
+        on_evicted: Callable[[list[RetainedValue]], None] = lambda gone: None,
         here: str = "",
         on_met: OnMet | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class Retained:
         self._settle()
         return self._evictions
 
-    def keep(self, envelope: Envelope) -> None:
+    def retain_last(self, envelope: Envelope) -> None:
         """Retain the last value of each topic of the envelope, unless a newer one is known."""
         if self._on_met is not None and is_foreign(envelope.sender):  # conflicts must be detected
             self.put_all(last_values(envelope))
@@ -82,31 +82,31 @@ class Retained:
         There is room for them, or `keep` would have done so.
         """
         if self._recent:
-            self._place(self._recent.take())
+            self._place(self._recent.take_all())
 
-    def put_all(self, values: Iterable[Last]) -> None:
+    def put_all(self, values: Iterable[RetainedValue]) -> None:
         """Retain each value unless a newer one is known."""
         self._settle()
         self._place(values)
 
-    def _place(self, values: Iterable[Last]) -> None:
+    def _place(self, values: Iterable[RetainedValue]) -> None:
         if gone := self._put_all(values):
             self.on_evicted(gone)
 
-    def restore(self, values: Iterable[Last]) -> None:
+    def restore(self, values: Iterable[RetainedValue]) -> None:
         """Restore values from the store at start.
 
         Those without room are not reported.
         """
         self._put_all(values)
 
-    def _put(self, last: Last) -> list[Last]:
+    def _put_value(self, last: RetainedValue) -> list[RetainedValue]:
         """Insert a value.
 
         Return the evicted ones.
         """
         key, domain = topic = last.key, last.envelope.domain
-        topics = self._of(key)
+        topics = self._topics_of(key)
         old = topics.get(topic)
         if old is None:
             self._count(topics, last.size)
@@ -127,16 +127,16 @@ class Retained:
         if topics is self._lost:
             self._lost_bytes += size
 
-    def _meet(self, came: Last, stood: Last, stays: bool) -> None:
+    def _meet(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
         if self._on_met is not None and came.envelope.stream != stood.envelope.stream:
             self._on_met(came, stood, stays)
 
-    def _put_all(self, values: Iterable[Last]) -> list[Last]:
+    def _put_all(self, values: Iterable[RetainedValue]) -> list[RetainedValue]:
         """Insert many values.
 
         Return the evicted ones.
         """
-        evicted: list[Last] = []
+        evicted: list[RetainedValue] = []
         topics = self._topics
         for last in values:
             topic = last.key, last.envelope.domain
@@ -147,7 +147,7 @@ class Retained:
                 or old.envelope.stream != last.envelope.stream
                 or old.envelope.xml != last.envelope.xml
             ):
-                evicted += self._put(last)
+                evicted += self._put_value(last)
                 continue
             # The usual case is the next value of the same publisher. An envelope may have thousands.
             topics[topic] = last
@@ -157,33 +157,33 @@ class Retained:
                 evicted += self._evicted(topic)
         return evicted
 
-    def _evicted(self, newest: tuple[str, str]) -> list[Last]:
+    def _evicted(self, newest: tuple[str, str]) -> list[RetainedValue]:
         """Evict values until the limits hold, but never the newest.
 
         Return them.
         """
         evicted = []
         while self._lost_bytes > self._max // OF_CONFLICTS and len(self._lost) > 1:
-            evicted.append(self._forget(next(iter(self._lost))))
+            evicted.append(self._forget_topic(next(iter(self._lost))))
         while self.bytes > self._max and len(self._topics) + len(self._dead) > 1:
             is_last = len(self._topics) == (newest in self._topics)
-            evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
+            evicted.append(self._forget_topic(next(iter(self._dead if is_last else self._topics))))
         self._evictions += len(evicted)
         return evicted
 
-    def get(self, key: str, domain: str) -> Last | None:
+    def get(self, key: str, domain: str) -> RetainedValue | None:
         """Return the retained value of a topic, or None."""
         self._settle()
-        return self._of(key).get((key, domain))
+        return self._topics_of(key).get((key, domain))
 
-    def _of(self, key: str) -> TopicValues:
+    def _topics_of(self, key: str) -> TopicValues:
         if not key.startswith(SYSTEM):
             return self._topics
         if key.startswith(DEAD):
             return self._dead
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
-    def value_of(self, stream: bytes, domain: str, number: int, most: int) -> Last | None:
+    def value_of(self, stream: bytes, domain: str, number: int, most: int) -> RetainedValue | None:
         """Return the retained value that is this message, if it is among the `most` latest ones."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
@@ -197,7 +197,7 @@ class Retained:
 
     @property
     def key_count(self) -> int:
-        """The number of these keys."""
+        """The number of the given keys."""
         self._settle()
         return len(self._domains)
 
@@ -226,8 +226,8 @@ class Retained:
     def remove(self, key: str, domain: str) -> None:
         """Remove the topic, if it is present."""
         self._settle()
-        if (key, domain) in self._of(key):
-            self._forget((key, domain))
+        if (key, domain) in self._topics_of(key):
+            self._forget_topic((key, domain))
 
     def clear(self) -> None:
         """Remove all values."""
@@ -239,9 +239,9 @@ class Retained:
         self._domains.clear()
         self.bytes = self._lost_bytes = 0
 
-    def _forget(self, topic: tuple[str, str]) -> Last:
+    def _forget_topic(self, topic: tuple[str, str]) -> RetainedValue:
         key, domain = topic
-        topics = self._of(key)
+        topics = self._topics_of(key)
         last = topics.pop(topic)
         self._count(topics, -last.size)
         del self._domains[key][domain]
@@ -250,13 +250,13 @@ class Retained:
             self.gone += 1
         return last
 
-    def values(self, wall: int) -> list[Last]:
+    def values(self, wall: int) -> list[RetainedValue]:
         """Return all values that have not expired at `wall` (ns since 1970)."""
         self._settle()
         values = chain(self._topics.values(), self._dead.values(), self._lost.values())
         return [last for last in values if not last.is_void(wall)]
 
-    def find(self, query: Query, wall: int) -> Iterator[Last]:
+    def find(self, query: Query, wall: int) -> Iterator[RetainedValue]:
         """Yield the values that match a query and have not expired at `wall` (ns since 1970).
 
         For an XPath use XPathScan, because it may take long.
@@ -266,10 +266,10 @@ class Retained:
             if not last.is_void(wall):
                 yield last
 
-    def _candidates(self, query: Query) -> list[Last]:
+    def _candidates(self, query: Query) -> list[RetainedValue]:
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [
-            self._of(key)[key, domain]
+            self._topics_of(key)[key, domain]
             for key in keys
             for domain in self._domains.get(key, ())
             if query.domain in ("", domain)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from mesh.mapping.cost import MOST
 from mesh.mapping.keyxml import asked
-from mesh.routing.last import Last
 from mesh.routing.querytrie import wants
+from mesh.routing.retained_value import RetainedValue
 from mesh.wire.commands import Query
 from mesh.wire.limits import KEY_XML
 
@@ -21,8 +21,8 @@ class XPathScan:
     `found` are the matches so far.
     """
 
-    def __init__(self, query: Query, values: Iterable[Last]) -> None:
-        self.found: list[Last] = []
+    def __init__(self, query: Query, values: Iterable[RetainedValue]) -> None:
+        self.found: list[RetainedValue] = []
         self._query = query
         self._left = iter(values)
         self._price = asked(query.text).price  # for the largest document

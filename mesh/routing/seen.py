@@ -26,7 +26,7 @@ class Seen:
 
     def is_new(self, e: Envelope, number: int) -> bool:
         """Return whether the number is new, and mark it as handed on."""
-        ranges = self._of(e)
+        ranges = self._ranges_of(e)
         if ranges.covers(number, number):
             return False
         self._add(ranges, number, number)
@@ -34,17 +34,17 @@ class Seen:
 
     def add(self, e: Envelope) -> None:
         """Mark all messages of the envelope as handed on."""
-        ranges = self._of(e)
+        ranges = self._ranges_of(e)
         for first, last in e.ranges():
             self._add(ranges, first, last)
 
-    def lost(self, e: Envelope, indices: Iterable[int]) -> None:
+    def forget(self, e: Envelope, indices: Iterable[int]) -> None:
         """Mark these messages as not handed on."""
-        ranges = self._of(e)
+        ranges = self._ranges_of(e)
         for number in e.number_list(indices):
             ranges.remove(number, number)
 
-    def _of(self, e: Envelope) -> Ranges:
+    def _ranges_of(self, e: Envelope) -> Ranges:
         lane = e.stream, e.domain
         ranges = self._lanes.get(lane)
         if ranges is None:

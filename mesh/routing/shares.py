@@ -34,7 +34,7 @@ class Shares:
         self._looked = len(self._owed)
         return True
 
-    def left(self, envelope: Envelope) -> Sequence[int]:
+    def remaining(self, envelope: Envelope) -> Sequence[int]:
         """Return the messages to which to cut the stored envelope, or none to leave it as it is."""
         if None in self._owed.values():
             return ()

@@ -12,13 +12,13 @@ from mesh.mapping.keyxml import asked
 from mesh.patterns import check_pattern
 from mesh.routing.querytrie import QueryTrie
 from mesh.routing.shares import Indices
-from mesh.routing.taker import Taker
+from mesh.routing.sink import Sink
 from mesh.values import check_key
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
-T = TypeVar("T", bound=Taker)
+T = TypeVar("T", bound=Sink)
 KeySpace = str | tuple[str, str]
 CACHE = 100_000  # cached keys
 
@@ -36,11 +36,11 @@ class SubscriptionIndex(Generic[T]):
 
     def add(self, taker: T, query: Query) -> None:
         self._trie.add(query, (taker, query))
-        self._forget()
+        self._clear_cache()
 
     def discard(self, taker: T, query: Query) -> None:
         self._trie.discard(query, (taker, query))
-        self._forget()
+        self._clear_cache()
 
     def visits_with(self, query: Query) -> int:
         """Return the nodes that all XPaths may visit for one message, if `query` is added."""
@@ -49,22 +49,22 @@ class SubscriptionIndex(Generic[T]):
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
         """Return the sinks of messages of this key, domain and XML."""
         place = self._place(domain, xml)
-        found = self._of(place).get(key)
+        found = self._known_in(place).get(key)
         if found is None:
             found = tuple({taker: None for taker, _ in self._sorted(key, domain, xml)})
             if self._count >= CACHE:
-                self._forget()
-            self._of(place)[key] = found
+                self._clear_cache()
+            self._known_in(place)[key] = found
             self._count += 1
         return found
 
     def _place(self, domain: str, xml: str) -> KeySpace:
         return (domain, xml) if xml and self._trie.has_xpaths else domain
 
-    def _of(self, place: KeySpace) -> dict[str, tuple[T, ...]]:
+    def _known_in(self, place: KeySpace) -> dict[str, tuple[T, ...]]:
         return self._known.setdefault(place, {})
 
-    def _forget(self) -> None:
+    def _clear_cache(self) -> None:
         self._known.clear()
         self._count = 0
 
@@ -78,7 +78,7 @@ class SubscriptionIndex(Generic[T]):
     def plan(self, envelope: Envelope) -> Iterator[tuple[T, Indices | None]]:
         """Yield the sinks of the envelope, each with its messages; None = all."""
         domain, xml = envelope.domain, envelope.xml
-        known = list(map(self._of(self._place(domain, xml) if xml else domain).get, envelope.keys))
+        known = list(map(self._known_in(self._place(domain, xml) if xml else domain).get, envelope.keys))
         if known[0] is not None and known.count(known[0]) == len(known):  # the usual case: all want all
             yield from ((taker, None) for taker in known[0])
             return

@@ -1,24 +1,24 @@
-"""Portions that a peer has received and not settled, which are resent if the peer fails.
+"""Slices that a peer has received and not settled, which are resent if the peer fails.
 
-A stopped subscriber at the peer must not fill the memory here. Above the limit the oldest portions are left
+A stopped subscriber at the peer must not fill the memory here. Above the limit the oldest slices are left
 to the peer: if it fails, they are a gap.
 """
 
 from __future__ import annotations
 
+from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
 from mesh.routing.paging import Paging
-from mesh.routing.portion import Portion, Portions
 
 
 class Unsettled:
-    """Unsettled portions by master, each in log order, with at most `bound` bytes in all."""
+    """Unsettled slices by master, each in log order, with at most `bound` bytes in all."""
 
     def __init__(self, bound: int, paging: Paging | None = None) -> None:
         self._bound = bound
         self._paging = paging
-        self._resting: set[int] = set()  # numbers of portions that are on disk only
+        self._resting: set[int] = set()  # numbers of slices that are on disk only
         self._bytes = 0
-        self._rows: dict[bytes, Portions] = {}
+        self._rows: dict[bytes, EnvelopeSlices] = {}
         self._trusted: dict[bytes, tuple[int, int]] = {}  # master: (messages, last position)
 
     def __bool__(self) -> bool:
@@ -29,12 +29,12 @@ class Unsettled:
         """The number of messages that are left to the peer."""
         return sum(messages for messages, _ in self._trusted.values())
 
-    def keep(self, portion: Portion) -> list[Portion]:
-        """Add a portion.
+    def add_slice(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
+        """Add a slice.
 
-        Return the portions that are left to the peer from now on.
+        Return the slices that are left to the peer from now on.
         """
-        self._rows.setdefault(portion.parcel.master, Portions()).append(portion)
+        self._rows.setdefault(portion.parcel.master, EnvelopeSlices()).append(portion)
         self._bytes += portion.size
         self._rest(portion)
         given = []
@@ -45,10 +45,10 @@ class Unsettled:
             given.append(oldest)
         return given
 
-    def settle(self, master: bytes, position: int) -> list[Portion]:
+    def settle(self, master: bytes, position: int) -> list[EnvelopeSlice]:
         """Settle a master's log up to `position`.
 
-        Return the settled portions.
+        Return the settled slices.
         """
         settled = []
         while master in self._rows and self._rows[master].first.parcel.position <= position:
@@ -57,8 +57,8 @@ class Unsettled:
             self._trusted.pop(master, None)
         return settled
 
-    def take_all(self) -> list[Portion]:
-        """Remove and return all unsettled portions."""
+    def take_all(self) -> list[EnvelopeSlice]:
+        """Remove and return all unsettled slices."""
         portions = [portion for row in self._rows.values() for portion in row]
         self._rows.clear()
         self._trusted.clear()
@@ -67,7 +67,7 @@ class Unsettled:
             self._wake(portion)
         return portions
 
-    def _pop(self, master: bytes) -> Portion:
+    def _pop(self, master: bytes) -> EnvelopeSlice:
         portion = self._rows[master].pop()
         if not self._rows[master]:
             del self._rows[master]
@@ -75,18 +75,18 @@ class Unsettled:
         self._wake(portion)
         return portion
 
-    def _rest(self, portion: Portion) -> None:
-        """Page the portion out if memory is full: it is seldom resent."""
+    def _rest(self, portion: EnvelopeSlice) -> None:
+        """Page the slice out if memory is full: it is seldom resent."""
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
             return
         if parcel.is_here and not paging.is_full_for(parcel):
-            paging.count(parcel, +1)
+            paging.count_in_memory(parcel, +1)
         else:
             paging.rest(parcel)
             self._resting.add(portion.number)
 
-    def _wake(self, portion: Portion) -> None:
+    def _wake(self, portion: EnvelopeSlice) -> None:
         paging, parcel = self._paging, portion.parcel
         if paging is None or not parcel.own:
             return
@@ -94,4 +94,4 @@ class Unsettled:
             self._resting.discard(portion.number)
             paging.wake(parcel)
         else:
-            paging.count(parcel, -1)
+            paging.count_in_memory(parcel, -1)

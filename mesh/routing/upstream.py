@@ -5,7 +5,7 @@ This node relays, and settles only what its clients have processed.
 
 from collections import OrderedDict
 
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class Upstream:
@@ -13,12 +13,12 @@ class Upstream:
 
     def __init__(self) -> None:
         self.received = 0
-        self._open: OrderedDict[int, Parcel] = OrderedDict()
+        self._open: OrderedDict[int, StoredEnvelope] = OrderedDict()
 
-    def receive(self, parcel: Parcel) -> bool:
-        """Return whether the parcel is new.
+    def receive(self, parcel: StoredEnvelope) -> bool:
+        """Return whether the stored envelope is new.
 
-        After a reconnect the master resends unsettled parcels.
+        After a reconnect the master resends unsettled stored envelopes.
         """
         if parcel.position <= self.received:
             return False
@@ -26,12 +26,12 @@ class Upstream:
         self._open[parcel.position] = parcel
         return True
 
-    def open_at(self, position: int) -> Parcel | None:
-        """Return the parcel from that position, if it is still needed here."""
+    def open_at(self, position: int) -> StoredEnvelope | None:
+        """Return the stored envelope from that position, if it is still needed here."""
         return self._open.get(position)
 
-    def release(self, parcel: Parcel) -> bool:
-        """Note that a parcel is no longer needed here.
+    def release(self, parcel: StoredEnvelope) -> bool:
+        """Note that a stored envelope is no longer needed here.
 
         Return whether the settled position moved.
         """

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from mesh.core.desk.settings import Keyring, SiteKeys
+from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.errors import KeysRefused
 from mesh.password import check_hash
 from mesh.security.derive import ADVERTS, GOSSIP, RELAY, ROLES, SERVER, derived, relay_secret, role_secret
@@ -53,9 +53,9 @@ def keyring(
 ) -> MeshKeys | None:
     """Return the keys of the node in `data`, or None if its mesh has none. Missing ones are created.
 
-    `passwd` is the scrypt hash of the password that others must send. `passwds` are those that it sends to
-    nodes, by name. `sites` are the known other sites. Raises KeysRefused if the user has no keys for a node,
-    or if they are damaged.
+    `passwd` is the scrypt hash of the password that others must send. `passwds` are the passwords that it
+    sends to nodes, by name. `sites` are the known other sites. Raises KeysRefused if the user has no keys for
+    a node, or if they are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:

@@ -87,7 +87,7 @@ class NewRules:
         """The arguments of the verb `rules_put`."""
         return {"row": msgspec.to_builtins(self.row, builtin_types=(bytes,)), "was": self.was}
 
-    def count(self) -> None:
+    def mark_accepted(self) -> None:
         """Note that the node has accepted the list."""
         if self.admin is not None:
             self.admin.sees(self.row.stamp)

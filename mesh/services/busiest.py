@@ -11,7 +11,7 @@ from operator import add, sub
 
 from msgspec import Struct
 
-from mesh.services.figures import Fared
+from mesh.services.figures import OutcomeCounts
 
 REST = "other"  # name of the shared sum
 
@@ -26,17 +26,17 @@ class Sums(Struct, frozen=True):
     seconds: float = 0.0
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(*map(add, self._all(), other._all()))
+        return Sums(*map(add, self._fields(), other._fields()))
 
     def less(self, other: Sums) -> Sums:
         """Return the difference, with 0 in place of negative values."""
-        return Sums(*(max(0, n) for n in map(sub, self._all(), other._all())))
+        return Sums(*(max(0, n) for n in map(sub, self._fields(), other._fields())))
 
-    def _all(self) -> tuple[int, int, int, int, float]:
+    def _fields(self) -> tuple[int, int, int, int, float]:
         return self.sent, self.requests, self.replies, self.failures, self.seconds
 
 
-def sums(fared: Fared) -> Sums:
+def sums(fared: OutcomeCounts) -> Sums:
     return Sums(fared.sent, fared.requests, fared.replies, fared.failures, fared.seconds)
 
 
@@ -57,7 +57,7 @@ class Busiest:
         self._rest = Sums()
         self._is_full = False  # the last look had addresses without a place
 
-    def look(self, every: Sums, found: Mapping[str, Sums]) -> dict[str, Sums]:
+    def select(self, every: Sums, found: Mapping[str, Sums]) -> dict[str, Sums]:
         """Return the sums by address, and REST if it is not empty.
 
         `every` is the sum over all addresses, `found` has the sums of each.

@@ -37,7 +37,7 @@ class AddressConsumer(Generic[T]):
         """The number of messages that it may get now."""
         return max(0, self.credit - len(self.out))
 
-    def give(self, message: T) -> None:
+    def add_message(self, message: T) -> None:
         """Add an outstanding message, under the next tag."""
         self.given += 1
         self.out[self.given] = message
@@ -56,7 +56,7 @@ class AddressConsumer(Generic[T]):
                 if message is not None:
                     yield message
 
-    def take(self, count: int) -> T | None:
+    def take_message(self, count: int) -> T | None:
         """Remove and return the message with that tag, or None. Raises: RemoteError (FORGED_ACK)."""
         if not 1 <= count <= self.given:
             raise RemoteError(f"count {count} was settled, {self.given} were given", code="FORGED_ACK")

@@ -21,7 +21,7 @@ NOWHERE = ""  # node name if no node serves it
 Latencies = Counter[int]  # replies by latency bucket
 
 
-class Fared(Struct):
+class OutcomeCounts(Struct):
     """The outcomes of messages to one address at one node. All counts only grow."""
 
     sent: int = 0  # accepted messages without a reply
@@ -44,7 +44,7 @@ class Fared(Struct):
         """Differs from `told` if anything was counted since."""
         return self.sent + self.requests + self.replies + self.failures
 
-    def look(self) -> tuple[float | None, float | None]:
+    def take_percentiles(self) -> tuple[float | None, float | None]:
         """Return p50 and p99, in s, of the replies since the last look."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
@@ -59,8 +59,8 @@ class ServiceFigures:
     """
 
     def __init__(self) -> None:
-        self.all = Fared()
-        self._at: dict[tuple[str, str], Fared] = {}
+        self.all = OutcomeCounts()
+        self._at: dict[tuple[str, str], OutcomeCounts] = {}
         self._new: Latencies = Counter()
         self._old: Latencies = Counter()
         self._turn = 0.0  # time of the next roll
@@ -72,19 +72,19 @@ class ServiceFigures:
         for fared in self._both(address, node):
             fared.sent += n
 
-    def asked(self, address: str, node: str, n: int, state: str = "OK") -> None:
+    def count_requests(self, address: str, node: str, n: int, state: str = "OK") -> None:
         """Count n requests that were accepted or refused."""
         for fared in self._both(address, node):
             fared.requests += n
             if state != "OK":
                 _fail(fared, state, "refused", n)
 
-    def failed(self, address: str, node: str, n: int, code: str) -> None:
+    def count_failed(self, address: str, node: str, n: int, code: str) -> None:
         """Count n accepted requests that will get no reply."""
         for fared in self._both(address, node):
             _fail(fared, code, "failed", n)
 
-    def replied(
+    def count_replies(
         self, address: str, node: str, e: Envelope, places: Sequence[int], seconds: float, now: float
     ) -> None:
         """Count the replies in this envelope, with their latency."""
@@ -97,28 +97,28 @@ class ServiceFigures:
             fared.replies += n
             fared.seconds += n * seconds
         if n:
-            self._of(address, node).recent[bucket] += n
+            self._counts_of(address, node).recent[bucket] += n
             self._roll(now)
             self._new[bucket] += n
 
-    def _both(self, address: str, node: str) -> tuple[Fared, Fared]:
-        return self.all, self._of(address, node)
+    def _both(self, address: str, node: str) -> tuple[OutcomeCounts, OutcomeCounts]:
+        return self.all, self._counts_of(address, node)
 
-    def _of(self, address: str, node: str) -> Fared:
+    def _counts_of(self, address: str, node: str) -> OutcomeCounts:
         fared = self._at.get((address, node))
         if fared is None:
             if len(self._at) >= MOST:
                 self._at = {(a, n): f for a, n, f in self.busiest(COUNTED)}
-            fared = self._at[address, node] = Fared()
+            fared = self._at[address, node] = OutcomeCounts()
         return fared
 
     # --- telling ----------------------------------------------------------------------------------------
 
-    def each(self) -> Iterator[tuple[str, Fared]]:
+    def each(self) -> Iterator[tuple[str, OutcomeCounts]]:
         """Yield (address, outcomes at some node) for all entries."""
         return ((address, fared) for (address, _), fared in self._at.items())
 
-    def busiest(self, n: int) -> list[tuple[str, str, Fared]]:
+    def busiest(self, n: int) -> list[tuple[str, str, OutcomeCounts]]:
         """Return (address, node, outcomes) of the n busiest entries, in falling order."""
         ordered = sorted(self._at.items(), key=lambda item: item[1].sent + item[1].requests, reverse=True)[:n]
         return [(address, node, fared) for (address, node), fared in ordered]
@@ -154,6 +154,6 @@ def _middle(bucket: int) -> float:
     return ldexp(1 + (part + 0.5) / FINE, exponent - 1)
 
 
-def _fail(fared: Fared, code: str, otherwise: str, n: int) -> None:
+def _fail(fared: OutcomeCounts, code: str, otherwise: str, n: int) -> None:
     how = {"HANDLER_LOST": "lost", "EXPIRED": "expired"}.get(code, otherwise)
     setattr(fared, how, getattr(fared, how) + n)

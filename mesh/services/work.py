@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.services.consumer import AddressConsumer
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 
 
-class Work(Struct, eq=False):
+class QueuedRequests(Struct, eq=False):
     """Messages of one envelope that arrived for an address."""
 
     envelope: Envelope
@@ -47,14 +47,16 @@ class Work(Struct, eq=False):
 class GivenMessage(Struct, eq=False):
     """A delivered message that is not settled."""
 
-    work: Work
+    work: QueuedRequests
     index: int
     since: float
 
-    def alone(self) -> Work:
+    def alone(self) -> QueuedRequests:
         """Return the message as new work, to be assigned again."""
         work = self.work
-        return Work(work.envelope.cut((self.index,)), work.source, work.until, work.came, was_given=True)
+        return QueuedRequests(
+            work.envelope.cut((self.index,)), work.source, work.until, work.came, was_given=True
+        )
 
     @property
     def number(self) -> int:
@@ -71,12 +73,12 @@ class Server(AddressConsumer[GivenMessage]):
         credit: int,
         local_only: bool,
         name: str,
-        push: Callable[[Server, Portion], None],
+        push: Callable[[Server, EnvelopeSlice], None],
     ) -> None:
         super().__init__(key, epoch, credit, local_only)
         self.name = name  # of its session
         self.push = push  # sends messages to the client
-        self.line: deque[tuple[Work, int]] = deque()  # with the index of its next message
+        self.line: deque[tuple[QueuedRequests, int]] = deque()  # with the index of its next message
 
     @property
     def is_for_others(self) -> bool:
@@ -93,8 +95,8 @@ class ServedAddress:
     def __init__(self, name: str) -> None:
         self.name = name
         self.servers: dict[bytes, Server] = {}  # by the key of the subscription
-        self.here: deque[Work] = deque()
-        self.elsewhere: deque[Work] = deque()
+        self.here: deque[QueuedRequests] = deque()
+        self.elsewhere: deque[QueuedRequests] = deque()
         self.bytes = 0  # waiting bytes
         self.turn = 0
 
@@ -112,26 +114,26 @@ class ServedAddress:
         """Return the consumers that may get messages of that source, now or later."""
         return [s for s in self.servers.values() if s.is_for_others or not source]
 
-    def add(self, work: Work) -> None:
+    def add(self, work: QueuedRequests) -> None:
         (self.elsewhere if work.source else self.here).append(work)
         self.bytes += work.size
 
-    def add_first(self, work: Work) -> None:
+    def add_first(self, work: QueuedRequests) -> None:
         """Put returned work before all other."""
         (self.elsewhere if work.source else self.here).appendleft(work)
         self.bytes += work.size
 
-    def drop(self, work: Work) -> None:
+    def drop(self, work: QueuedRequests) -> None:
         (self.elsewhere if work.source else self.here).remove(work)
         self.bytes -= work.size
 
-    def waiting(self) -> Iterator[Work]:
+    def waiting(self) -> Iterator[QueuedRequests]:
         """Iterate over all waiting work. The order is unspecified."""
         yield from tuple(self.elsewhere)
         yield from tuple(self.here)
 
 
-def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[Work]:
+def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[QueuedRequests]:
     """Yield the work that is held for a server.
 
     Such work has outstanding messages, or waits in the server's own line. With `is_first`, work that waits at

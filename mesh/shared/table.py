@@ -70,7 +70,7 @@ class RowTable:
         size = self._bytes + _size(row) - (_size(known) if known is not None else 0)
         return size <= BYTES and (not is_more or len(self._rows) - len(self._deleted) < ROWS)
 
-    def take(self, row: SharedRow) -> None:
+    def insert(self, row: SharedRow) -> None:
         """Insert a row that replaces the known one."""
         known = self._rows.get(row.name)
         if known is not None:
@@ -84,7 +84,7 @@ class RowTable:
             insort(self._deleted, row.place)
         self._newest = max(self._newest, row.stamp)
 
-    def forget(self, wall: int) -> list[str]:
+    def drop_deletions(self, wall: int) -> list[str]:
         """Forget the deletions that are no longer kept (Law 1).
 
         Return their names.

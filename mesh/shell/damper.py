@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.repeats import OTHERS, Repeats
+from mesh.core.context.repeats import OTHERS, Repeats
 
 MOST = 16  # different lines of a kind per minute
 
@@ -17,7 +17,7 @@ class Damper:
         """Return whether to log `text`; `now` is in seconds."""
         return self._told.setdefault(kind, Repeats(MOST)).is_news(text, "", now)
 
-    def over(self, now: float) -> list[tuple[str, str]]:
+    def take_suppressed(self, now: float) -> list[tuple[str, str]]:
         """Return (kind, line) for each kind with lines suppressed in the past minute."""
-        over = {kind: told.over(now)[OTHERS] for kind, told in self._told.items()}
+        over = {kind: told.take_counts(now)[OTHERS] for kind, told in self._told.items()}
         return [(kind, f"… and more: {count:,} in a minute") for kind, count in over.items() if count]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from discovery.state import Sample
-from mesh.core.desk.part import Reloaded, no_file
+from mesh.core.context.component import Reloaded, no_file
 from mesh.core.node import NodeCore
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
 from mesh.operations import Image, Stored, StoreReach
@@ -89,8 +89,8 @@ class Driver:
             raise self._fail(error, "its start", ()) from error
         self.world.begin()
         if self._poison.why:
-            self.tell(FAILED, f"restarted after a failure: {self._poison.why}", "warning")
-            self._poison.told()
+            self.report_event(FAILED, f"restarted after a failure: {self._poison.why}", "warning")
+            self._poison.mark_reported()
         self.idle()
 
     def stop(self) -> None:
@@ -121,7 +121,7 @@ class Driver:
 
     # --- what happens on connections --------------------------------------------------------------------
 
-    def came(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
+    def on_connected(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
         self._call(lambda *_: self.core.accept(key, endpoint, trusted, user), "a connection's coming")
 
     def received(self, key: Hashable, frames: list[bytes]) -> None:
@@ -138,19 +138,19 @@ class Driver:
         ipc = self.world.bound.ipc
         self._call(lambda *_: self.core.accept(program, ipc, True, within=True), "a connection's coming")
 
-    def told(self, program: Program, command: Command, envelopes: Sequence[Envelope]) -> None:
+    def on_command(self, program: Program, command: Command, envelopes: Sequence[Envelope]) -> None:
         # Not among the suspect messages: another process would not receive it.
-        self._call(partial(self.core.told, program, command, envelopes), "what its own program says")
+        self._call(partial(self.core.on_command, program, command, envelopes), "what its own program says")
 
-    def gone(self, key: Hashable) -> None:
+    def on_disconnected(self, key: Hashable) -> None:
         self._call(partial(self.core.disconnected, key), "a connection's end")
 
-    def heard(self, frames: list[bytes]) -> None:
+    def on_gossip(self, frames: list[bytes]) -> None:
         if not self._is_wary or self._poison.verdict(frames) is not Guilt.GUILTY:
             self._call(partial(self.core.gossiped, frames), "gossip", [frames])
 
-    def failed(self, key: Hashable, error: Refused) -> None:
-        if not self._call(partial(self.core.failed, key, error.what, error.hint), "a failed dial"):
+    def on_dial_failed(self, key: Hashable, error: Refused) -> None:
+        if not self._call(partial(self.core.on_dial_failed, key, error.what, error.hint), "a failed dial"):
             self.stranger(error.what)
 
     def reload(self, by: str) -> None:
@@ -159,15 +159,15 @@ class Driver:
 
     def nowhere(self, conn: Hashable, why: str) -> None:
         """Report to the core that the name of a dialed address cannot be resolved."""
-        self._call(partial(self.core.failed, conn, why, ""), "a failed dial")
-        self.gone(conn)
+        self._call(partial(self.core.on_dial_failed, conn, why, ""), "a failed dial")
+        self.on_disconnected(conn)
         self.idle()
 
     def stranger(self, text: str) -> None:
-        self.tell("refused", text, "warning")
+        self.report_event("refused", text, "warning")
 
-    def left(self) -> None:
-        self._call(self.core.left, "a connection's end")
+    def on_inbound_closed(self) -> None:
+        self._call(self.core.on_inbound_closed, "a connection's end")
         self.idle()
 
     def knocked(self, uuid: bytes, refused: bool) -> None:
@@ -182,9 +182,9 @@ class Driver:
         self._call(partial(self.core.advertised, node), "an advert")
         self.idle()
 
-    def near(self, name: str, address: str) -> None:
+    def on_foreign_mesh(self, name: str, address: str) -> None:
         """Report a foreign mesh that multicast DNS found."""
-        self._call(partial(self.core.near, name, address), "an advert")
+        self._call(partial(self.core.on_foreign_mesh, name, address), "an advert")
         self.idle()
 
     def readdressed(self, there: tuple[str, ...]) -> None:
@@ -192,13 +192,13 @@ class Driver:
         self._call(partial(self.core.readdressed, there[0], there[1:]), "a change of address")
         self.idle()
 
-    def tell(self, kind: str, text: str, level: str = "info") -> None:
+    def report_event(self, kind: str, text: str, level: str = "info") -> None:
         """Report an event for people, unless it repeats too often."""
         if kind == "advert":
             self.core.parts.desk.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
             return
-        self._call(partial(self.core.tell, kind, text, level=level), "an event")
+        self._call(partial(self.core.report_event, kind, text, level=level), "an event")
         self.idle()
 
     # --- the disk -----------------------------------------------------------------------------------------
@@ -236,11 +236,11 @@ class Driver:
         self._has_failed = True
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
-    def ask(self, answer: Future[SeenNode]) -> None:
+    def request_state(self, answer: Future[SeenNode]) -> None:
         """Fill `answer` with the monitored state of the node, from the loop. Any thread may call it."""
-        self._loop.call_soon_threadsafe(self._asked, answer)
+        self._loop.call_soon_threadsafe(self._fill_state, answer)
 
-    def _asked(self, answer: Future[SeenNode]) -> None:
+    def _fill_state(self, answer: Future[SeenNode]) -> None:
         if answer.set_running_or_notify_cancel():
             answer.set_result(self._call(partial(seen, self.core), "what watches it"))
             self.idle()
@@ -264,8 +264,8 @@ class Driver:
 
     def _tick_now(self) -> None:
         self._call(self.core.tick, "a tick")
-        for kind, text in self.damper.over(time.monotonic()):
-            self._call(partial(self.core.tell, kind, text, level="warning"), "an event")
+        for kind, text in self.damper.take_suppressed(time.monotonic()):
+            self._call(partial(self.core.report_event, kind, text, level="warning"), "an event")
         self.idle()
 
     def idle(self) -> None:
@@ -336,7 +336,7 @@ class Driver:
         verdict = self._poison.verdict(frames)
         if verdict is Guilt.GUILTY:
             if who := self._call(partial(self.core.poisoned, key), "a known message"):
-                self.tell(
+                self.report_event(
                     "poisoned",
                     f"{who} sent the message at which this node failed; its connection is closed",
                     "warning",

@@ -27,9 +27,9 @@ class FindingListener(Protocol):
     """Receiver of discovery events."""
 
     def advertised(self, node: Introduction) -> None: ...
-    def near(self, name: str, address: str) -> None: ...
+    def on_foreign_mesh(self, name: str, address: str) -> None: ...
     def readdressed(self, addresses: tuple[str, ...]) -> None: ...
-    def tell(self, kind: str, text: str, level: str = "info") -> None: ...
+    def report_event(self, kind: str, text: str, level: str = "info") -> None: ...
 
 
 def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
@@ -88,10 +88,10 @@ class Finding:
     def start(self) -> None:
         """Report skipped interfaces, and start."""
         for name, why in self.skipped:
-            self._hears.tell("interfaces", f"{name} is skipped: {why}")
+            self._hears.report_event("interfaces", f"{name} is skipped: {why}")
         if self._mdns is not None:
             self._mdns.start()
-        self._timer = self._loop.call_later(LOOK, self._look)
+        self._timer = self._loop.call_later(LOOK, self._check_interfaces)
 
     def stop(self) -> None:
         """Send goodbye by mDNS, and stop."""
@@ -108,8 +108,8 @@ class Finding:
         spoken = (i for address in self._bound for i in mdns_interfaces(address, found, patterns))
         return addresses(self._bound, self._settings), tuple(dict.fromkeys(spoken))
 
-    def _look(self) -> None:
-        self._timer = self._loop.call_later(LOOK, self._look)
+    def _check_interfaces(self) -> None:
+        self._timer = self._loop.call_later(LOOK, self._check_interfaces)
         before = self._changes.adopted
         try:
             places = self._places()
@@ -118,7 +118,7 @@ class Finding:
         if not self._changes.see(places, self._loop.time()):
             return
         there, spoken = self._changes.adopted
-        self._hears.tell("interfaces", f"this node is now at {', '.join(there)}")
+        self._hears.report_event("interfaces", f"this node is now at {', '.join(there)}")
         if there != before[0]:
             self._hears.readdressed(there)
         if self._mdns is not None:
@@ -135,9 +135,9 @@ class Finding:
         """Schedule `_take` on the loop. Called on the mDNS thread."""
         if not self._planned and not self._closed:
             self._planned = True
-            self._loop.call_soon_threadsafe(self._take)
+            self._loop.call_soon_threadsafe(self._take_sights)
 
-    def _take(self) -> None:
+    def _take_sights(self) -> None:
         self._planned = False
         if self._mdns is None or self._closed:
             return
@@ -146,14 +146,18 @@ class Finding:
                 case Discovered(advert):
                     self._hears.advertised(_introduced(advert))
                 case Near(_, name, address):
-                    self._hears.near(name, address)
+                    self._hears.on_foreign_mesh(name, address)
                 case Rejected():
-                    self._hears.tell("advert", f"{sight.instance}: {sight.reason} [{sight.code}]", "warning")
+                    self._hears.report_event(
+                        "advert", f"{sight.instance}: {sight.reason} [{sight.code}]", "warning"
+                    )
                 case Down(reason):
                     text = f"multicast DNS is down: {reason}. The node retries; seeds and gossip still work."
-                    self._hears.tell("mdns", text, "warning")
+                    self._hears.report_event("mdns", text, "warning")
                 case Up():
-                    self._hears.tell("mdns", f"multicast DNS on {', '.join(self._changes.adopted[1])}")
+                    self._hears.report_event(
+                        "mdns", f"multicast DNS on {', '.join(self._changes.adopted[1])}"
+                    )
 
 
 def _introduced(advert: Advert) -> Introduction:

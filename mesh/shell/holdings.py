@@ -18,9 +18,9 @@ from mesh.local.mounts import check_disk
 from mesh.local.segments import SegmentLog
 from mesh.operations import Image
 from mesh.security.keyring import MeshKeys, keyring
+from mesh.shell.event_reporter import EventReporter
 from mesh.shell.preparing import Preparation
 from mesh.shell.queuestores import Taken, check_places, take_all
-from mesh.shell.teller import Teller
 from mesh.store.base import NodeStore
 from mesh.store.opening import open_store
 from mesh.store.room import Tell
@@ -44,12 +44,17 @@ class Holdings:
 
     @property
     def stores(self) -> dict[str, NodeStore]:
-        """All stores by name; "" is the node's own."""
+        """The stores by name; "" is the node's own."""
         return {"": self.store, **self.queue_stores}
 
 
 def take(
-    config: Config, state: Path, ready: Preparation, accept_rollback: bool, teller: Teller, undo: ExitStack
+    config: Config,
+    state: Path,
+    ready: Preparation,
+    accept_rollback: bool,
+    teller: EventReporter,
+    undo: ExitStack,
 ) -> tuple[Holdings, Mapping[str, Image]]:
     """Acquire all resources, and return them with the content of each store; `undo` releases them.
 
@@ -63,12 +68,12 @@ def take(
     check_original(state, data.uuid, data.path)
     keys = keys_of(config, state, data)
     unowned = undo.enter_context(ExitStack())
-    store, taken = _stores(config, data, accept_rollback, teller.of("disk"), unowned)
+    store, taken = _stores(config, data, accept_rollback, teller.reporter_of("disk"), unowned)
     place = (ready.snapshots or data.path / "snapshots").absolute()
     snapshots = None
     if config.snapshots.enabled:
         limit = config.snapshots.limit_bytes
-        snapshots = SegmentLog(place, name, data.uuid, data.boot, limit, teller.of("snapshots"))
+        snapshots = SegmentLog(place, name, data.uuid, data.boot, limit, teller.reporter_of("snapshots"))
         undo.callback(in_time, snapshots.close)
     return Holdings(name, data, keys, store, taken.stores, unowned, snapshots, place), taken.images
 

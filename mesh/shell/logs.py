@@ -46,7 +46,7 @@ class JournalLines(Lines):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line. `node` is set once the node has its name."""
+    """A JSON object per line. `node` is set once the node has its name."""
 
     node = ""
 

@@ -39,7 +39,7 @@ class LogWriter(logging.Handler):
             if self._bytes + len(line) > MOST:
                 self._dropped += 1
                 return
-            self._put(line)
+            self._append_line(line)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mesh-log", daemon=True)
                 self._thread.start()
@@ -56,7 +56,7 @@ class LogWriter(logging.Handler):
     def _is_idle(self) -> bool:
         return not self._bytes
 
-    def _put(self, line: bytes) -> None:
+    def _append_line(self, line: bytes) -> None:
         self._waiting.append(line)
         self._bytes += len(line)
         self._changed.notify_all()
@@ -85,7 +85,7 @@ class LogWriter(logging.Handler):
                 self._bytes -= len(line)
                 if self._dropped and not self._waiting:
                     count, self._dropped = self._dropped, 0
-                    self._put(self._line(_said(DROPPED % count, logging.WARNING)))
+                    self._append_line(self._line(_said(DROPPED % count, logging.WARNING)))
                 self._changed.notify_all()
 
 

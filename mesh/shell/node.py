@@ -94,11 +94,11 @@ class NodeRuntime:
             loop.add_signal_handler(signal.SIGHUP, self.stop if has_terminal() else self._reload)
             signals.append(signal.SIGHUP)
         ready()
-        self.notifier.say(READY, f"STATUS=node {self.name} serves")
+        self.notifier.send_lines(READY, f"STATUS=node {self.name} serves")
         self._beat(loop)
         loop.call_later(SETTLED, give_back)
         await self.driver.stopping.wait()
-        self.notifier.say(STOPPING)
+        self.notifier.send_lines(STOPPING)
         for number in signals:
             loop.remove_signal_handler(number)
         if self.driver.why is not None:
@@ -111,14 +111,14 @@ class NodeRuntime:
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Notify systemd periodically that this loop is alive."""
         if self.notifier.interval is not None:
-            self.notifier.say(ALIVE)
+            self.notifier.send_lines(ALIVE)
             loop.call_later(self.notifier.interval, self._beat, loop)
 
     def _reload(self) -> None:
         """Reload the settings after SIGHUP."""
         self.notifier.reloading()
         self.driver.reload("SIGHUP")
-        self.notifier.say(READY)
+        self.notifier.send_lines(READY)
 
     async def close(self) -> None:
         """Finish commits and their answers, say goodbye, and release all resources."""

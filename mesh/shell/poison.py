@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.errors import RemoteError
 from mesh.local.private import read_private, write_private
 from mesh.wire.frames import resent
@@ -82,7 +82,7 @@ class Poison:
             known.update(dict.fromkeys(map(_mark, _guises(message))))
         self._write(why)
 
-    def told(self) -> None:
+    def mark_reported(self) -> None:
         """Mark the last failure as reported."""
         self.why = ""
         self._write("")

@@ -8,8 +8,8 @@ from functools import partial
 
 from mesh.config import Config, rules
 from mesh.config.difference import LOG, adopted, difference, setting
-from mesh.core.desk.part import Reloaded
-from mesh.core.desk.settings import Keyring
+from mesh.core.context.component import Reloaded
+from mesh.core.context.settings import Keyring
 from mesh.mapping.agreed import RuleSet
 from mesh.security.keyring import MeshKeys
 from mesh.security.keys import Keys
@@ -55,9 +55,9 @@ class Reloading:
         if self._ring is not None and keys is not None:
             core["keyring"] = replace(self._ring, relays=keys.ring.relays, sites=keys.ring.sites)
         ruleset = None if before == after else after
-        return Reloaded(ruleset, core, found.now, found.later, partial(self._keep, counts, keys))
+        return Reloaded(ruleset, core, found.now, found.later, partial(self._adopt_config, counts, keys))
 
-    def _keep(self, new: Config, keys: MeshKeys | None) -> None:
+    def _adopt_config(self, new: Config, keys: MeshKeys | None) -> None:
         old, self._config = self._config, new
         if any(setting(old, name) != setting(new, name) for name in LOG):
             set_levels(new.log.level, new.log.levels or {})

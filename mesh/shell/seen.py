@@ -23,6 +23,6 @@ def seen(core: NodeCore, now: float, wall: int) -> SeenNode:
     """Return the present state."""
     told: list[Any] = []
     for ask in ASKS:
-        core.ask(ask, told.append, now, wall)
+        core.answer_process(ask, told.append, now, wall)
     info, queues, fared = told
     return SeenNode(info, queues.queues, fared.addresses, "" if core.parts.desk.serves else NOT_YET)

@@ -9,7 +9,7 @@ from balancers.guarded import Guarded
 from balancers.plugins import BadBalancer, named
 from mesh.config import Config, Limits, balancing_options, rules
 from mesh.config_store import MEMORY
-from mesh.core.desk.settings import Keyring, Settings
+from mesh.core.context.settings import Keyring, Settings
 from mesh.errors import BadConfig
 from mesh.security.signing import verify
 from mesh.shell.watchdog import WatchedStrategy

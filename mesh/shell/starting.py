@@ -14,8 +14,8 @@ from pathlib import Path
 
 from discovery.adverts import Adverts
 from mesh.config import Config
-from mesh.core.access.door import SOFTWARE
-from mesh.core.desk.part import no_file
+from mesh.core.access.authenticator import SOFTWARE
+from mesh.core.context.component import no_file
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.local.localnodes import NodeFile
@@ -26,6 +26,7 @@ from mesh.shell.backing import Backing
 from mesh.shell.binding import bind
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
+from mesh.shell.event_reporter import EventReporter
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, keys_of, take
 from mesh.shell.http.place import bound
@@ -34,7 +35,6 @@ from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
 from mesh.shell.reloading import Reloading
 from mesh.shell.settings import allowance_of, settings_of
-from mesh.shell.teller import Teller
 from mesh.shell.world import World
 from mesh.store.base import NodeStore
 from mesh.store.worker import StoreWorker
@@ -61,7 +61,7 @@ async def start(
     point, state = crashpoint(environ), state_dir(environ)
     ready = prepared(config, state)
     with ExitStack() as undo:
-        teller = Teller(loop)
+        teller = EventReporter(loop)
         held, images = take(config, state, ready, accept_rollback, teller, undo)
         named(held.name)
         secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
@@ -72,7 +72,7 @@ async def start(
             lambda world: _core(config, held, world, secret, accept_rollback, teller),
         )
         undo.callback(driver.close)
-        undo.enter_context(teller.to(driver.tell))
+        undo.enter_context(teller.to(driver.report_event))
         driver.begin(
             images,
             partial(process, held, driver, began),
@@ -114,15 +114,15 @@ def _world(
         undo.callback(in_time, worker.close)
     sockets = Sockets(
         loop,
-        driver.came,
+        driver.on_connected,
         driver.received,
-        driver.gone,
+        driver.on_disconnected,
         driver.heard_all,
         held.keys.curve if held.keys else None,
-        driver.heard,
+        driver.on_gossip,
         driver.stranger,
-        failed=driver.failed,
-        left=driver.left,
+        failed=driver.on_dial_failed,
+        left=driver.on_inbound_closed,
         allowance=allowance_of(config.limits),
     )
     undo.callback(sockets.close)
@@ -143,7 +143,7 @@ def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Drive
 
 
 def _core(
-    config: Config, held: Holdings, world: World, secret: bytes, accept_rollback: bool, teller: Teller
+    config: Config, held: Holdings, world: World, secret: bytes, accept_rollback: bool, teller: EventReporter
 ) -> NodeCore:
     keys, data = held.keys, held.data
     address, *also = addresses(world.bound.tcp, config.discovery)
@@ -164,7 +164,7 @@ def _core(
         secret,
         keys.ring if keys else None,
         random.random,
-        partial(teller.of("plug-in"), "warning"),
+        partial(teller.reporter_of("plug-in"), "warning"),
         data.seal,
         accept_rollback,
     )
@@ -195,7 +195,7 @@ def _answer_http(config: Config, token: str, driver: Driver, undo: ExitStack) ->
         return ""
     from mesh.shell.http.serving import HttpThread  # needs an optional library
 
-    thread = HttpThread(bound(config.http.listen), token, driver.ask)
+    thread = HttpThread(bound(config.http.listen), token, driver.request_state)
     undo.callback(thread.close)
     thread.start()
     return thread.url

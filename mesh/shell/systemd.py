@@ -20,7 +20,7 @@ class Notifier:
         self._address = environ.get("NOTIFY_SOCKET", "")
         self.interval = beat(environ, os.getpid()) if self._address else None
 
-    def say(self, *words: str) -> None:
+    def send_lines(self, *words: str) -> None:
         """Send the lines in one notification. Never blocks or fails."""
         if not self._address:
             return
@@ -34,7 +34,7 @@ class Notifier:
 
     def reloading(self) -> None:
         """Announce a reload. READY must follow."""
-        self.say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        self.send_lines("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 def place(address: str) -> str:

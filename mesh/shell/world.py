@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
-from mesh.core.desk.effects import (
+from mesh.core.context.effects import (
     Backup,
     Commit,
     Dial,
@@ -16,9 +16,9 @@ from mesh.core.desk.effects import (
     Fetch,
     Gossip,
     HangUp,
-    Knock,
     Listen,
-    Note,
+    LogLine,
+    ProbeAddress,
     Proven,
     Send,
     SetLevel,
@@ -43,7 +43,7 @@ from mesh.transport import Sockets
 AGAIN = (0.0, 0.1, 0.4)  # s between attempts: a dying process may still listen
 
 
-class Hears(Protocol):
+class EffectResults(Protocol):
     """Receiver of results of slow effects, and of effects outside the world."""
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
@@ -55,7 +55,7 @@ class Hears(Protocol):
 class World:
     """The sockets, the stores and the log of one node.
 
-    `put` sends on a connection of these sockets. `sites` holds the keys for dialing other sites.
+    `put` sends on a connection of the given sockets. `sites` holds the keys for dialing other sites.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class World:
         put: SendFrames,
         workers: Mapping[str, StoreWorker],
         snapshots: SegmentLog | None,
-        hears: Hears,
+        hears: EffectResults,
         backing: Backing,
         sites: Mapping[str, Keys] | None = None,
     ) -> None:
@@ -112,13 +112,13 @@ class World:
                 self.sockets.publish(frames)
             case Listen(address, wanted):
                 (self.sockets.listen if wanted else self.sockets.unlisten)(address)
-            case Knock(uuid, address):
+            case ProbeAddress(uuid, address):
                 self._later(self._knock(uuid, address))
             case Proven(conn, user, is_node):
                 self.sockets.proven(conn, user, is_node)
             case WriteLine(line):
                 self._record(line)
-            case Note(level, text, logger):
+            case LogLine(level, text, logger):
                 logging.getLogger(logger).log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
             case Backup():
                 self._backing.begin()

@@ -39,7 +39,9 @@ def visited(route: Route) -> list[str]:
 
 
 def leg_of(route: Route, is_letter: bool = False) -> bytes:
-    """Return the leg (see `mesh.streams.legs`) of an envelope from another site, or b"". Raises: BadName.
+    """Return the leg of an envelope from another site, or b"". Raises: BadName.
+
+    `mesh.streams.multi_path_stream` says what legs are.
 
     The leg names the last master there, which keeps the envelope until it is answered. Without one no node
     would resend it. Direct messages have a leg of their own, because their `low` differs.

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from mesh.errors import BadName
 from mesh.names import CLIENT, OTHERS, node_name
-from mesh.sites.pauses import FOR_NOW
+from mesh.sites.stream_backoff import FOR_NOW
 
 WAY = "site/"  # prefix of a hop that names a site
 UNREACHABLE = "SITE_UNREACHABLE"  # code when no gateway reaches a site

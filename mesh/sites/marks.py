@@ -28,7 +28,7 @@ class Mark:
         """The time of the next report, or None if the sum has been reported."""
         return self._due if self.dropped > self.told else None
 
-    def tell(self, now: float) -> int | None:
+    def take_report(self, now: float) -> int | None:
         """Return the sum if it is to be reported now, otherwise None."""
         if self.due is None or now < self._due:
             return None

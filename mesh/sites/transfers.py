@@ -63,14 +63,14 @@ class SiteTransfer:
         """The lowest unanswered number."""
         return next(iter(self._open), self.sent + 1)
 
-    def answered(self, domain: str, first: int, last: int, is_ok: bool) -> None:
+    def apply_answer(self, domain: str, first: int, last: int, is_ok: bool) -> None:
         """Apply a final answer. Unexpected answers change nothing."""
         for number in self._about(domain, first, last):
             del self._open[number], self._sizes[number]
             self.refused += not is_ok
 
     def is_about(self, domain: str, first: int, last: int) -> bool:
-        """Return whether any of these numbers is in transit."""
+        """Return whether any number of the range is in transit."""
         return any(self._about(domain, first, last))
 
     def _about(self, domain: str, first: int, last: int) -> Iterator[int]:

@@ -47,7 +47,7 @@ class SiteView(NamedTuple):
 
 @dataclass(slots=True)
 class _Seen:
-    """One known site: the reports of each of its gateways, and the last reported state."""
+    """A known site: the reports of each of its gateways, and the last reported state."""
 
     since: float
     said: dict[bytes, tuple[tuple[SiteMember, ...], bool]] = field(default_factory=dict)
@@ -71,16 +71,16 @@ class SiteViews:
         before = self._sites
         self._sites = {site: before.get(site) or _Seen(now, word_since=now) for site in sorted(set(sites))}
 
-    def heard(
+    def record_report(
         self, gateway: bytes, site: str, members: Iterable[SiteMember], now: float, leaving: bool = False
     ) -> None:
-        """Record a report of a connected gateway of the site. `leaving` tells that the site stops."""
+        """Record a report of a connected gateway of the site. `leaving` means that the site stops."""
         seen = self._sites.get(site)
         if seen is not None:
             seen.said[gateway] = tuple(members)[:MOST], leaving
             _review(seen, now)
 
-    def lost(self, gateway: bytes, now: float, site: str | None = None) -> None:
+    def drop_gateway(self, gateway: bytes, now: float, site: str | None = None) -> None:
         """Record that a gateway disconnected, for one site or, with None, for all."""
         for name, seen in self._sites.items():
             if site in (None, name) and seen.said.pop(gateway, None) is not None:

@@ -1,4 +1,4 @@
-"""One line of the snapshots, a JSON object. spark/schema.py reads the same fields.
+"""A line of the snapshots, a JSON object. spark/schema.py reads the same fields.
 
 docs/spark.md describes each field. A new field has a default, so that old lines stay valid. The meaning of a
 field never changes.
@@ -12,7 +12,7 @@ KINDS = (STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC, SERVICE)
 
 
 class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """One fact, as one node recorded it. None is not written.
+    """A fact, as one node recorded it. None is not written.
 
     `ts` and `wall` are texts, ISO 8601 in UTC with microseconds. Durations are in seconds.
     """

@@ -20,7 +20,7 @@ class Observed:
         # Start of the observed arc, which ends before `me`. None: the whole ring.
         self._first: bytes | None = None
 
-    def changed(self, alive: Iterable[bytes]) -> None:
+    def set_living(self, alive: Iterable[bytes]) -> None:
         """Set the living nodes of the mesh, besides this one."""
         ring = sorted({*alive, self._me})
         at = bisect_left(ring, self._me)

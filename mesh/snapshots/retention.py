@@ -72,7 +72,7 @@ class Pile:
 
 
 class ClosedSegments:
-    """A node's own closed segments, in two sets: those that are safe elsewhere and the rest.
+    """A node's own closed segments, in two sets: segments that are safe elsewhere and the rest.
 
     All have the same uuid. Segments of others in the same directory are never passed in.
     """
@@ -103,7 +103,7 @@ class ClosedSegments:
         """Return whether unread segments must be deleted to keep at most `limit` bytes."""
         return self._unread.bytes > limit
 
-    def take(self, limit: int) -> tuple[list[Segment], list[Segment]]:
+    def take_surplus(self, limit: int) -> tuple[list[Segment], list[Segment]]:
         """Remove and return the segments to delete: safe ones, and unread ones."""
         safe, unread = [], []
         while self._safe and self.bytes > limit:

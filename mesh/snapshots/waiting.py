@@ -44,7 +44,7 @@ class Longest:
         self._most = most
         self.told: dict[str, None] = {}  # names of recorded queues, not yet recorded as idle
 
-    def of(self, found: Iterable[Waiting]) -> list[Waiting]:
+    def select(self, found: Iterable[Waiting]) -> list[Waiting]:
         """Return the queues to record now, from all that are not idle or were recorded before."""
         busy, idle = list[Waiting](), dict[str, Waiting]()
         for queue in found:

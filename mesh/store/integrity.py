@@ -65,19 +65,19 @@ class Audit:
                 self.note(f"envelope {position} is damaged")
             if position != last + 1:
                 if first <= last:
-                    self.count(first, last)
+                    self.count_positions(first, last)
                 first = position
             last = position
         if first <= last:
-            self.count(first, last)
+            self.count_positions(first, last)
 
     def dropped(self, rows: Iterable[tuple[int, int, object]]) -> None:
         """Verify and count rows (first, last, checksum) of dropped positions."""
         for first, last, crc in rows:
             if self.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
-                self.count(first, last)
+                self.count_positions(first, last)
 
-    def count(self, first: int, last: int) -> None:
+    def count_positions(self, first: int, last: int) -> None:
         """Count the positions first..last, which hold envelopes or were dropped."""
         if not FIRST_POSITION <= first <= last:
             self.note(f"out of range: {_positions(first, last)}")

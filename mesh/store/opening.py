@@ -134,7 +134,7 @@ def look_queue_store(chosen: str, uuid: bytes, was_used: bool) -> None:
     """Check that the node could open a queue's store, without a change. Raises: NotAvailable, StoreError."""
     if path := file_of(chosen):
         _check_file(Path(path), uuid, was_used)
-        SQLiteStore.look(Path(path))
+        SQLiteStore.check_openable(Path(path))
     else:
         look(chosen, Path())
 
@@ -194,12 +194,12 @@ def look(chosen: str, directory: Path) -> None:
     Raises: NotAvailable, StoreError.
     """
     if chosen == SQLITE:
-        SQLiteStore.look(directory / "store.sqlite")
+        SQLiteStore.check_openable(directory / "store.sqlite")
     elif chosen != MEMORY:
         _need_psycopg()
         from mesh.store.postgres import PostgresStore
 
-        PostgresStore.look(chosen)
+        PostgresStore.check_openable(chosen)
 
 
 def _postgres(url: str, uuid: bytes, boot: int) -> Store:

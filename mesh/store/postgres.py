@@ -73,7 +73,7 @@ class PostgresStore:
             raise self._failure(trouble) from trouble
 
     @classmethod
-    def look(cls, url: str) -> None:
+    def check_openable(cls, url: str) -> None:
         """Check that the store could be opened, without a change. Raises: StoreError."""
         store = cls.__new__(cls)
         store._url, store._terms, store._allow_unsafe = url, LeaseTiming(), False
@@ -97,7 +97,7 @@ class PostgresStore:
     def read(self, positions: Collection[int]) -> list[Stored]:
         self._check_usable()
         wanted = possible(positions, self.reach.log)
-        return self._ask(lambda db, audit: read_some(db, self._owner, wanted, audit))
+        return self._read_verified(lambda db, audit: read_some(db, self._owner, wanted, audit))
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_usable()
@@ -132,9 +132,9 @@ class PostgresStore:
 
     def _page(self, after: int) -> list[Stored]:
         self._check_usable()
-        return self._ask(lambda db, audit: read_page(db, self._owner, after, audit))
+        return self._read_verified(lambda db, audit: read_page(db, self._owner, after, audit))
 
-    def _ask(self, question: Callable[[Connection, Audit], T]) -> T:
+    def _read_verified(self, question: Callable[[Connection, Audit], T]) -> T:
         """Return the answer to `question`, if no damage was found.
 
         After a broken connection it is asked again, for the duration of one lease.
@@ -150,7 +150,7 @@ class PostgresStore:
                 if is_late or trouble.kind is not FailureKind.AGAIN:
                     raise self._failure(trouble) from trouble
                 tried = True
-                self._keeper.wait()
+                self._keeper.pause()
             else:
                 self._judge(audit)
                 return answer
@@ -166,7 +166,7 @@ class PostgresStore:
                     hint="See the log of the database for what it waits for, then restart the node.",
                 )
             tried = True
-            self._keeper.wait()
+            self._keeper.pause()
 
     def _try(self, change: Change, after: StoreProgress, tried: bool) -> bool:
         """Return whether the change is written. `tried`: an earlier attempt may have written it."""

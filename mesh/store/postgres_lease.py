@@ -45,7 +45,7 @@ def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 
 
-def take(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Lease:
+def acquire(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Lease:
     """Take the lease in the caller's transaction. Return the new epoch, or the lease of another holder."""
     me = (UUID(bytes=claim.holder), claim.boot, claim.place)
     db.execute(_FIRST, (claim.resource, *me))
@@ -127,7 +127,7 @@ class Keeper:
         if self._loss is not None:
             raise self._loss
 
-    def wait(self) -> None:
+    def pause(self) -> None:
         """Wait for a moment before a retry."""
         self._ending.wait(self._terms.retry)
 
@@ -161,7 +161,7 @@ class Keeper:
         """Return the new epoch, or the foreign lease as far as it is known."""
         try:
             with self._connection.transaction():
-                taken = take(self._connection, self._claim, self._terms)
+                taken = acquire(self._connection, self._claim, self._terms)
                 if taken == 1:
                     first(self._connection)
                 return taken

@@ -51,7 +51,7 @@ class Reserve:
             return False
         return found.st_size == self.size and found.st_blocks * 512 >= self.size
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Reserve the room. Return False if the disk has too little: an earlier part is kept.
 
         Raises: OSError.
@@ -66,7 +66,7 @@ class Reserve:
                 if is_full(error) and 0 < part < self.size:
                     os.ftruncate(file, part)
                     return False
-                self.give()
+                self.release()
                 if is_full(error):
                     return False
                 if error.errno not in _CANNOT:
@@ -77,7 +77,7 @@ class Reserve:
         self.is_held = True
         return True
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Release the reserve."""
         self.is_held = False
         self.path.unlink(missing_ok=True)
@@ -88,7 +88,7 @@ class Reserve:
         if left > 0:
             os.truncate(self.path, left)
         else:
-            self.give()
+            self.release()
 
 
 def make_room(directory: Path, reserve: str = RESERVED) -> None:
@@ -98,10 +98,10 @@ def make_room(directory: Path, reserve: str = RESERVED) -> None:
     """
     trial = Reserve(directory / ".room", START)
     try:
-        if not trial.take():
+        if not trial.acquire():
             Reserve(directory / reserve, 0).lend(START)
     finally:
-        trial.give()
+        trial.release()
 
 
 class DiskSpace:
@@ -130,9 +130,9 @@ class DiskSpace:
         self._tight = TIGHT * wanted
         self._reserve = Reserve(directory / reserve, reserve_of(wanted))
         if not wanted:
-            self._reserve.give()
+            self._reserve.release()
         elif not self._reserve.is_held and self.free - self._reserve.size >= START:
-            self._reserve.take()  # leave room for the writes of this start
+            self._reserve.acquire()  # leave room for the writes of this start
 
     @property
     def free(self) -> int:
@@ -140,7 +140,7 @@ class DiskSpace:
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
-    def look(self) -> None:
+    def measure(self) -> None:
         """Measure the free room, and report changes of `is_short`."""
         if not self._wanted:
             return
@@ -151,18 +151,18 @@ class DiskSpace:
             self._run_short(f"{self.free} bytes are free, {self._wanted} are required")
         elif not self._is_over(left):
             self.is_tight = True
-        elif self._reserve.is_held or self._reserve.take():
+        elif self._reserve.is_held or self._reserve.acquire():
             if self.is_short:
                 self.is_short = False
                 self._tell("info", f"disk of {self._directory} has space again")
         else:
             self._run_short("no space for the reserve")
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Release the reserve after a write found no room."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left
-            self._reserve.give()
+            self._reserve.release()
             self._run_short("the disk is full, and the reserve is in use")
 
     @property

@@ -53,18 +53,18 @@ class Roomy:
         try:
             self._store.commit(ops)
         except StoreFull:
-            self.give()
+            self.release()
             if grows:
                 raise
             self._store.checkpoint()  # restarts the log, which need not grow then
             self._store.commit(ops)
         if self._store.is_cramped:
-            self.give()
+            self.release()
             self._store.checkpoint()
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Release the reserve after a write found no room."""
-        self._room.give()
+        self._room.release()
 
     @property
     def is_tight(self) -> bool:
@@ -93,7 +93,7 @@ class Roomy:
         self._unseen += size
         if now >= self._look_due or self._unseen > self._often:
             self._look_due, self._unseen = now + PERIOD, 0
-            self._room.look()
+            self._room.measure()
 
 
 def _growth(ops: Sequence[Op]) -> int:

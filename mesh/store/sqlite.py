@@ -77,7 +77,7 @@ class SQLiteStore:
             raise
 
     @classmethod
-    def look(cls, path: Path) -> None:
+    def check_openable(cls, path: Path) -> None:
         """Check that the file could be opened, if it exists, without a change. Raises: StoreError."""
         if not path.exists():
             return

@@ -104,7 +104,7 @@ class Witnessed:
                 if not is_full(error):
                     self._failure = broken(self._witness.path, error)
                     raise self._failure from error
-                self._store.give()
+                self._store.release()
                 self._is_told = not is_last  # retried later
 
     # --- a store that went backwards --------------------------------------------------------------------

@@ -124,23 +124,23 @@ class StoreWorker:
 
     def submit(self, token: Hashable, ops: Sequence[Op]) -> None:
         """Request a commit of the operations without blocking. Raises: Closed after `close`."""
-        self._ask(_Job(token, tuple(ops)), "nothing was written")
+        self._enqueue(_Job(token, tuple(ops)), "nothing was written")
 
     def fetch(self, token: Hashable, positions: Collection[int]) -> None:
         """Request the envelopes at these positions, as after all earlier jobs, without blocking.
 
         Reads that are pending at `close` may be skipped. Raises: Closed after `close`.
         """
-        self._ask(_Wish(token, tuple(positions)), "nothing is read")
+        self._enqueue(_Wish(token, tuple(positions)), "nothing is read")
 
     def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
         """Request a copy of the store without blocking, one at a time. Jobs do not wait for it.
 
         `done` is called on the thread.
         """
-        self._ask(_Copy(path, done), "nothing is copied")
+        self._enqueue(_Copy(path, done), "nothing is copied")
 
-    def _ask(self, job: _Job | _Wish | _Copy, in_vain: str) -> None:
+    def _enqueue(self, job: _Job | _Wish | _Copy, in_vain: str) -> None:
         if self._closing:
             raise Closed(f"The store's worker is closed; {in_vain}.")
         self._jobs.put(job)
@@ -181,7 +181,7 @@ class StoreWorker:
         """Process all waiting requests, or wait for one."""
         jobs, wishes = self._gather()
         for settled, error in self._committer.settle(jobs) if jobs else ():
-            self._tell(settled, error)
+            self._report_done(settled, error)
         for wish in wishes:
             self._read(wish)
 
@@ -246,14 +246,14 @@ class StoreWorker:
                 pause = self._tend()
             except Exception as error:
                 self._tend = lambda: None
-                self._tell([], _as_store_error(error))
+                self._report_done([], _as_store_error(error))
                 continue
             try:
                 return self._jobs.get(timeout=pause)
             except Empty:
                 pass
 
-    def _tell(self, jobs: Sequence[Job], error: StoreError | None) -> None:
+    def _report_done(self, jobs: Sequence[Job], error: StoreError | None) -> None:
         try:
             self._done([job.token for job in jobs], error)
         except Exception:

@@ -38,7 +38,7 @@ class LinkSender(Generic[T]):
         self.bytes += size
         self.next += 1
 
-    def acked(self, have: int) -> None:
+    def on_acked(self, have: int) -> None:
         """Note that the other end has all numbers up to `have`. Raises: RemoteError, if unsent."""
         if have >= self.next:
             raise RemoteError(f"acknowledged {have}, only {self.next - 1} were sent", code="FORGED_ACK")
@@ -52,7 +52,7 @@ class LinkSender(Generic[T]):
 
     def resume(self, have: int) -> list[T]:
         """Return the messages to resend after a reconnect, in order."""
-        self.acked(have)
+        self.on_acked(have)
         return [message for _, _, message in self._flight]
 
 

@@ -60,7 +60,7 @@ class Stream:
 
 
 class Outbox:
-    """All streams of a session."""
+    """The streams of a session."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.window: tuple[int, int] = (window_bytes, window_count)
@@ -107,7 +107,7 @@ class Outbox:
         self.unanswered += numbered.count
         return numbered
 
-    def answered(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
+    def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
         """Note an answer to first..last. Return the numbers that had none of this kind before.
 
         With `final` False, FORWARD_WARNING, the window opens, but the envelope stays until the final answer.
@@ -119,7 +119,7 @@ class Outbox:
         fresh: list[tuple[int, int]] = []
         for waiting in stream.between(first, last):
             a, b = max(first, waiting.envelope.first), min(last, waiting.envelope.last)
-            heard = self._hear(stream, waiting, a, b)
+            heard = self._mark_heard(stream, waiting, a, b)
             self.warned += _count(heard)
             if final:
                 closed = self._close(stream, waiting, a, b)
@@ -164,7 +164,7 @@ class Outbox:
         streams = ((self._stream(domain), mark) for domain, mark in marks.items())
         return all(mark <= s.low or s.heard.covers(s.low, mark - 1) for s, mark in streams)
 
-    def _hear(self, stream: Stream, waiting: WaitingEnvelope, a: int, b: int) -> list[tuple[int, int]]:
+    def _mark_heard(self, stream: Stream, waiting: WaitingEnvelope, a: int, b: int) -> list[tuple[int, int]]:
         fresh = stream.heard.missing(a, b)
         if fresh:
             stream.heard.add(a, b)

@@ -1,7 +1,7 @@
 """Lows that a sender may promise to a receiver when another node assigns the numbers.
 
-See `mesh.streams.legs`: a low that is too high loses messages, one that is too low costs a little memory
-there.
+See `mesh.streams.multi_path_stream`: a low that is too high loses messages, one that is too low costs a
+little memory there.
 """
 
 from __future__ import annotations

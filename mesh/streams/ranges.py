@@ -30,7 +30,7 @@ class Ranges:
 
     @classmethod
     def of(cls, numbers: Iterable[int]) -> "Ranges":
-        """Return the set of these numbers."""
+        """Return the set of the given numbers."""
         ranges = cls()
         for number in numbers:
             ranges.add(number, number)

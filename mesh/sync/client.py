@@ -400,7 +400,7 @@ def _close(client: ref[Client]) -> None:
 def _give_up(thread: LoopThread, at_exit: Callable[[], None]) -> None:
     """End the thread of a client that is no longer referenced; the client closes with its loop."""
     atexit.unregister(at_exit)
-    thread.end()
+    thread.stop_thread()
 
 
 @making(Client.__init__)

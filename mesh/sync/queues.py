@@ -280,11 +280,11 @@ class Queue:
                     self._put_one(some[0], options, numbers, left)
                 if self._aio._has_refused(numbers):
                     break
-            run(partial(self._aio._answered, numbers))
+            run(partial(self._aio._wait_for_answers, numbers))
         except MeshError as error:
             with suppress(MeshError):  # earlier messages are put all the same
-                run(partial(self._aio._answered, numbers))
-            raise self._aio._told(error, numbers) from None
+                run(partial(self._aio._wait_for_answers, numbers))
+            raise self._aio._with_count(error, numbers) from None
         return count(numbers)
 
     def _put_one(

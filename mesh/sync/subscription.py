@@ -95,7 +95,7 @@ class Subscription(Generic[T]):
             number, messages = self._taken
             for message in messages:
                 return message
-            batch = self._ask(number + 1, timeout)
+            batch = self._fetch_batch(number + 1, timeout)
             if batch is None:
                 return None
             self._taken = number + 1, iter(batch)
@@ -115,12 +115,12 @@ class Subscription(Generic[T]):
             MeshTimeout: No batch came in time.
         """
         number, _ = self._taken
-        batch = self._ask(number + 1, timeout)
+        batch = self._fetch_batch(number + 1, timeout)
         if batch is not None:
             self._taken = number + 1, iter(())
         return batch
 
-    def _ask(self, number: int, timeout: float | None) -> Batch[T] | None:
+    def _fetch_batch(self, number: int, timeout: float | None) -> Batch[T] | None:
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)
         if self._thread.is_ours and not self._thread.is_open:

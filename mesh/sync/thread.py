@@ -101,10 +101,10 @@ class LoopThread:
     def close(self) -> None:
         """Cancel the running coroutines, end the thread, and wait for its end."""
         with self._lock:
-            self.end()
+            self.stop_thread()
         self._thread.join()
 
-    def end(self) -> None:
+    def stop_thread(self) -> None:
         """Cancel the running coroutines and end the thread, without waiting; callable in any thread."""
         if self.is_ours and self._is_open:
             self._is_open = False

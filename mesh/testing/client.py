@@ -32,7 +32,7 @@ class ClientPlace(Protocol):
     net: Network
 
     def find(self, wanted: str) -> str: ...
-    def left(self, envelope: Envelope, sender: str) -> None: ...
+    def record_published(self, envelope: Envelope, sender: str) -> None: ...
     def enter(self) -> None: ...
 
 
@@ -50,7 +50,7 @@ class MemoryClient(Client):
         def find(home: str) -> Access:
             return Access(place.find(address or home))
 
-        shell = Shell(name, key, 2 * self._timeout, find, self._events.tell, around.carrier, around)
+        shell = Shell(name, key, 2 * self._timeout, find, self._events.announce, around.carrier, around)
         around.core = shell.core
         return shell
 
@@ -66,7 +66,9 @@ class MemoryLine:
 
     def __init__(self, place: ClientPlace) -> None:
         self._place, self._net = place, place.net
-        self.outbox: Outbox | None = CommandTold(lambda envelope: place.left(envelope, self.core.line.name))
+        self.outbox: Outbox | None = CommandTold(
+            lambda envelope: place.record_published(envelope, self.core.line.name)
+        )
         self.time, self.wall = self._net.clock.time, self._net.clock.wall
 
     def call_at(self, when: float, function: Callable[[], None], /) -> ClockTimer:
@@ -155,14 +157,14 @@ class MemoryWires:
         if key in self._pipes:
             self._pipes[key].send(self, frames)
 
-    def look(self, key: Any) -> None:
+    def read_arrived(self, key: Any) -> None:
         self._net.deliver()
 
     def hang_up(self, key: Any) -> None:
         if key in self._pipes:
             pipe = self._pipes.pop(key)
             del self._keys[pipe]
-            pipe.end(self)
+            pipe.close_end(self)
 
     def close(self) -> None:
         for key in list(self._pipes):
@@ -174,7 +176,7 @@ class MemoryWires:
         if self._is_there(pipe):
             self._received(self._keys[pipe], frames)
 
-    def gone(self, pipe: Pipe) -> None:
+    def on_closed(self, pipe: Pipe) -> None:
         if self._is_there(pipe):
             key = self._keys.pop(pipe)
             del self._pipes[key]

@@ -115,7 +115,7 @@ class Mesh:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of all nodes, including those that do not run."""
+        """The names of all nodes, including stopped ones."""
         return tuple(self._nodes)
 
     def kill(self, name: str) -> None:
@@ -216,7 +216,7 @@ class Inhabited:
             raise no_node(name, list(nodes))
         return nodes[name].ipc
 
-    def left(self, envelope: Envelope, sender: str) -> None:
+    def record_published(self, envelope: Envelope, sender: str) -> None:
         told = replace(envelope, sender=sender, sent=self.net.clock.wall())
         self._mesh._published.extend(Batch(told))
 

@@ -20,7 +20,7 @@ class End(Protocol):
     name: str
 
     def hear(self, pipe: Pipe, frames: list[bytes]) -> None: ...
-    def gone(self, pipe: Pipe) -> None: ...
+    def on_closed(self, pipe: Pipe) -> None: ...
     def turn(self) -> None: ...
 
 
@@ -39,13 +39,13 @@ class Pipe:
         return not self._net.passes(self.ends[0].name, self.ends[1].name)
 
     def send(self, sender: End, frames: list[bytes]) -> None:
-        self._put(sender, frames)
+        self._put_frames(sender, frames)
 
-    def end(self, who: End) -> None:
+    def close_end(self, who: End) -> None:
         """Close one end. Messages that it sent still arrive."""
-        self._put(who, None)
+        self._put_frames(who, None)
 
-    def _put(self, sender: End, frames: list[bytes] | None) -> None:
+    def _put_frames(self, sender: End, frames: list[bytes] | None) -> None:
         side = self.ends.index(sender)
         self._lines[side].append(frames)
         self._net.soon(partial(self._arrive, side))
@@ -72,14 +72,14 @@ class Pipe:
         if self.is_open:
             self.is_open = False
             for end in self.ends:
-                self._net.soon(partial(self._tell, end))
+                self._net.soon(partial(self._notify_end, end))
 
     def lose_if_cut(self) -> None:
         if self.is_cut:
             self.lose()
 
-    def _tell(self, end: End) -> None:
-        end.gone(self)
+    def _notify_end(self, end: End) -> None:
+        end.on_closed(self)
         self._net.stir(end)
 
 
@@ -103,7 +103,7 @@ class Network:
         pipe = Pipe(self, dialler, listener or dialler, address)
         if listener is None:
             pipe.is_open = False
-            self.soon(partial(pipe._tell, dialler))
+            self.soon(partial(pipe._notify_end, dialler))
             return pipe
         self.pipes = {each: None for each in self.pipes if each.is_open}
         self.pipes[pipe] = None

@@ -10,16 +10,16 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mesh.config import Config
-from mesh.core.desk.effects import (
+from mesh.core.context.effects import (
     Commit,
     Dial,
     Effect,
     Fetch,
     Gossip,
     HangUp,
-    Knock,
     Listen,
-    Note,
+    LogLine,
+    ProbeAddress,
     Send,
     Stop,
 )
@@ -82,14 +82,14 @@ class MemoryNode:
 
     def kill(self) -> None:
         """End the process as kill -9 does, without a goodbye; data in transit is lost."""
-        self._end(Pipe.lose)
+        self._end_process(Pipe.lose)
 
     def stop(self) -> None:
         self._call("its goodbye", self.core.goodbye)
         self.turn()
-        self._end(lambda pipe: pipe.end(self))
+        self._end_process(lambda pipe: pipe.close_end(self))
 
-    def _end(self, leave: Callable[[Pipe], None]) -> None:
+    def _end_process(self, leave: Callable[[Pipe], None]) -> None:
         if self.is_up:
             self.is_up = False
             del self._net.bound[self.address], self._net.bound[self.ipc]
@@ -115,7 +115,7 @@ class MemoryNode:
         if self.is_up and pipe in self._keys:
             self._call("a message", partial(self.core.receive, self._keys[pipe], frames))
 
-    def gone(self, pipe: Pipe) -> None:
+    def on_closed(self, pipe: Pipe) -> None:
         if self.is_up and pipe in self._keys:
             key = self._keys.pop(pipe)
             del self._pipes[key]
@@ -169,19 +169,19 @@ class MemoryNode:
                 if key in self._pipes:
                     pipe = self._pipes.pop(key)
                     del self._keys[pipe]
-                    pipe.end(self)
+                    pipe.close_end(self)
             case Gossip(frames):
                 self._tell_all(frames)
             case Listen(address, wanted):
                 (self.listening.add if wanted else self.listening.discard)(address)
-            case Knock(uuid, address):
+            case ProbeAddress(uuid, address):
                 self._knock(uuid, address)
             case Commit():
                 self._commit(effect)
             case Fetch(token, positions):
                 fetched = partial(self.core.fetched, token, self._store.read(positions))
                 self._net.soon(partial(self._later, self._boot, "what was read", fetched))
-            case Note(level, text):
+            case LogLine(level, text):
                 log.log(
                     logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s: %s", self.name, text
                 )

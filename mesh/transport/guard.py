@@ -63,24 +63,28 @@ class Guard:
 
     # --- arrival and departure ------------------------------------------------------------------------
 
-    def came(self, number: int, peer: Any, address: str, now: float, role: str = STRANGER) -> list[Ending]:
+    def add_guest(
+        self, number: int, peer: Any, address: str, now: float, role: str = STRANGER
+    ) -> list[Ending]:
         """Add an inbound connection.
 
         Return the connections to close for it, possibly itself.
         """
-        self.gone(number)
+        self.forget_guest(number)
         guest = self._guests[number] = Guest(peer, address, now, role)
         if role == STRANGER:
             self._strangers[number] = guest
         self._addresses[address] += 1
         most = self._allowance
         if self._addresses[address] > most.of_address and not _is_loopback(address):
-            return [self._ended(number, f"more than {most.of_address} connections from that address")]
+            return [self._ending_of(number, f"more than {most.of_address} connections from that address")]
         if len(self._strangers) > most.strangers:
-            return [self._ended(self._oldest(), f"more than {most.strangers} connections without a HELLO")]
+            return [
+                self._ending_of(self._oldest(), f"more than {most.strangers} connections without a HELLO")
+            ]
         if len(self._guests) > most.connections:
             oldest = self._oldest() if self._strangers else number
-            return [self._ended(oldest, f"more than {most.connections} connections")]
+            return [self._ending_of(oldest, f"more than {most.connections} connections")]
         return []
 
     def proven(self, number: int, role: str, user: str) -> list[Ending]:
@@ -95,7 +99,7 @@ class Guard:
         guest.role, guest.user = role, user
         self._keys[user] += 1
         if user and self._keys[user] > self._allowance.of_key:
-            return [self._ended(number, f"more than {self._allowance.of_key} connections with its key")]
+            return [self._ending_of(number, f"more than {self._allowance.of_key} connections with its key")]
         return []
 
     def unwanted(self, number: int, now: float) -> None:
@@ -106,7 +110,7 @@ class Guard:
         if number in self._guests:
             self._guests[number].ends = min(self._guests[number].ends, now + FAREWELL)
 
-    def gone(self, number: int) -> str:
+    def forget_guest(self, number: int) -> str:
         """Forget a closed connection.
 
         Return its address.
@@ -130,7 +134,7 @@ class Guard:
 
     # --- checks ---------------------------------------------------------------------------------------
 
-    def look(
+    def review(
         self,
         received: Mapping[int, int | None],
         heard: Collection[int],
@@ -155,9 +159,9 @@ class Guard:
                 growing.add(number)
             why = self._why(guest, is_heard, now)
             if why is not None:
-                endings.append(self._ended(number, why))
+                endings.append(self._ending_of(number, why))
                 self._forget_bytes(number)
-        endings += [self._ended(number, why) for number, why in self._crowding()]
+        endings += [self._ending_of(number, why) for number, why in self._crowding()]
         growing.difference_update(ending.number for ending in endings)
         return endings, growing
 
@@ -173,8 +177,8 @@ class Guard:
         yield from ((number, why) for number, why in self._unread.crowding() if number not in crowding)
 
     def _forget_bytes(self, number: int) -> None:
-        self._unfinished.forget(number)
-        self._unread.forget(number)
+        self._unfinished.forget_connection(number)
+        self._unread.forget_connection(number)
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
         """Return the reason to close the connection, or None."""
@@ -187,7 +191,7 @@ class Guard:
     def _oldest(self) -> int:
         return next(iter(self._strangers))
 
-    def _ended(self, number: int, why: str) -> Ending:
+    def _ending_of(self, number: int, why: str) -> Ending:
         guest = self._guests[number]
         return Ending(number, guest.peer, guest.address, why)
 

@@ -78,7 +78,7 @@ class Doorman:
 
     def _note(self, event: int, value: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
-            self._watch.came(value, self._endpoint, self._role)
+            self._watch.add_connection(value, self._endpoint, self._role)
             self._new.add(value)
             self._accepted(value)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
@@ -86,14 +86,14 @@ class Doorman:
         elif event & FAILED:
             self._failed.append(_reason(event, value))
         elif event == zmq.EVENT_DISCONNECTED:
-            self._ended(value)
+            self._on_ended(value)
 
     @property
     def _endpoint(self) -> str:
         return self._watched.getsockopt_string(zmq.LAST_ENDPOINT)
 
-    def _ended(self, guest: int) -> None:
-        address = self._watch.gone(guest, self._endpoint)
+    def _on_ended(self, guest: int) -> None:
+        address = self._watch.forget_connection(guest, self._endpoint)
         self._gone(guest)
         # For old or foreign protocols ZeroMQ reports no failure, only the end.
         reasons = self._failed or [OTHER_PROTOCOL] * (guest in self._new)
@@ -101,7 +101,7 @@ class Doorman:
         self._failed = []
         self._new.discard(guest)
         for why in filter(None, reasons):
-            self._tell(address, why)
+            self._report_stranger(address, why)
         if not self._planned:  # once for many that end together
             self._planned = True
             self._loop.call_later(SOON, self._say_left)
@@ -111,7 +111,7 @@ class Doorman:
         if not self._monitor.is_closed:
             self._left()
 
-    def _tell(self, address: str, why: str) -> None:
+    def _report_stranger(self, address: str, why: str) -> None:
         if address:
             self._addressed = self._loop.time()
             self._stranger(f"a connection from {address} was refused: {why}")

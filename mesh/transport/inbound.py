@@ -33,7 +33,7 @@ class Arrivals:
         self._open.add(place)
         return self._newest.pop(place, None)
 
-    def ended(self, place: Place) -> Inbound | None:
+    def end_place(self, place: Place) -> Inbound | None:
         """End the connection there.
 
         Return its key if it has sent something.
@@ -42,7 +42,7 @@ class Arrivals:
         return self._newest.pop(place, None)
 
     def spoke(self, key: Inbound, place: Place, catch_up: Callable[[], None]) -> Inbound | None:
-        """Name a connection by its first message. Return the one that has ended, possibly itself.
+        """Name a connection by its first message. Return the connection that has ended, possibly itself.
 
         `catch_up` reads all events of its listener. An end that is reported later belongs to this connection.
         """
@@ -61,7 +61,7 @@ class Arrivals:
         place = self.places.get(key)
         return place is not None and self._newest.get(place) == key
 
-    def forget(self, key: Inbound) -> Place | None:
+    def forget_connection(self, key: Inbound) -> Place | None:
         """Forget a connection.
 
         Return its place if it is alive.
@@ -77,7 +77,7 @@ class Arrivals:
 def is_newer(one: Inbound, other: Inbound) -> bool:
     """Return whether `one` began after `other`, which was read after it.
 
-    A routing id that a peer chose has no order, so the one that was read later counts as newer.
+    A routing id that a peer chose has no order, so the later one counts as newer.
     """
     made = [key[1] for key in (one, other) if len(key[1]) == MADE and key[1][0] == 0]
     if len(made) < 2:

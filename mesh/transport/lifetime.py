@@ -49,7 +49,7 @@ class Lifetime:
         # The end of the process frees everything, and a thread may use it until then.
         self._forgotten.atexit = False
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """Wait until the last messages are sent, within their linger time.
 
         All sockets must be closed.

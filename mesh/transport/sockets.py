@@ -1,4 +1,4 @@
-"""All sockets of a process, on one event loop, and their connections."""
+"""The sockets of a process, on one event loop, and their connections."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Sockets:
     With `keys` each TCP socket uses CURVE, and `came` gets the public key of the dialing peer. `heard` gets
     gossip messages. `stranger` gets a line about each failed handshake; with `failed`, those of outbound
     connections go there as an error with the key. `left` is called when inbound TCP connections have ended;
-    `gone` reports those that had sent something. `allowance` limits inbound connections.
+    `gone` reports connections that had sent something. `allowance` limits inbound connections.
     """
 
     def __init__(  # noqa: PLR0913
@@ -93,7 +93,7 @@ class Sockets:
         self._keys, self._stranger, self._left = keys, stranger, left
         self._failed = failed or (lambda key, error: stranger(error.what))
         self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
-        self._watch = TrafficWatch(loop, allowance, self._take, stranger)
+        self._watch = TrafficWatch(loop, allowance, self._read_waiting, stranger)
         self._endpoints = Endpoints()
         self._gossip = GossipSockets(loop, self._context, heard, idle, keys, self._watch, self._endpoints)
         self._routers: dict[int, Listener] = {}
@@ -141,7 +141,7 @@ class Sockets:
             self._over(self._arrivals.accepted((number, descriptor)))
 
         def ended(descriptor: int) -> None:
-            self._over(self._arrivals.ended((number, descriptor)))
+            self._over(self._arrivals.end_place((number, descriptor)))
 
         if trusted:
             events = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
@@ -239,7 +239,7 @@ class Sockets:
         except zmq.ZMQError:
             self._lose(key)
 
-    def look(self, key: Key) -> None:
+    def read_arrived(self, key: Key) -> None:
         """Read a dialed connection now, for a caller that blocks the event loop."""
         self._dealer_readable(key)
 
@@ -266,7 +266,7 @@ class Sockets:
 
     def hang_up(self, key: Key) -> None:
         """Close a dialed connection, or forget an inbound one."""
-        if isinstance(key, tuple) and (place := self._arrivals.forget(key)) is not None:
+        if isinstance(key, tuple) and (place := self._arrivals.forget_connection(key)) is not None:
             self._watch.unwanted(place[1])
         if key in self._dialled:
             socket, monitor = self._dialled.pop(key)
@@ -296,7 +296,7 @@ class Sockets:
         self._watch.close()
         if self._zap is not None:
             self._zap.close()
-        self._lifetime.end()
+        self._lifetime.terminate()
         self._endpoints.clear()
 
     # --- reading --------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class Sockets:
         if key is not None:
             self._lose(key)
 
-    def _take(self) -> None:
+    def _read_waiting(self) -> None:
         """Read waiting messages, at least one of each connection: ZeroMQ reads them in turn."""
         for number, listener in self._routers.items():
             for _ in range(2 + len(self._arrivals.places) // TURN):
@@ -389,7 +389,7 @@ class Sockets:
     def _tell_lost(self) -> None:
         lost, self._lost = self._lost, []
         if any(isinstance(key, tuple) for key in lost):
-            self._take()  # last messages first: a BYE may wait
+            self._read_waiting()  # last messages first: a BYE may wait
         for key in dict.fromkeys(lost):
             self.hang_up(key)
             if not self._closed:

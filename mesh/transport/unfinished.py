@@ -71,10 +71,10 @@ class Unfinished:
         if guest.held > NOISE:
             self._holding[number] = guest
         else:
-            self.forget(number)
+            self.forget_connection(number)
         return guest.held > before + NOISE
 
-    def forget(self, number: int) -> None:
+    def forget_connection(self, number: int) -> None:
         """Forget a connection that has ended or is being closed."""
         self._holding.pop(number, None)
 

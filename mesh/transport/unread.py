@@ -39,10 +39,10 @@ class Unread:
         if guest.unread and guest.role != PUB:
             self._waiting[number] = guest
         else:
-            self.forget(number)
+            self.forget_connection(number)
         return guest.unread > max(before, UNPROVEN)
 
-    def forget(self, number: int) -> None:
+    def forget_connection(self, number: int) -> None:
         """Forget a connection that has ended or is being closed."""
         self._waiting.pop(number, None)
 

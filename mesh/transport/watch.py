@@ -63,7 +63,7 @@ class TrafficWatch:
 
     def close(self) -> None:
         for number in list(self._lines):
-            self.gone(number)
+            self.forget_connection(number)
         if self._timer is not None:
             self._timer.cancel()
         if self._arrivals is not None:
@@ -77,9 +77,9 @@ class TrafficWatch:
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
 
-    def came(self, number: int, endpoint: str, role: str = STRANGER) -> None:
+    def add_connection(self, number: int, endpoint: str, role: str = STRANGER) -> None:
         """Add an accepted connection."""
-        self.gone(number)
+        self.forget_connection(number)
         try:
             line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor
         except OSError:  # it has ended since
@@ -95,7 +95,7 @@ class TrafficWatch:
             return
         self._lines[number], self._endpoints[number] = line, endpoint
         address = str(peer[0]).removeprefix("::ffff:")
-        self._end(self._guard.came(number, peer, address, self._loop.time(), role))
+        self._close_connections(self._guard.add_guest(number, peer, address, self._loop.time(), role))
         self._register(number)
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
@@ -110,13 +110,13 @@ class TrafficWatch:
 
     def proven(self, number: int, role: str, user: str) -> None:
         """Note that a connection has sent a valid HELLO."""
-        self._end(self._guard.proven(number, role, user))
+        self._close_connections(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
         """Note that this node has hung up."""
         self._guard.unwanted(number, self._loop.time())
 
-    def gone(self, number: int, endpoint: str = "") -> str:
+    def forget_connection(self, number: int, endpoint: str = "") -> str:
         """Forget an ended connection. Return its address, or "" if it was never seen.
 
         A connection of another endpoint is not forgotten: the descriptor may have been reused.
@@ -129,7 +129,7 @@ class TrafficWatch:
         self._endpoints.pop(number, None)
         self._growing.discard(number)
         self.read.pop(number, None)
-        return self._guard.gone(number)
+        return self._guard.forget_guest(number)
 
     # --- checks ---------------------------------------------------------------------------------------
 
@@ -139,9 +139,9 @@ class TrafficWatch:
                 return
             self._timer.cancel()
         self._due = due
-        self._timer = self._loop.call_at(due, self._look)
+        self._timer = self._loop.call_at(due, self._review)
 
-    def _look(self) -> None:
+    def _review(self) -> None:
         self._timer = None
         now = self._loop.time()
         is_full = now >= self._next_full
@@ -149,13 +149,13 @@ class TrafficWatch:
         before = time.thread_time()  # CPU time: waiting for the processor is no work
         received = {number: self._received(number) for number in numbers}
         pause = SHARE * (time.thread_time() - before)
-        endings, growing = self._guard.look(received, self.heard, now, self.read, self._emptied(numbers))
+        endings, growing = self._guard.review(received, self.heard, now, self.read, self._emptied(numbers))
         if endings:  # after a delay of the loop, whole messages may wait
             self._take()
-            endings, _ = self._guard.look(received, self.heard, now, self.read, self._emptied(numbers))
+            endings, _ = self._guard.review(received, self.heard, now, self.read, self._emptied(numbers))
         self.emptied.clear()
         self.heard.difference_update(received)
-        self._end(endings)
+        self._close_connections(endings)
         self._growing = growing
         if is_full:
             self._next_full = now + max(LATER, pause)
@@ -213,7 +213,7 @@ class TrafficWatch:
 
     # --- closing --------------------------------------------------------------------------------------
 
-    def _end(self, endings: Iterable[Ending]) -> None:
+    def _close_connections(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
             self._guard.ending(ending.number)
             self._growing.discard(ending.number)

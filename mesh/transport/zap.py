@@ -42,11 +42,11 @@ class ZapHandler:
         if self.closed:
             return
         for frames in drain(self._socket):
-            self._answer(frames[:OVERHEAD], frames[OVERHEAD:])
+            self._reply_verdict(frames[:OVERHEAD], frames[OVERHEAD:])
         if readable(self._socket):  # events are not repeated for waiting messages
             self._loop.call_soon(self._readable)
 
-    def _answer(self, asker: list[bytes], request: list[bytes]) -> None:
+    def _reply_verdict(self, asker: list[bytes], request: list[bytes]) -> None:
         verdict = self.gate.decide(request, self._loop.time())
         if verdict.status != b"200":
             where = f" from {verdict.address}" if verdict.address else ""

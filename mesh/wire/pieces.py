@@ -41,7 +41,7 @@ class Cutter:
         self._line.append(message)
         return self._next()
 
-    def acked(self, taken: int) -> list[Frames]:
+    def on_acked(self, taken: int) -> list[Frames]:
         """Return the messages to send now that the other end has `taken` bytes of pieces."""
         if taken > self._sent:
             raise RemoteError(
@@ -107,7 +107,7 @@ class Gatherer:
         self._part = bytearray()
         self._lack = 0  # bytes that are missing in that
 
-    def take(self, piece: Piece) -> Frames | None:
+    def add_piece(self, piece: Piece) -> Frames | None:
         """Return the message if this was its last piece, else `None`. RemoteError for an invalid piece."""
         if piece.sizes:
             self._begin(piece.sizes)
@@ -123,7 +123,7 @@ class Gatherer:
             self._part += part
             self._lack -= len(part)
             self._close_frames()
-        return self._end() if len(self._frames) == len(self._sizes) else None
+        return self._take_message() if len(self._frames) == len(self._sizes) else None
 
     def _begin(self, sizes: Sequence[int]) -> None:
         if self._sizes:
@@ -143,7 +143,7 @@ class Gatherer:
             done = len(self._frames)
             self._lack = self._sizes[done] if done < len(self._sizes) else 0
 
-    def _end(self) -> Frames:
+    def _take_message(self) -> Frames:
         message = self._frames
         self._sizes, self._frames, self.held = (), [], 0
         if message[0][1:2] == encode(Piece((), b""))[1:2]:

@@ -97,10 +97,10 @@ def _facts(sources: Sequence[str], to: str, span: Span, master: str | None, conf
     with Progress(spark, "starting") as bar:
 
         def tell(words: str, done: int, total: int) -> None:
-            bar.say(f"{done} of {total}: {words}")
+            bar.show(f"{done} of {total}: {words}")
 
         if sources:
-            bar.say("gathering snapshots")
+            bar.show("gathering snapshots")
             _gather(spark, sources, to)
         return again_if_changed(lambda: _collected(spark, to, span, tell))
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from balancers import in_turn
+from balancers import weighted_turns
 from balancers.round_robin import RoundRobin
 from tests.balancers.candidates import chance, named, picks
 
@@ -86,8 +86,8 @@ def test_an_envelope_is_dealt_out_like_single_messages() -> None:
 
 
 def test_groups_and_nodes_long_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_turn, "GROUPS", 4)
-    monkeypatch.setattr(in_turn, "TURNS", 4)
+    monkeypatch.setattr(weighted_turns, "GROUPS", 4)
+    monkeypatch.setattr(weighted_turns, "TURNS", 4)
     balancer = RoundRobin(chance())
     for number in range(50):
         balancer.pick(named(f"a n{number}"))

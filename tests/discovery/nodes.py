@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from random import Random
 
-from discovery.member import Dead, Member, MemberEvent, Node, NodeLife, Rumour, Suspected, Trusted
+from discovery.member import Dead, Member, MemberEvent, Node, NodeLife, Rumour, Suspected, SuspicionRefuted
 from discovery.membership import DirectProbe, IndirectProbe, Membership, SwimTiming
 from discovery.requests import DiscoveryRequest, Lives
 
@@ -107,6 +107,6 @@ def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[floa
         for result in members.tick(due):
             if isinstance(result, DirectProbe) and result.to != uuid(of):
                 members.answered(result.to, result.number, True, (), due)
-            if isinstance(result, Suspected | Trusted | Dead) and result.member.uuid == uuid(of):
+            if isinstance(result, Suspected | SuspicionRefuted | Dead) and result.member.uuid == uuid(of):
                 found.append((due, type(result).__name__))
     return found

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discovery.advert_limiter import MOST_MESHES, AdvertLimiter
 from discovery.adverts import LARGEST_READ, MOST_HOSTS, Advert, Adverts, Near, Rejected, usable
-from discovery.sieve import MOST_MESHES, Sieve
 
 SECRET = b"s" * 32
 KEY = b"k" * 32
@@ -229,7 +229,7 @@ def test_trial_C_what_could_be_no_node_of_another_mesh_is_no_news(field: str, va
 
 
 def test_trial_C_each_other_mesh_is_told_of_once_and_only_a_few_of_them() -> None:
-    sieve = Sieve()
+    sieve = AdvertLimiter()
     assert [sieve.is_new_mesh(mesh) for mesh in ("a", "a", "b", "a")] == [True, False, True, False]
     assert sum(sieve.is_new_mesh(str(number)) for number in range(10_000)) == MOST_MESHES - 2
     assert sieve.ignored == 10_000 - (MOST_MESHES - 2)

@@ -103,7 +103,7 @@ def test_an_answer_of_somebody_who_was_not_asked_is_worth_nothing() -> None:
 def test_who_speaks_without_answering_is_not_suspected() -> None:
     members = membership("heron", "ibis", "stork")
     at, _ = until_probe(members, "heron")
-    members.heard(HERON, at + 0.9)
+    members.on_message(HERON, at + 0.9)
     until(members, at + 1.05)
     assert state(members, "heron") is ALIVE
 
@@ -277,7 +277,7 @@ def test_what_was_still_under_way_is_no_sign_of_life() -> None:
     members = membership("heron", "ibis", "stork")
     members.disconnected(HERON, 5.0)
     members.knocked(HERON, True, 5.01)
-    members.heard(HERON, 5.02)
+    members.on_message(HERON, 5.02)
     assert "Dead" in [fate for _, fate in fates(members, 6.1)]
 
 

@@ -150,7 +150,7 @@ def test_signatures_are_checked_of_news_only() -> None:
 def test_in_a_small_mesh_a_node_speaks_of_itself_only() -> None:
     mine = gossip()
     mine.heard(says(FRODO, far(HERON)), ALL, 0.0)
-    mine.gone(BILBO, 1, 0.0)
+    mine.remove_node(BILBO, 1, 0.0)
     message = mine.outgoing(FULL, 1.0)
     assert (message.lines, message.digest, message.tombs, message.span) == ((line(state(ME)),), (), (), None)
     assert (message.sender, message.boot, message.number) == (ME, 1, 1)

@@ -17,7 +17,7 @@ import discovery.mdns
 import discovery.multicast
 from discovery.adverts import Advert, Adverts, Rejected
 from discovery.mdns import Mdns, _Flood, _Load
-from discovery.multicast import ASKED, TYPE, Announcement, Speaker
+from discovery.multicast import ASKED, TYPE, Announcement, ZeroconfInstance
 from discovery.sights import Discovered, Down, Sight, Up
 from tests.waiting import until
 
@@ -149,15 +149,15 @@ def test_a_change_is_announced_and_another_only_after_a_pause(
 def test_if_it_dies_that_is_told_and_it_comes_back(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery.mdns, "BACKOFF_MIN", 0.1)
     monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
-    look, struck = Speaker.look, [False]
+    look, struck = ZeroconfInstance.look, [False]
 
-    async def die(self: Speaker, heard: Callable[..., None]) -> None:
+    async def die(self: ZeroconfInstance, heard: Callable[..., None]) -> None:
         if self._spoken.advert.name == "a" and not struck[0]:
             struck[0] = True
             raise RecursionError("a packet that is its own end")
         await look(self, heard)
 
-    monkeypatch.setattr(Speaker, "look", die)
+    monkeypatch.setattr(ZeroconfInstance, "look", die)
     with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
         until(lambda: "b" in a.found() and "a" in b.found())
         assert a.ups_and_downs() == [Up, Down, Up]
@@ -377,7 +377,7 @@ def test_a_service_is_said_in_one_packet_of_any_network(secret: bytes) -> None:
     hosts = tuple(f"10.0.0.{number}" for number in range(1, 50))
     advert = Advert(b"\x01" * 16, "n" * 64, 2**63 - 1, 65535, hosts, b"k" * 32)
     adverts = Adverts("test", secret, lambda text: b"s" * 64, lambda *_: True)
-    service = Speaker._service(SimpleNamespace(_adverts=adverts), advert)  # type: ignore[arg-type]
+    service = ZeroconfInstance._service(SimpleNamespace(_adverts=adverts), advert)  # type: ignore[arg-type]
     out = DNSOutgoing(const._FLAGS_QR_RESPONSE | const._FLAGS_AA)
     for record in (
         service.dns_pointer(),

@@ -16,7 +16,7 @@ from discovery.membership import (
     Restarted,
     Sighted,
     Suspected,
-    Trusted,
+    SuspicionRefuted,
 )
 from discovery.requests import DiscoveryRequest
 from tests.discovery.nodes import (
@@ -195,7 +195,7 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Di
         case "hear":
             return members.hear(who_is, now)
         case "heard":
-            return members.heard(who_is.uuid, now)
+            return members.on_message(who_is.uuid, now)
         case "sight":
             return members.sight(who_is, "gossip", now)
         case "leave":
@@ -215,7 +215,7 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Di
 
 
 def follow(event: MemberEvent, alive: dict[bytes, NodeLife]) -> None:
-    """Rule: Joined, then Restarted, Moved, Suspected and Trusted, then Dead, Left or Conflict."""
+    """Rule: Joined, then Restarted, Moved, Suspected and SuspicionRefuted, then Dead, Left or Conflict."""
     match event:
         case Joined(m):
             assert m.uuid not in alive
@@ -225,7 +225,7 @@ def follow(event: MemberEvent, alive: dict[bytes, NodeLife]) -> None:
         case Suspected(m):
             assert alive[m.uuid] is ALIVE
             alive[m.uuid] = SUSPECT
-        case Trusted(m):
+        case SuspicionRefuted(m):
             assert alive[m.uuid] is SUSPECT
             alive[m.uuid] = ALIVE
         case Restarted(m, old_boot):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from discovery.member import Dead, Joined, MemberEvent, Restarted, Suspected, Trusted
+from discovery.member import Dead, Joined, MemberEvent, Restarted, Suspected, SuspicionRefuted
 from tests.seeds import stories
 from tools.models.swim_network import SwimNetwork
 from tools.models.swim_node import SwimNode
@@ -128,7 +128,7 @@ def test_who_pauses_for_a_moment_is_suspected_denies_it_and_is_trusted() -> None
         net.pause(nodes[0], 3.5)
         net.run(60.0)
     concluded = {kind for kinds in about(net, "n0").values() for kind in kinds}
-    assert concluded == {Suspected, Trusted}
+    assert concluded == {Suspected, SuspicionRefuted}
     assert {subject(h.event) for h in net.happened} == {"n0"}
     assert net.are_complete()
 

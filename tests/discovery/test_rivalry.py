@@ -36,7 +36,7 @@ def test_an_older_process_that_speaks_after_the_newer_one_is_a_conflict_and_neit
     members = conflict()
     assert {m.name for m in members.alive()} == {"me", "ibis"}
     assert members.hear(node("heron", 6, ELSEWHERE), 14.0) == members.hear(node("heron", 5), 14.0) == []
-    assert members.heard(HERON, 14.0) == []
+    assert members.on_message(HERON, 14.0) == []
     assert members.rumoured(IBIS, (rumour(ALIVE, boot=6, incarnation=3),), 14.0) == []
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.member import NodeLife, Trusted
+from discovery.member import NodeLife, SuspicionRefuted
 from discovery.membership import Inform, SwimTiming
 from discovery.suspicion import Suspicion
 from tests.discovery.nodes import HERON, IBIS, ME, STORK, fates, membership, rumour, until, until_probe
@@ -55,11 +55,11 @@ def test_a_suspicion_lasts_longer_among_many_for_a_rumour_takes_longer() -> None
 def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() -> None:
     members = membership("heron", "ibis", "stork")
     members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
-    trusted, told = members.heard(HERON, 10.0)
-    assert isinstance(trusted, Trusted)
+    trusted, told = members.on_message(HERON, 10.0)
+    assert isinstance(trusted, SuspicionRefuted)
     assert trusted.member.state is ALIVE
     assert told == Inform(HERON, (rumour(SUSPECT),))
-    assert members.heard(HERON, 10.1) == []
+    assert members.on_message(HERON, 10.1) == []
     _, probe = until_probe(members, "stork")
     assert {rumour.state for rumour in probe.rumours} == {ALIVE}  # it spreads what is void no further
     assert fates(members, 10.9) == []

@@ -36,7 +36,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
     "mesh/core/asking/erasing.py": {"erase the topic again later": "that was typed, and nodes were away"},
     "mesh/core/subscribers/lastvalues.py": {"erase the topic again later": "the same, at the master"},
-    "mesh/core/peers/meeting.py": {
+    "mesh/core/peers/peer_handshake.py": {
         "on purpose: `mesh peer rm ": "a node has another key; forgets the old one"
     },
     "mesh/core/queues/definitions/declaring.py": {
@@ -47,7 +47,7 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "Remove some with `mesh unsub NAME`.": "as many durable subscriptions as there can be",
         "or remove it with `mesh unsub` first": "declared otherwise, after two milder ways",
     },
-    "mesh/core/queues/looking/everywhere.py": {
+    "mesh/core/queues/looking/queue_part_calls.py": {
         "To delete it with its contents": "removal was asked for, and the queue is in use or not empty",
         "`mesh peer rm NODE` forgets": "removal was asked for, and a node is away; after waiting for it",
     },

@@ -123,7 +123,7 @@ class Echo(SimClient):
         self._turn()
 
     def _look(self) -> None:
-        while self._serving is not None and (taken := self._serving.take()) is not None:
+        while self._serving is not None and (taken := self._serving.take_request()) is not None:
             self._serving.reply(taken, taken.message.content)
 
 

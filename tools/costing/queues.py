@@ -83,7 +83,7 @@ class Boss:
         """Ack deliveries."""
         self.say(c.Settle(1, self._epoch, (first, last), request=3))
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         """Fail, as the node closed the connection."""
         raise AssertionError("the node has hung up")
 

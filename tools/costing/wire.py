@@ -64,7 +64,7 @@ class Wire:
     def hang_up(self, key: Any) -> None:
         """Do nothing."""
 
-    def look(self, key: Any) -> None:
+    def read_arrived(self, key: Any) -> None:
         """Do nothing: there is no further input."""
 
     def close(self) -> None:

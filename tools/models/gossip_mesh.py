@@ -74,7 +74,7 @@ class GossipMesh:
         boot = self.alive.pop(uuid)
         for node in self.nodes.values():
             if node.uuid != unaware:
-                node.gossip.gone(uuid, boot, self.now)
+                node.gossip.remove_node(uuid, boot, self.now)
         self.listen()
 
     def listen(self) -> None:

@@ -9,23 +9,23 @@ from typing import Any
 from unittest.mock import patch
 
 from discovery.detector import Detector
-from discovery.hearsay import Hearsay
+from discovery.rumor_evidence import RumorEvidence
 from discovery.table import weigh
 from mesh.client.core.intake import Intake
-from mesh.core.access import door
+from mesh.core.access import authenticator
+from mesh.core.context.disk import Disk
+from mesh.core.context.outlet import Outlet
 from mesh.core.delivery.cache import Cache
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.outlet import Outlet
-from mesh.core.forwarding.deciding import Deciding
-from mesh.core.states.vouching import Vouching
+from mesh.core.forwarding.route_decisions import RouteDecisions
+from mesh.core.states.route_proofs import RouteProofs
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.operations import Delete, Put
 from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed
+from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
-from mesh.routing.onward import Onward
 from mesh.routing.pacing import Pacing
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.upstream import Upstream
@@ -143,7 +143,7 @@ def disconnect_is_death() -> list[Patch]:
 
 
 def older_word_counts() -> list[Patch]:
-    about = Hearsay._about
+    about = RumorEvidence._about
 
     def believes(self: Any, rumour: Any, by: bytes, now: float) -> Any:
         record = self._table.records.get(rumour.node.uuid)
@@ -152,26 +152,26 @@ def older_word_counts() -> list[Patch]:
             return self._news_of(record, rumour, now)
         return about(self, rumour, by, now)
 
-    return [(Hearsay, "_about", believes)]
+    return [(RumorEvidence, "_about", believes)]
 
 
 def anybody_may_come() -> list[Patch]:
-    return [(door, "same", lambda one, other: True)]
+    return [(authenticator, "same", lambda one, other: True)]
 
 
 def forwarded_not_kept() -> list[Patch]:
-    depart = Onward.depart
+    depart = ForwardTable.next_to_send
 
     def leaves(self: Any, *arguments: Any) -> Any:
         for entry in depart(self, *arguments):
             yield entry
             self.remove(entry)
 
-    return [(Onward, "depart", leaves)]
+    return [(ForwardTable, "next_to_send", leaves)]
 
 
 def wrong_order_after_restart() -> list[Patch]:
-    again = Feed._again
+    again = Feed._requeue_all
 
     def behind(self: Any, *args: Any) -> None:
         before = list(self._backlog)
@@ -180,7 +180,7 @@ def wrong_order_after_restart() -> list[Patch]:
         for portion in (*before, *later):
             self._backlog.append(portion)
 
-    return [(Feed, "_again", behind)]
+    return [(Feed, "_requeue_all", behind)]
 
 
 def gap_ends_here() -> list[Patch]:
@@ -218,13 +218,13 @@ def erases_in_memory() -> list[Patch]:
 
 
 def drops_the_last_piece() -> list[Patch]:
-    runs = Deciding.runs
+    runs = RouteDecisions.split_by_route
 
     def but_one(self: Any, envelope: Any) -> Any:
         pieces = list(runs(self, envelope))
         return pieces[:-1] if len(pieces) > 1 else pieces
 
-    return [(Deciding, "runs", but_one)]
+    return [(RouteDecisions, "split_by_route", but_one)]
 
 
 def does_not_ask_who_began_anew() -> list[Patch]:
@@ -247,14 +247,14 @@ def acknowledges_at_once() -> list[Patch]:
     items = DataLinks.items
 
     def at_once(self: Any, *came: Any) -> None:
-        with patch.object(Pacing, "hold", lambda self, source, waiting, release: release()):
+        with patch.object(Pacing, "release_after", lambda self, source, waiting, release: release()):
             items(self, *came)
 
     return [(DataLinks, "items", at_once)]
 
 
 def whoever_brings_it_is_believed() -> list[Patch]:
-    return [(Vouching, "believes", lambda self, peer, route: True)]
+    return [(RouteProofs, "believes", lambda self, peer, route: True)]
 
 
 def lets_the_next_count_it_in() -> list[Patch]:
@@ -266,12 +266,12 @@ def forgets_to_resend() -> list[Patch]:
 
 
 def swallows_gaps() -> list[Patch]:
-    arrived = Intake.arrived
+    arrived = Intake.on_item
 
     def as_if_none(self: Any, master: Any, envelope: Any, indices: Any, gap: int, position: int = 0) -> None:
         arrived(self, master, envelope, indices, 0, position)
 
-    return [(Intake, "arrived", as_if_none)]
+    return [(Intake, "on_item", as_if_none)]
 
 
 def shows_doubles() -> list[Patch]:
@@ -279,13 +279,13 @@ def shows_doubles() -> list[Patch]:
 
 
 def acks_before_use() -> list[Patch]:
-    arrived = Intake.arrived
+    arrived = Intake.on_item
 
     def at_once(self: Any, *args: Any) -> None:
         arrived(self, *args)
-        self.count()
+        self.mark_consumed()
 
-    return [(Intake, "arrived", at_once)]
+    return [(Intake, "on_item", at_once)]
 
 
 def window_stays_shut() -> list[Patch]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.sites.letters import Letters
 from mesh.core.sites.requests import SiteRequests
+from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.sites.accepting import Accepting
 from mesh.wire.commands import Answer
 
@@ -25,21 +25,24 @@ def asked_for_anything() -> list[Patch]:
 
 def done_when_it_left() -> list[Patch]:
     """Settle a direct message as soon as it has left for a site."""
-    ship = Letters.ship
+    ship = SiteDirectMessages.ship
 
     def ships(self: Any, hop: str) -> None:
         ship(self, hop)
         for line in self._forwarder.onward.lines(hop):
             for entry in list(line.flight):
                 e = entry.envelope
-                self._forwarder.said(entry, hop, Answer(e.domain, e.first, e.last))
+                self._forwarder.on_site_answer(entry, hop, Answer(e.domain, e.first, e.last))
 
-    return [(Letters, "ship", ships)]
+    return [(SiteDirectMessages, "ship", ships)]
 
 
 def lost_unsaid() -> list[Patch]:
     """Do not notify clients of requests that were lost with a connection."""
-    return [(SiteRequests, "_changed", lambda self, site: None), (SiteRequests, "tidy", lambda self: None)]
+    return [
+        (SiteRequests, "_on_gate_changed", lambda self, site: None),
+        (SiteRequests, "on_second", lambda self: None),
+    ]
 
 
 # Seed, broken law and patches by the name of the bug.

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.delivery import bindings, router
+from mesh.core.delivery import durable_bindings, router
 from mesh.core.delivery.router import Router
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
 
 Patch = tuple[Any, str, Any]
@@ -22,14 +22,16 @@ def bound_as_clients_are() -> list[Patch]:
         relay(self, parcel)
         if parcel.envelope.to or parcel.envelope.flags & (ERASED | LOCAL_ONLY):
             return
-        with patch.object(Lot, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)):
-            self.bindings.again(parcel.envelope, lambda answer: None)
+        with patch.object(
+            QueuedEnvelope, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)
+        ):
+            self.bindings.redeliver(parcel.envelope, lambda answer: None)
 
     return [(Router, "relay", keeps)]
 
 
 def every_master_binds() -> list[Patch]:
-    allowed = bindings.NOT_FOR_THEM & ~SECOND
+    allowed = durable_bindings.NOT_FOR_THEM & ~SECOND
     return [(router, "NOT_FOR_THEM", allowed)]
 
 

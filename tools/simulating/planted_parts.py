@@ -10,7 +10,7 @@ from mesh.core.queues.keeping.rows import Rows
 from mesh.core.queues.moves import balancing
 from mesh.core.queues.transfers import moving
 from mesh.core.queues.transfers.arriving import Arriving
-from mesh.core.queues.transfers.leaving import PieceFate
+from mesh.core.queues.transfers.leaving import TransferOutcome
 from mesh.core.queues.transfers.moving import Moving
 from mesh.queues.moves import dealing
 from mesh.queues.part import giving, searching
@@ -36,15 +36,15 @@ def known_by_its_message() -> list[Patch]:
 
 
 def ended_by_a_timer() -> list[Patch]:
-    tidy = Moving.tidy
+    tidy = Moving.on_second
 
     def ends(self: Any) -> None:
         for ways in list(self._ways.values()):
             for way in list(ways.values()):
-                self._end(way, dict.fromkeys(way.answerable(), PieceFate.REFUSED))
+                self._record_outcomes(way, dict.fromkeys(way.answerable(), TransferOutcome.REFUSED))
         tidy(self)
 
-    return [(Moving, "tidy", ends)]
+    return [(Moving, "on_second", ends)]
 
 
 def numbers_begin_at_one() -> list[Patch]:

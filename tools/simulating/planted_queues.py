@@ -7,16 +7,16 @@ from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.desk.desk import Desk
-from mesh.core.queues.keeping.dying import Dying
+from mesh.core.context.node_context import NodeContext
+from mesh.core.queues.keeping.consumer_table import ConsumerTable
+from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import CONSUMER, PART, Rows
-from mesh.core.queues.keeping.taking import Taking
+from mesh.queues.consumers.outstanding_deliveries import OutstandingDeliveries
 from mesh.queues.lots.counts import Runs, numbers_of
-from mesh.queues.lots.lot import Lot, read_lot_row
-from mesh.queues.part.later import DelayedLots
-from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.holding import Holding
+from mesh.queues.lots.queued_envelope import QueuedEnvelope, read_lot_row
+from mesh.queues.part.delayed_messages import DelayedMessages
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack
 
@@ -30,7 +30,7 @@ def acked_before_it_is_stored() -> list[Patch]:
             self._written(each, None)
             rows.commit_if_any(lambda error: None)
 
-    return [(Taking, "_answer", at_once)]
+    return [(ConsumerTable, "_answer_settlements", at_once)]
 
 
 def _before_its_row(table: str) -> list[Patch]:
@@ -54,8 +54,8 @@ def rows_by_index() -> list[Patch]:
         tries = {places[number]: times for number, times in row.tries.items()}
         return pack([done.pack(), tries, row.late]) if done or tries or row.late else b""
 
-    written = Lot.row
-    return [(Lot, "row", by_index)]
+    written = QueuedEnvelope.row
+    return [(QueuedEnvelope, "row", by_index)]
 
 
 def _numbers(runs: Iterable[tuple[int, int]]) -> list[int]:
@@ -63,11 +63,17 @@ def _numbers(runs: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def held_by_the_dead() -> list[Patch]:
-    return [(Taking, "tick", lambda self: None), (Taking, "_session_closed", lambda self, session: None)]
+    return [
+        (ConsumerTable, "tick", lambda self: None),
+        (ConsumerTable, "_session_closed", lambda self, session: None),
+    ]
 
 
 def leases_never_end() -> list[Patch]:
-    return [(Holding, "over", lambda self, now: []), (Holding, "first_over", inf)]
+    return [
+        (OutstandingDeliveries, "take_lapsed", lambda self, now: []),
+        (OutstandingDeliveries, "first_over", inf),
+    ]
 
 
 def recovered_and_given_to_another() -> list[Patch]:
@@ -75,19 +81,19 @@ def recovered_and_given_to_another() -> list[Patch]:
         opened(self, *args)
         return []
 
-    opened = PartialQueue.open
-    return [(PartialQueue, "open", all_of_it)]
+    opened = LocalQueue.open
+    return [(LocalQueue, "open", all_of_it)]
 
 
 def whoever_names_an_epoch_is_believed() -> list[Patch]:
-    settle = Taking.settle
+    settle = ConsumerTable.settle
 
     def any_epoch(self: Any, conn: Any, session: Any, command: Any, envelopes: Any) -> None:
         _, taker = self._of[session][command.subscription]
         with patch.object(taker, "epoch", command.epoch):
             settle(self, conn, session, command, envelopes)
 
-    return [(Taking, "settle", any_epoch)]
+    return [(ConsumerTable, "settle", any_epoch)]
 
 
 def whoever_claims_is_believed() -> list[Patch]:
@@ -99,19 +105,19 @@ def whoever_claims_is_believed() -> list[Patch]:
                     return lot
         return from_doubt(self, taker, stream, number)
 
-    from_doubt = PartialQueue._from_doubt
-    return [(PartialQueue, "_from_doubt", believes)]
+    from_doubt = LocalQueue._from_doubt
+    return [(LocalQueue, "_from_doubt", believes)]
 
 
 def attempts_not_counted() -> list[Patch]:
     def once(self: Any, runs: Runs) -> None:
         self.tries.update(dict.fromkeys(numbers_of(runs), 1))
 
-    return [(Lot, "tried", once)]
+    return [(QueuedEnvelope, "tried", once)]
 
 
 def done_with_its_last_message() -> list[Patch]:
-    ack = PartialQueue.ack
+    ack = LocalQueue.ack
 
     def all_of_it(self: Any, taker: Any, first: int, last: int) -> Any:
         lots = {run.lot for run in taker.holding if run.runs[-1][1] == run.lot.envelope.last}
@@ -123,14 +129,14 @@ def done_with_its_last_message() -> list[Patch]:
                 self.done(lot, rest)
         return over
 
-    return [(PartialQueue, "ack", all_of_it)]
+    return [(LocalQueue, "ack", all_of_it)]
 
 
 def delayed_and_forgotten() -> list[Patch]:
     restore = Queues._restore
 
     def restores(self: Any, position: int, envelope: Any) -> None:
-        with patch.object(DelayedLots, "_push", lambda *args: None):
+        with patch.object(DelayedMessages, "_push", lambda *args: None):
             restore(self, position, envelope)
 
     return [(Queues, "_restore", restores)]
@@ -141,15 +147,15 @@ def buried_before_it_is_stored() -> list[Patch]:
         gone()
         for_all(self, letter, lambda: None)
 
-    for_all = Dying._for_all
-    return [(Dying, "_for_all", at_once)]
+    for_all = DeadLettering._for_all
+    return [(DeadLettering, "_for_all", at_once)]
 
 
 def a_clock_that_was_set_back() -> list[Patch]:
     restore = Queues._restore
 
     def restores(self: Any, position: int, envelope: Any) -> None:
-        with patch.object(Desk, "stamped", lambda self, stamp: None):
+        with patch.object(NodeContext, "stamped", lambda self, stamp: None):
             restore(self, position, envelope)
 
     return [(Queues, "_restore", restores)]

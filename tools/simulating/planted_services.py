@@ -9,11 +9,11 @@ from mesh.client.core.serving import ClientServing
 from mesh.core.delivery import router
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
-from mesh.core.services.fates import SendFates
 from mesh.core.services.groups import Groups
+from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
 from mesh.services.consumer import AddressConsumer
-from mesh.services.memory import SentMemory
+from mesh.services.sent_requests import SentRequests
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]
@@ -21,34 +21,34 @@ Patch = tuple[Any, str, Any]
 
 def rows_of_the_dead() -> list[Patch]:
     def keeps(self: Any, peer: Any) -> None:
-        self._peers.lost(peer)
+        self._peers.remove_watcher(peer)
         self._watching.lost(peer.node.uuid)
 
-    return [(Presence, "_forget", keeps)]
+    return [(Presence, "_forget_peer", keeps)]
 
 
 def deltas() -> list[Patch]:
-    told = Registry.told
+    told = Registry.record
 
     def adds(self: Any, uuid: bytes, name: Any, consumers: int, note: bytes = b"") -> int | None:
         before = self.servers(name).get(uuid, 0)
         return told(self, uuid, name, before + consumers if consumers else 0, note)
 
-    return [(Registry, "told", adds)]
+    return [(Registry, "record", adds)]
 
 
 def retries_what_was_lost() -> list[Patch]:
-    lost = SendFates.lost
+    lost = RequestOutcomes.on_node_lost
 
     def again(self: Any, uuid: bytes) -> None:
         for way in list(self._at.get(uuid, ())):
             memory = self.streams.get(way.stream)
             if memory is not None and way.envelope is not None and not way.is_for_all:
                 numbers = [n for n in way.open if n in memory.unanswered or n in memory.asked]
-                self._again(memory, way, uuid, numbers)
+                self._reschedule(memory, way, uuid, numbers)
         lost(self, uuid)
 
-    return [(SendFates, "lost", again)]
+    return [(RequestOutcomes, "on_node_lost", again)]
 
 
 def the_first_counts_nothing() -> list[Patch]:
@@ -73,11 +73,11 @@ def chosen_anew() -> list[Patch]:
     def forgets(self: Any, e: Any, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
         yield e.first, e.last, None
 
-    return [(SentMemory, "sort", forgets)]
+    return [(SentRequests, "sort", forgets)]
 
 
 def a_count_forgotten() -> list[Patch]:
-    take = AddressConsumer.take
+    take = AddressConsumer.take_message
 
     def leaks(self: Any, count: int) -> Any:
         message = take(self, count)
@@ -85,30 +85,30 @@ def a_count_forgotten() -> list[Patch]:
             self.out[count] = message
         return message
 
-    return [(AddressConsumer, "take", leaks)]
+    return [(AddressConsumer, "take_message", leaks)]
 
 
 def nobody_although_it_was_given() -> list[Patch]:
-    came = SendFates._came
+    came = RequestOutcomes._on_answer
 
     def denies(self: Any, memory: Any, way: Any, uuid: bytes, numbers: Any, a: Any) -> None:
         if a.state == "OK" and numbers[0] % 16 == 0 and not way.is_for_all:
-            self._end(memory, way, numbers, Answer("", 1, 1, "NO_HANDLERS"))
+            self._answer_messages(memory, way, numbers, Answer("", 1, 1, "NO_HANDLERS"))
         else:
             came(self, memory, way, uuid, numbers, a)
 
-    return [(SendFates, "_came", denies)]
+    return [(RequestOutcomes, "_on_answer", denies)]
 
 
 def local_for_all() -> list[Patch]:
-    consumers = ServedAddresses._say
+    consumers = ServedAddresses._announce_address
 
     def says(self: Any, address: Any) -> None:
         for server in address.servers.values():
             server.local_only = False
         consumers(self, address)
 
-    return [(ServedAddresses, "_say", says)]
+    return [(ServedAddresses, "_announce_address", says)]
 
 
 def each_master_gives_it() -> list[Patch]:

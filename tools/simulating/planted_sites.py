@@ -8,16 +8,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.sites import passing, relaying, sitefeed
-from mesh.core.sites.conflicting import Conflicting
+from mesh.core.sites import passing, site_relay, sitefeed
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.through import Through
+from mesh.core.sites.gateway_relay import GatewayRelay
+from mesh.core.sites.site_conflicts import SiteConflicts
+from mesh.core.sites.site_pass_through import SitePassThrough
 from mesh.core.sites.transferring import Transferring
-from mesh.core.sites.transit import Transit
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.sites.hops import is_foreign
 from mesh.sites.views import SiteViews
-from mesh.streams.turns import Turns
+from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome
 
 Patch = tuple[Any, str, Any]
@@ -25,17 +25,17 @@ Patch = tuple[Any, str, Any]
 
 def told_once() -> list[Patch]:
     """Do not announce later changes of members to other sites."""
-    return [(Gateways, "tidy", lambda self: None)]
+    return [(Gateways, "on_second", lambda self: None)]
 
 
 def seen_for_ever() -> list[Patch]:
     """Keep the view of a site that is unreachable."""
-    return [(SiteViews, "lost", lambda self, gateway, now, site=None: None)]
+    return [(SiteViews, "drop_gateway", lambda self, gateway, now, site=None: None)]
 
 
 def freed_early() -> list[Patch]:
     """Answer for the other site as soon as a gateway has sent a message there."""
-    take = Transit.take
+    take = GatewayRelay.forward
 
     def answers(self: Any, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
         take(self, source, site, envelopes, dropped)
@@ -43,7 +43,7 @@ def freed_early() -> list[Patch]:
             outcome = Outcome(e.stream, Answer(e.domain, e.first, e.last))
             self._answers.setdefault((source, site), []).append(outcome)
 
-    return [(Transit, "take", answers)]
+    return [(GatewayRelay, "forward", answers)]
 
 
 def relayed_back() -> list[Patch]:
@@ -53,7 +53,7 @@ def relayed_back() -> list[Patch]:
     def may_leave(envelope: Any) -> bool:
         return not (envelope.to or envelope.flags & stays)
 
-    return [(relaying, "may_leave", may_leave), (sitefeed, "may_leave", may_leave)]
+    return [(site_relay, "may_leave", may_leave), (sitefeed, "may_leave", may_leave)]
 
 
 def by_the_gateway() -> list[Patch]:
@@ -64,7 +64,7 @@ def by_the_gateway() -> list[Patch]:
         left = leaving(envelope, *args)
         return replace(left, sender=f"{left.sender.partition('/client/')[0]}/client/relay/session/1")
 
-    return [(relaying, "leaving", renamed)]
+    return [(site_relay, "leaving", renamed)]
 
 
 def stamped_anew() -> list[Patch]:
@@ -79,34 +79,34 @@ def stamped_anew() -> list[Patch]:
 
 def last_to_come_stays() -> list[Patch]:
     """Keep the value of two sites that arrives last."""
-    newer = Last.is_newer_than
+    newer = RetainedValue.is_newer_than
 
     def is_newer_than(self: Any, other: Any, here: str = "") -> bool:
         return self.site(here) == other.site(here) and bool(newer(self, other, here))
 
-    return [(Last, "is_newer_than", is_newer_than)]
+    return [(RetainedValue, "is_newer_than", is_newer_than)]
 
 
 def lost_unheard() -> list[Patch]:
     """Do not keep a value that lost against another site."""
-    return [(Conflicting, "_add", lambda self, lost: None)]
+    return [(SiteConflicts, "_add", lambda self, lost: None)]
 
 
 def lost_in_the_middle() -> list[Patch]:
     """Do not report messages that were lost beyond a site in between."""
-    return [(Through, "_lost", lambda self, uuid, site="": None)]
+    return [(SitePassThrough, "_on_gateway_lost", lambda self, uuid, site="": None)]
 
 
 def waits_for_ever() -> list[Patch]:
     """Wait for a deferred message of another site as long as later ones arrive."""
-    as_it_is = Turns.put_off
+    as_it_is = DeferredNumbers.defer
 
     def put_off(self: Any, who: bytes, first: int, now: float) -> None:
         as_it_is(self, who, first, now)
         numbers, _ = self._refused[who]
         self._refused[who] = numbers, now
 
-    return [(Turns, "put_off", put_off)]
+    return [(DeferredNumbers, "defer", put_off)]
 
 
 def transferred_anew() -> list[Patch]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.core.presence.presence import MOST, NAMES
 from mesh.core.services.sending import OPEN
 from mesh.wire.limits import HOPS, MIB

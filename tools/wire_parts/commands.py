@@ -8,7 +8,7 @@ from typing import get_args
 import msgspec
 
 from discovery import lines, state
-from mesh.queues.moves.stock import Stock
+from mesh.queues.moves.queue_report import QueueReport
 from mesh.security.keyfiles import MeshFile
 from mesh.wire import commands as c
 from mesh.wire import envelope, limits
@@ -24,7 +24,7 @@ STRUCTS: Mapping[str, type[msgspec.Struct]] = {
     **{
         shape.__name__: shape
         for shape in (
-            c.Introduction, c.Query, c.Answer, c.ItemHead, c.Row, c.Outcome, c.Rumour, c.Stratum, Stock,
+            c.Introduction, c.Query, c.Answer, c.ItemHead, c.Row, c.Outcome, c.Rumour, c.Stratum, QueueReport,
             lines.StateMessage, lines.StateLine, state.NodeState, state.Summary, MeshFile,
         )
     },

@@ -9,7 +9,7 @@ from discovery.state import NodeState
 from mesh.core.sites.passing import leaving
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
-from mesh.queues.moves.stock import Stock
+from mesh.queues.moves.queue_report import QueueReport
 from mesh.queues.moves.transfer import BOOT
 from mesh.security.streamkey import StreamKey
 from mesh.services.replies import refusal, replies
@@ -81,7 +81,7 @@ SAID = replace(gathered(TOLD, stamped=False), stream=STREAM, domain="")
 (REPLIED,) = replies(SAID, ((1, 0), (2, 1)), STREAM, JOE, ANN, NOON)
 LOST = refusal(STREAM, (2,), JOE, "HANDLER_LOST", "ann has gone.")
 SUM = ("address", "calc/sum")
-STOCK = Stock(250, 6, 1.5, ("priority > 3",), is_any=False)
+STOCK = QueueReport(250, 6, 1.5, ("priority > 3",), is_any=False)
 GROUP = "printers\nWEATHER\n+/temp"
 JOBS = "queue/jobs"
 PUT = Envelope(

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-from mesh.core.desk.asked import Right, Verb
-from mesh.core.desk.face import Face
-from mesh.core.desk.settings import Settings
+from mesh.core.context.dispatch_tables import DispatchTables
+from mesh.core.context.incoming_call import Right, Verb
+from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.metrics.table import TABLE
@@ -117,7 +117,7 @@ def forwarded() -> Iterator[str]:
         yield f"| `{field.name}` | {field.type} | {field.default} | {field.meaning} |"
 
 
-def arguments(face: Face) -> Iterator[str]:
+def arguments(face: DispatchTables) -> Iterator[str]:
     """Yield the table of all arguments."""
     yield "| verb | argument | type | default | meaning |"
     yield "| --- | --- | --- | --- | --- |"

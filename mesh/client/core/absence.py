@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.client.core.desk import Alarm, ClientDesk
+from mesh.client.core.client_context import Alarm, ClientContext
 from mesh.client.core.effects import Report
 
 AWAY = 5.0  # s without a node before the first report
@@ -17,18 +17,18 @@ class Absence:
     `waiting` returns a text that names the node and lists the waiting calls; "" without any.
     """
 
-    def __init__(self, desk: ClientDesk, waiting: Callable[[], str]) -> None:
+    def __init__(self, desk: ClientContext, waiting: Callable[[], str]) -> None:
         self._desk, self._waiting = desk, waiting
         self._since = 0.0
         self._alarm: Alarm | None = None
 
     def begin(self, since: float) -> None:
         """Start: the node has been silent since then."""
-        self.end()
+        self.cancel()
         self._since = since
         self._later(AWAY - (self._desk.now - since))
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.refusals import of_reply
 from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
 from mesh.wire import commands as c
@@ -47,7 +47,7 @@ def readable(command: c.Command) -> c.Command:
 class Calls:
     """Open commands by their numbers. Each may be sent twice without harm. `timeout` in seconds."""
 
-    def __init__(self, desk: ClientDesk, line: Line, timeout: float) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, timeout: float) -> None:
         self._desk, self._line = desk, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}
@@ -61,7 +61,9 @@ class Calls:
         """The number of commands without a reply."""
         return len(self._pending)
 
-    def ask(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
+    def send_with_timeout(
+        self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None
+    ) -> Pending:
         """Send a command; the promise resolves with the parts of its reply.
 
         The promise fails with the node's error, MeshTimeout or Closed. `then` is called when a reply that is
@@ -84,7 +86,7 @@ class Calls:
             self._calling.add(pending.request)
         self._line.send(pending.command)
 
-    def tell(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
+    def send(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
         """Send a command without a time limit. Without a connection it is sent by the next one."""
         self._request += 1
         pending = self._added(make(self._request), then)
@@ -96,7 +98,7 @@ class Calls:
         self._pending[pending.request] = pending
         return pending
 
-    def forget(self, pending: Pending) -> None:
+    def drop_pending(self, pending: Pending) -> None:
         """Drop a command that is answered or abandoned."""
         self._pending.pop(pending.request, None)
         self._waiting.pop(pending.request, None)
@@ -114,26 +116,26 @@ class Calls:
         if self._desk.now - self._line.moved < self._timeout:
             self._watch(pending)
             return
-        self.forget(pending)
+        self.drop_pending(pending)
         what = f"The node did not answer within {self._timeout:g} s."
         _break(pending, MeshTimeout(what, hint="Check with `mesh ls` that it runs."))
 
-    def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
+    def on_reply(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
         pending = self._pending.get(reply.request)
         if pending is None:
             return
         pending.parts.append((reply.value, envelopes))
         if reply.code:
-            self.forget(pending)
+            self.drop_pending(pending)
             _break(pending, of_reply(reply))
         elif not (isinstance(reply.value, dict) and reply.value.get("more") is True):
-            self.forget(pending)
+            self.drop_pending(pending)
             if pending.then is not None:
                 pending.then()
             if not pending.promise.done():
                 pending.promise.set_result(pending.parts)
 
-    def again(self) -> None:
+    def resend_all(self) -> None:
         for pending in self._pending.values():
             pending.parts.clear()
             if pending.request not in self._waiting:
@@ -143,7 +145,7 @@ class Calls:
         """Fail all open commands, since no reply will come."""
         self._closed = error
         for pending in list(self._pending.values()):
-            self.forget(pending)
+            self.drop_pending(pending)
             _break(pending, error)
 
 

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
-from mesh.client.core.caution import UNREADABLE, Caution
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.cautious_resend import UNREADABLE, CautiousResend
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, Report
-from mesh.client.core.line import OURS, Line
 from mesh.client.core.member import GroupMember
+from mesh.client.core.node_connection import OURS, NodeConnection
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.requests import REPLIES, Requests
 from mesh.client.core.services import ClientServices
@@ -41,7 +41,7 @@ class ClientCore:
 
     def __init__(
         self,
-        desk: ClientDesk,
+        desk: ClientContext,
         name: tuple[str, int, bool],
         key: StreamKey,
         timeout: float,
@@ -51,7 +51,9 @@ class ClientCore:
         self._place = (b"", 0)  # uuid and boot of the last node
         self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
-        self.line: Line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
+        self.line: NodeConnection = NodeConnection(
+            desk, name, key, self._welcomed, self._objected, self._waiting
+        )
         self.publisher: Publisher = Publisher(
             desk, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
         )
@@ -62,7 +64,7 @@ class ClientCore:
         self.queues: Takings = Takings(desk, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
-        self._caution = Caution(self.publisher.is_answered)
+        self._caution = CautiousResend(self.publisher.is_answered)
 
     # --- events from the shell ----------------------------------------------------------------------------
 
@@ -85,27 +87,27 @@ class ClientCore:
             if type(command) in OURS:  # about one command in a hundred
                 line.heed(command)
             elif line.is_up:
-                self._hear(command, envelopes)
+                self._handle_command(command, envelopes)
         except RemoteError as error:
             line.lose(str(error))
 
-    def moved(self, now: float, key: int) -> None:
+    def on_piece(self, now: float, key: int) -> None:
         """Note that a piece of a long message was sent or received."""
         self.desk.begin(now)
         if self.line.hears(key):
             self.line.moved = now
 
-    def gone(self, now: float, key: int, why: str = "disconnected") -> None:
+    def on_disconnected(self, now: float, key: int, why: str = "disconnected") -> None:
         """Handle the end of a connection, or unreadable data on it."""
         self.desk.begin(now)
         if key == self.line.key:
             self.line.lose(why)
 
-    def failed(self, now: float, key: int, error: Refused) -> None:
+    def on_failed(self, now: float, key: int, error: Refused) -> None:
         """Handle a connection that could not be established."""
         self.desk.begin(now)
         if key == self.line.key:
-            self.line.failed(error)
+            self.line.on_failed(error)
 
     def move(self, now: float) -> None:
         """Move to another node. Unanswered messages are sent there with their old numbers."""
@@ -127,12 +129,12 @@ class ClientCore:
         self.is_over = True
         self.subscriptions.send_ack()
         gone = why or Closed("The client is closed.")
-        self.services.end(gone)
-        self.queues.end(gone)
-        self.watches.end(gone)
+        self.services.end_all(gone)
+        self.queues.end_all(gone)
+        self.watches.end_all(gone)
         self.requests.close(gone)
         self.publisher.fail(gone)
-        self.subscriptions.end(gone)
+        self.subscriptions.end_all(gone)
         self.calls.close(gone)
         self.desk.do(Report("closed", "" if why is None else why.what))
         self.line.close()
@@ -144,14 +146,14 @@ class ClientCore:
         self.publisher.max_content = welcome.max_content
         self.publisher.outbox.window = welcome.window
         self._came_to(welcome, is_new)
-        self.subscriptions.again(is_new, welcome.window)
-        self.watches.again()
+        self.subscriptions.resubscribe(is_new, welcome.window)
+        self.watches.rewatch_all()
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
-        self.queues.void()
-        self.calls.again()  # after the publishes, before which no erase may come
-        self.services.again()  # the pending ones were just sent again
-        self.queues.again()
+        self.queues.end_epochs()
+        self.calls.resend_all()  # after the publishes, before which no erase may come
+        self.services.reopen_all()  # the pending ones were just sent again
+        self.queues.reopen_all()
         self.desk.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
@@ -160,19 +162,19 @@ class ClientCore:
         if is_new or place != self._place:
             was, self._place, publisher = self._place, place, self.publisher
             if was[0]:
-                publisher.moved()
+                publisher.on_moved()
             lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
-            self.requests.lost(lost)
+            self.requests.fail_lost(lost)
         elif not self.line.inlet.have:
             # The node may have forgotten this session meanwhile, without any sign of it.
-            self.publisher.moved()
+            self.publisher.on_moved()
         if SERVICES not in self.line.words:
             self._does_without("addresses", lambda e: e.domain == SENDS)
-            self.services.end(_without())
-            self.watches.end(_without())
+            self.services.end_all(_without())
+            self.watches.end_all(_without())
         if QUEUES not in self.line.words:
             self._does_without("queues", lambda e: e.domain.startswith(PUTS))
-            self.queues.end(_without("queues"))
+            self.queues.end_all(_without("queues"))
         if LETTERS not in self.line.words:
             self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
 
@@ -180,7 +182,7 @@ class ClientCore:
         """Refuse the envelopes that a node of an earlier release cannot read."""
         error = _without(what)
         for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
-            self._answered(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
+            self._on_answer(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
 
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> GroupMember:
         """Return a group member for these queries. Raises: BadName."""
@@ -203,24 +205,24 @@ class ClientCore:
         if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
             raise _without("other sites")
 
-    def _hear(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+    def _handle_command(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         match command:
             case c.Items():
                 self.subscriptions.items(command, envelopes)
             case c.Answers():
                 for answer in command.answers:
-                    self.publisher.answered(answer)
+                    self.publisher.on_answer(answer)
                     if answer.domain == SENDS:
-                        self.requests.answered(answer)
+                        self.requests.on_answer(answer)
                 if self._caution.is_on:
-                    self._go_on()
+                    self._send_next()
             case c.Reply():
-                self.calls.replied(command, envelopes)
+                self.calls.on_reply(command, envelopes)
             case c.Serving():
                 self.watches.serving(command)
             case c.Ended():
-                if not (self.services.ended(command) or self.queues.ended(command)):
-                    self.subscriptions.ended(command)
+                if not (self.services.on_ended(command) or self.queues.on_ended(command)):
+                    self.subscriptions.on_ended(command)
             case c.Pong() | c.Unknown():
                 pass
             case c.Ping():  # checks whether the session is in use
@@ -228,27 +230,27 @@ class ClientCore:
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client")
 
-    def _answered(self, answer: c.Answer) -> None:
-        self.publisher.answered(answer)
+    def _on_answer(self, answer: c.Answer) -> None:
+        self.publisher.on_answer(answer)
         if answer.domain == SENDS:
-            self.requests.answered(answer)
+            self.requests.on_answer(answer)
 
     def _other_item(
         self, number: int, head: c.ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> None:
         if number == REPLIES:
-            self._are_had(self.requests.arrived(envelope, indices))
-        elif not self.queues.arrived(number, head, envelope, indices):
-            self.services.arrived(number, head, envelope, indices)
+            self._are_had(self.requests.on_replies(envelope, indices))
+        elif not self.queues.on_item(number, head, envelope, indices):
+            self.services.on_item(number, head, envelope, indices)
 
     def _are_had(self, numbers: list[int]) -> None:
         """Count requests with a reply as accepted, since the node need not confirm them."""
         if not self.publisher.outbox.unanswered:
             return
         for first, last in runs(numbers):
-            self.publisher.answered(c.Answer(SENDS, first, last, matched=1))
+            self.publisher.on_answer(c.Answer(SENDS, first, last, matched=1))
         if self._caution.is_on:
-            self._go_on()
+            self._send_next()
 
     def _publish(self, envelope: Envelope) -> None:
         if not self._caution.is_on or self._caution.add(envelope):
@@ -276,19 +278,19 @@ class ClientCore:
         ttl = deadlines.ttl(envelope, self.desk.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
         if self.line.send(command, (deadlines.marked(envelope),)):
-            deadlines.left(envelope)
+            deadlines.record_sent(envelope)
 
-    def _go_on(self) -> None:
+    def _send_next(self) -> None:
         """Send the next envelopes, after an answer to the one before."""
-        for envelope in self._caution.answered():
+        for envelope in self._caution.next_after_answer():
             self._send(envelope)
 
     def _objected(self, refusal: c.Refuse) -> None:
         """Refuse the envelope over which the node hung up, since it would do so again."""
-        bad = self._caution.refused() if refusal.code in UNREADABLE else None
+        bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} closed the connection over it twice: {refusal.reason}"
-            self._answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
+            self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
         """Return a list of the calls and messages that wait for the node, as text; "" without any."""

@@ -33,11 +33,11 @@ class Deadlines:
         """Return the ms until the deadline, at least 1; 0: no deadline."""
         return ttl_of(self._ends.get(envelope.first, inf), now)
 
-    def left(self, envelope: Envelope) -> None:
+    def record_sent(self, envelope: Envelope) -> None:
         """Record that the envelope was sent to the present node."""
         self._left = max(self._left, envelope.last)
 
-    def moved(self) -> None:
+    def on_moved(self) -> None:
         """Record that the client is connected to another node or process than before."""
         self._elsewhere = self._left
 

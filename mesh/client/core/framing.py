@@ -47,7 +47,7 @@ class Framing:
         try:
             command, envelopes = read(frames)
             if type(command) in OURS:  # about one command in a hundred
-                return self._heard(command, envelopes)
+                return self._handle_framing(command, envelopes)
         except c.UnknownCommand as error:
             if self._version < UNKNOWN_IS_TOLD:
                 raise
@@ -56,7 +56,7 @@ class Framing:
             return None
         return command, envelopes
 
-    def _heard(
+    def _handle_framing(
         self, command: c.AnyCommand, envelopes: list[Envelope]
     ) -> tuple[c.AnyCommand, list[Envelope]] | None:
         """Handle a command about framing; return the command that is left to the core, if any."""
@@ -67,7 +67,7 @@ class Framing:
                 return self._piece(command)
             case c.PieceAck():
                 if self._cutter is not None:
-                    self._put_all(self._cutter.acked(command.taken))
+                    self._put_all(self._cutter.on_acked(command.taken))
                 return None
         return command, envelopes
 
@@ -78,6 +78,6 @@ class Framing:
             self._gatherer = Gatherer(FRAMES * FRAME)
 
     def _piece(self, piece: c.Piece) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        frames = self._gatherer.take(piece)
+        frames = self._gatherer.add_piece(piece)
         self.send(c.PieceAck(self._gatherer.taken))
         return None if frames is None else read(frames)

@@ -31,17 +31,17 @@ class Gathered:
         self._count = 0
         self._waiting: deque[tuple[Message, MeshError | None]] = deque()
 
-    def take(self) -> tuple[Message, MeshError | None] | None:
+    def take_reply(self) -> tuple[Message, MeshError | None] | None:
         """Return the next reply and its error; None if there is none now."""
         return self._waiting.popleft() if self._waiting else None
 
-    def replied(self, message: Message, error: MeshError | None) -> bool:
+    def on_reply(self, message: Message, error: MeshError | None) -> bool:
         self._count += 1
         if len(self._waiting) < KEPT:
             self._waiting.append((message, error))
         return self._stir()
 
-    def answered(self, answer: Answer) -> bool:
+    def on_answer(self, answer: Answer) -> bool:
         self.expected = answer.matched
         return self._stir()
 
@@ -52,14 +52,14 @@ class Gathered:
         self.stirred()
         return self.is_over
 
-    def refused(self, error: MeshError) -> None:
+    def on_refused(self, error: MeshError) -> None:
         """End the request. Without services there are no replies; a loss after replies is no error."""
         if isinstance(error, NoHandlers):
             self.expected = 0
         elif not (isinstance(error, HandlerLost) and self._count):
             self.error = error
-        self.over()
+        self.on_deadline()
 
-    def over(self) -> None:
+    def on_deadline(self) -> None:
         self.is_over = True
         self.stirred()

@@ -79,7 +79,7 @@ class Intake:
     def is_in_use(self) -> bool:
         return self._given is not None
 
-    def take(self) -> Batch | None:
+    def next_batch(self) -> Batch | None:
         """Return the next batch, to be counted when it is consumed; None if there is none now."""
         # Before the confirmation, a restart of the node invalidates the items, which then come again.
         while self.confirmed and self._items and not self.is_left:
@@ -87,16 +87,16 @@ class Intake:
             if batch is not None:
                 self._given = batch
                 return batch
-            self.count()
+            self.mark_consumed()
         return None
 
-    def count(self) -> None:
+    def mark_consumed(self) -> None:
         """Mark the batch as consumed, so that the node may send another."""
         self._given = None
         self.used += 1
         self._was_used(self)
 
-    def hold(self) -> Callable[[], None]:
+    def hold_batch(self) -> Callable[[], None]:
         """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         self._given = None
         self._held += 1
@@ -114,7 +114,7 @@ class Intake:
             self._given = None
             self._items.appendleft(given if failed else given.of(rest))
         elif given is not None:
-            self.count()
+            self.mark_consumed()
 
     # --- lifetime ---------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Intake:
         self._was_restarted = self.confirmed
         self.used = -len(self._items) - (self._given is not None) - self._held
 
-    def end(self, error: MeshError) -> None:
+    def end_with(self, error: MeshError) -> None:
         """End it with an error. Batches that have arrived can still be read."""
         if self.error is None:
             self.error = error
@@ -145,14 +145,14 @@ class Intake:
 
     # --- arriving ---------------------------------------------------------------------------------------
 
-    def arrived(
+    def on_item(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
     ) -> None:
         """Add an item from the node."""
         if envelope.flags & UNCONFIRMED:
             if self._unconfirmed is None:
                 self._unconfirmed = Unconfirmed()
-            news = self._unconfirmed.take(envelope, indices, self._seen)
+            news = self._unconfirmed.select_new(envelope, indices, self._seen)
             self._items.append(self._batch_of(envelope, news))
             self.stirred()
             return

@@ -46,7 +46,7 @@ class GroupMember:
     def is_in_use(self) -> bool:
         return self._given is not None
 
-    def take(self) -> Batch | None:
+    def next_batch(self) -> Batch | None:
         """Return the next batch, to be counted when it is consumed; None if there is none now."""
         for _ in self.strands:
             self._turn.rotate(-1)
@@ -56,18 +56,18 @@ class GroupMember:
                 return batch
         return None
 
-    def count(self) -> None:
+    def mark_consumed(self) -> None:
         """Mark the batch as consumed, so that the node may send another."""
-        self.hold()()
+        self.hold_batch()()
 
-    def hold(self) -> Used:
+    def hold_batch(self) -> Used:
         """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         given, self._given = self._given, None
         return given or _nothing
 
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
         """Mark the batch as consumed: unread messages are lost with the member."""
-        self.count()
+        self.mark_consumed()
 
 
 def _nothing() -> None:

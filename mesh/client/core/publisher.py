@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mesh.client.core.builder import Builder
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.deadlines import Deadlines
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
 from mesh.names import SENDS
@@ -31,7 +31,7 @@ class Publisher:
 
     def __init__(
         self,
-        desk: ClientDesk,
+        desk: ClientContext,
         stream: bytes,
         outbox: Outbox,
         send: Callable[[Envelope], None],
@@ -52,9 +52,9 @@ class Publisher:
         self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
         self._quiet: dict[Promise, None] = {}  # promises of `change`
 
-    def moved(self) -> None:
+    def on_moved(self) -> None:
         """Note a connection to another node or process: the last one may have the unanswered messages."""
-        self.deadlines.moved()
+        self.deadlines.on_moved()
         self.elsewhere = self.outbox.numbered()
 
     def post(
@@ -94,14 +94,14 @@ class Publisher:
         self._added(it)
         return number
 
-    def put(
+    def append_put(
         self, to: str, how: PutTerms, key: str, content: bytes, flags: int, props: bytes, expires: int
     ) -> int:
         """Append a message for the queue `to`, and return its number. Raises: WouldBlock."""
         self.check(key, content, to)
         builder = self._builder_for(to, flags, how)
         number = builder.add(key, content, props, expires)
-        self._put(builder)
+        self._append_builder(builder)
         return number
 
     def put_many(
@@ -122,7 +122,7 @@ class Publisher:
         builder = self._builder_for(to, flags, how)
         count = len(builder.slices)
         taken = builder.add_many(key, contents[: TOGETHER - count], props, expires)
-        self._put(builder)
+        self._append_builder(builder)
         return builder.first + count, taken
 
     def _builder_for(self, to: str, flags: int, how: PutTerms) -> Builder:
@@ -133,7 +133,7 @@ class Publisher:
             it.put = how
         return it
 
-    def _put(self, builder: Builder) -> None:
+    def _append_builder(self, builder: Builder) -> None:
         if len(builder.slices) >= TOGETHER:
             self.seal()
         else:
@@ -252,9 +252,9 @@ class Publisher:
 
     # --- answers ----------------------------------------------------------------------------------------
 
-    def answered(self, answer: Answer) -> None:
+    def on_answer(self, answer: Answer) -> None:
         """Record an answer of a master, or of a node where messages wait."""
-        self.verdicts.heard(answer)
+        self.verdicts.record_answer(answer)
         self._seal_if_due()
         self._wake()
 

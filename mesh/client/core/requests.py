@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, frexp, ldexp
 from typing import Protocol
 
-from mesh.client.core.desk import Alarm, ClientDesk, Promise
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
 from mesh.client.core.refusals import of_answer, of_reply_code
 from mesh.client.message import Batch, Message
 from mesh.errors import HandlerLost, MeshError, MeshTimeout
@@ -36,16 +36,16 @@ class ReplyWaiter(Protocol):
     bucket: Bucket
     counts: bool  # whether it needs the number of services
 
-    def replied(self, message: Message, error: MeshError | None) -> bool:
+    def on_reply(self, message: Message, error: MeshError | None) -> bool:
         """Handle a reply, or its error; return whether the request is over."""
 
-    def answered(self, answer: Answer) -> bool:
+    def on_answer(self, answer: Answer) -> bool:
         """Handle the number of services that have the request; return whether it is over."""
 
-    def refused(self, error: MeshError) -> None:
+    def on_refused(self, error: MeshError) -> None:
         """Handle a refusal: no reply will come."""
 
-    def over(self) -> None:
+    def on_deadline(self) -> None:
         """Handle the deadline."""
 
 
@@ -61,7 +61,7 @@ class One:
         self.promise, self.bucket = promise, bucket
         self._to, self._timeout = to, timeout
 
-    def replied(self, message: Message, error: MeshError | None) -> bool:
+    def on_reply(self, message: Message, error: MeshError | None) -> bool:
         if not self.promise.done():
             if error is None:
                 self.promise.set_result(message)
@@ -69,22 +69,24 @@ class One:
                 self.promise.set_exception(error)
         return True
 
-    def answered(self, answer: Answer) -> bool:
+    def on_answer(self, answer: Answer) -> bool:
         return False
 
-    def refused(self, error: MeshError) -> None:
+    def on_refused(self, error: MeshError) -> None:
         if not self.promise.done():
             self.promise.set_exception(error)
 
-    def over(self) -> None:
+    def on_deadline(self) -> None:
         hint = "The request may still run. Check that a server replies, and in time."
-        self.refused(MeshTimeout(f"No reply came from {self._to} within {_said(self._timeout)}.", hint=hint))
+        self.on_refused(
+            MeshTimeout(f"No reply came from {self._to} within {_said(self._timeout)}.", hint=hint)
+        )
 
 
 class Requests:
     """The open requests of a client, by their sequence numbers among sends to addresses."""
 
-    def __init__(self, desk: ClientDesk) -> None:
+    def __init__(self, desk: ClientContext) -> None:
         self._desk = desk
         self._open: dict[int, ReplyWaiter] = {}
         self._buckets: dict[float, Bucket] = {}
@@ -113,7 +115,7 @@ class Requests:
         self._open[number] = asked.bucket[number] = asked
         self._counting += asked.counts
 
-    def forget(self, number: int) -> None:
+    def drop_request(self, number: int) -> None:
         asked = self._open.pop(number, None)
         if asked is not None:
             del asked.bucket[number]
@@ -121,7 +123,7 @@ class Requests:
 
     # --- receiving --------------------------------------------------------------------------------------
 
-    def arrived(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
+    def on_replies(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
         """Handle replies; return the numbers of their requests."""
         batch = Batch(envelope, indices)
         if not envelope.flags & REPLY or envelope.domain != SENDS:
@@ -133,26 +135,26 @@ class Requests:
             asked = found.get(number)
             if asked is None:
                 self.late += 1
-            elif asked.replied(message, None if is_plain else _error_in(message)):
-                self.forget(number)
+            elif asked.on_reply(message, None if is_plain else _error_in(message)):
+                self.drop_request(number)
         return numbers
 
-    def answered(self, answer: Answer) -> None:
+    def on_answer(self, answer: Answer) -> None:
         """Handle an answer to some numbers: OK when a service has the message, else a refusal."""
         if answer.state == "OK":
             if self._counting:
                 for number in self._within(answer):
-                    if self._open[number].answered(answer):
-                        self.forget(number)
+                    if self._open[number].on_answer(answer):
+                        self.drop_request(number)
         elif answer.state != "FORWARD_WARNING":
             self._refuse(self._within(answer), answer)
 
-    def lost(self, numbers: Iterable[int]) -> None:
+    def fail_lost(self, numbers: Iterable[int]) -> None:
         """Fail requests whose outcome is unknown."""
         for number in numbers:
             asked = self._open[number]
-            self.forget(number)
-            asked.refused(HandlerLost(LOST))
+            self.drop_request(number)
+            asked.on_refused(HandlerLost(LOST))
 
     def numbers(self) -> list[int]:
         return list(self._open)
@@ -166,17 +168,17 @@ class Requests:
     def _refuse(self, numbers: Iterable[int], answer: Answer) -> None:
         for number in numbers:
             asked = self._open[number]
-            self.forget(number)
+            self.drop_request(number)
             if answer.state == "EXPIRED":
-                asked.over()
+                asked.on_deadline()
             else:
-                asked.refused(of_answer(answer))
+                asked.on_refused(of_answer(answer))
 
     def _ring(self, until: float) -> None:
         bucket = self._buckets.pop(until)
         for number, asked in list(bucket.items()):
-            self.forget(number)
-            asked.over()
+            self.drop_request(number)
+            asked.on_deadline()
 
     def close(self, error: MeshError) -> None:
         """Fail all requests, because the client is closed."""
@@ -184,8 +186,8 @@ class Requests:
             bucket.alarm.cancel()
         self._buckets.clear()
         for number, asked in list(self._open.items()):
-            self.forget(number)
-            asked.refused(error)
+            self.drop_request(number)
+            asked.on_refused(error)
 
 
 def _said(limit: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import ClientDesk
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.serving import ClientServing
 from mesh.errors import Closed, LocalError, MeshError
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
@@ -14,7 +14,7 @@ from mesh.wire.envelope import Envelope
 class ClientServices:
     """The services of one session."""
 
-    def __init__(self, desk: ClientDesk, line: Line, calls: Calls, stream: bytes) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
         self._all: dict[int, ClientServing] = {}
         self._asked: dict[int, Pending] = {}  # the last registration command of each
@@ -27,14 +27,14 @@ class ClientServices:
         return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
 
     def enter(self, it: ClientServing) -> Pending:
-        pending = self._calls.ask(it.asked_for, lambda: self._opened(it, pending))
+        pending = self._calls.send_with_timeout(it.asked_for, lambda: self._opened(it, pending))
         self._all[it.number], self._asked[it.number] = it, pending
         it.is_asked = True
         return pending
 
     def _opened(self, it: ClientServing, pending: Pending) -> None:
         value = pending.parts[-1][0]
-        it.opened(value.get("epoch") if isinstance(value, dict) else None)
+        it.on_opened(value.get("epoch") if isinstance(value, dict) else None)
 
     def leave(self, it: ClientServing) -> Pending | None:
         """End a service, and give up its open requests. None: there is no reply to wait for."""
@@ -42,10 +42,10 @@ class ClientServices:
             return None
         it.flush()
         gone = Closed("The address is no longer served.")
-        it.end(gone)
+        it.end_with(gone)
         self._ask_no_more(it, gone)
         if self._line.is_up:
-            return self._calls.ask(lambda request: it.asked_for(request, 0))
+            return self._calls.send_with_timeout(lambda request: it.asked_for(request, 0))
         return None  # the service ended with the connection
 
     def give_up(self, it: ClientServing) -> None:
@@ -53,19 +53,19 @@ class ClientServices:
         if self._all.pop(it.number, None) is not None:
             self._ask_no_more(it, Closed("The registration was canceled."))
             if self._line.is_up:
-                self._calls.tell(lambda request: it.asked_for(request, 0))
+                self._calls.send(lambda request: it.asked_for(request, 0))
 
     def _ask_no_more(self, it: ClientServing, why: MeshError) -> None:
         """Withdraw the registration, so that the next connection does not repeat it."""
         pending = self._asked.pop(it.number)
-        self._calls.forget(pending)
+        self._calls.drop_pending(pending)
         if not pending.promise.done():
             pending.promise.set_exception(why)
 
-    def again(self) -> None:
+    def reopen_all(self) -> None:
         """After a reconnect, request new epochs, since an epoch ends with its connection."""
         for it in self._all.values():
-            it.void()
+            it.on_disconnected()
             if not it.is_asked:  # otherwise `Calls` repeats the command
                 it.is_asked = True
                 self._ask_again(it)
@@ -74,33 +74,33 @@ class ClientServices:
         def refused(error: MeshError) -> None:
             self._all.pop(it.number, None)
             self._asked.pop(it.number, None)
-            it.end(error)
+            it.end_with(error)
 
-        pending = self._calls.tell(it.asked_for, lambda: self._opened(it, pending))
+        pending = self._calls.send(it.asked_for, lambda: self._opened(it, pending))
         pending.refused = refused
         self._asked[it.number] = pending
 
-    def arrived(
+    def on_item(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> None:
         it = self._all.get(number)
         if it is not None:
-            it.arrived(envelope, indices, head.ttl)
+            it.on_item(envelope, indices, head.ttl)
 
-    def ended(self, command: Ended) -> bool:
+    def on_ended(self, command: Ended) -> bool:
         """End a service that the node has ended; return whether there is one."""
         it = self._all.pop(command.subscription, None)
         if it is None:
             return False
         self._asked.pop(it.number, None)
-        it.end(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
-        self._calls.tell(lambda request: Unsubscribe(request, command.subscription))
+        it.end_with(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
+        self._calls.send(lambda request: Unsubscribe(request, command.subscription))
         return True
 
-    def end(self, error: MeshError) -> None:
+    def end_all(self, error: MeshError) -> None:
         """End all services, because the client is closed. Pending settlements are sent before."""
         for it in self._all.values():
             it.flush()
-            it.end(error)
+            it.end_with(error)
         self._all.clear()
         self._asked.clear()

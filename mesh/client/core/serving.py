@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from mesh.client.core.builder import Builder
-from mesh.client.core.desk import Alarm, ClientDesk
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import Alarm, ClientContext
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError, RemoteError
 from mesh.names import SENDS
@@ -73,8 +73,8 @@ class ClientServing:
 
     def __init__(
         self,
-        desk: ClientDesk,
-        line: Line,
+        desk: ClientContext,
+        line: NodeConnection,
         stream: bytes,
         number: int,
         address: str,
@@ -102,14 +102,14 @@ class ClientServing:
         credit = self.credit if credit is None else credit
         return Consume(request, self.number, self.address, credit, self._local_only, self._begun)
 
-    def opened(self, epoch: object) -> None:
+    def on_opened(self, epoch: object) -> None:
         """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad epoch."""
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise RemoteError(f"{self.address}: {epoch!r:.40} is no epoch", code="MALFORMED")
         self._epoch = Epoch(epoch)
 
-    def void(self) -> None:
+    def on_disconnected(self) -> None:
         """End the epoch with its connection, and drop its messages."""
         self._epoch = None
         self._waiting.clear()
@@ -119,17 +119,17 @@ class ClientServing:
             self._alarm.cancel()
             self._alarm = None
 
-    def end(self, error: MeshError) -> None:
+    def end_with(self, error: MeshError) -> None:
         if self._epoch is not None:
             self._begun = self._epoch.taken
-        self.void()
+        self.on_disconnected()
         if self.error is None:
             self.error = error
             self.stirred()
 
     # --- receiving --------------------------------------------------------------------------------------
 
-    def arrived(self, envelope: Envelope, indices: tuple[int, ...] | None, ttl: int) -> None:
+    def on_item(self, envelope: Envelope, indices: tuple[int, ...] | None, ttl: int) -> None:
         """Add an item. Raises: RemoteError if it exceeds the credit by far.
 
         A single envelope too many does no harm.
@@ -145,7 +145,7 @@ class ClientServing:
         self._waiting.append((envelope, batch, iter(batch), until))
         self.stirred()
 
-    def take(self) -> TakenRequest | None:
+    def take_request(self) -> TakenRequest | None:
         """Return the next message that has not expired; None if there is none now."""
         self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:

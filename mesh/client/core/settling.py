@@ -8,9 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import ClientDesk
-from mesh.client.core.line import Line
-from mesh.client.core.lots import ACK, GONE, HERE, LotPlace, SettleEntry, Settlement, TakenLot, as_ranges
+from mesh.client.core.client_context import ClientContext
+from mesh.client.core.delivered_envelope import (
+    ACK,
+    GONE,
+    HERE,
+    DeliveredEnvelope,
+    LotPlace,
+    SettleEntry,
+    Settlement,
+    as_ranges,
+)
+from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import MeshError
 from mesh.wire.commands import EXTEND, Settle
 from mesh.wire.limits import QUEUE_CREDIT
@@ -27,7 +36,12 @@ class Settling:
     """
 
     def __init__(
-        self, desk: ClientDesk, line: Line, calls: Calls, number: int, ours: Callable[[TakenLot], None]
+        self,
+        desk: ClientContext,
+        line: NodeConnection,
+        calls: Calls,
+        number: int,
+        ours: Callable[[DeliveredEnvelope], None],
     ) -> None:
         self.answered: Callable[[], None] = lambda: None
         self._desk, self._line, self._calls = desk, line, calls
@@ -52,24 +66,24 @@ class Settling:
         self._epoch, self._opening = epoch, opening
         self.flush()
 
-    def void(self) -> None:
+    def on_epoch_end(self) -> None:
         """End the epoch. Unanswered settlements are sent again in the next one."""
         self._epoch = -1
         again: list[Settlement] = []
         for pending, said in self._asked.items():
-            self._calls.forget(pending)
+            self._calls.drop_pending(pending)
             again += said
         self._asked.clear()
         self._said[:0] = again
 
-    def end(self, error: MeshError) -> None:
+    def fail_all(self, error: MeshError) -> None:
         """Fail all settlements, since no answer will come."""
-        self.void()
+        self.on_epoch_end()
         said, self._said = self._said, []
         for each in said:
             each.broken(error)
 
-    def say(self, said: Settlement) -> None:
+    def queue_settlement(self, said: Settlement) -> None:
         """Queue a settlement, which leaves at the end of this turn or when an epoch is open."""
         self._said.append(said)
         if not self._is_planned:
@@ -88,7 +102,7 @@ class Settling:
         some: list[Settlement] = []
         size = entries = 0
         for each in said:
-            if others := each.keep(self._opening):
+            if others := each.keep_tagged(self._opening):
                 self._over(each, others, each.left > 0)
             if not each.of:
                 continue
@@ -108,8 +122,8 @@ class Settling:
         def command(request: int) -> Settle:
             return Settle(self._number, self._epoch, done, request=request, entries=tuple(entries))
 
-        pending = self._calls.tell(command, lambda: self._written(pending))
-        pending.refused = lambda error: self._refused(pending, error)
+        pending = self._calls.send(command, lambda: self._written(pending))
+        pending.refused = lambda error: self._fail_settlements(pending, error)
         self._asked[pending] = some
         for said in some:
             said.left += 1
@@ -142,7 +156,7 @@ class Settling:
         """Return the error for messages that this consumer no longer holds."""
         return self._line.standstill.lease_over(what, self._desk.now)
 
-    def _refused(self, pending: Pending, error: MeshError) -> None:
+    def _fail_settlements(self, pending: Pending, error: MeshError) -> None:
         """Fail settlements that the node could not store; the user may settle the messages again."""
         for each in self._asked.pop(pending, []):
             for lot, places in each.of if each.what != EXTEND else ():

@@ -30,7 +30,7 @@ class GivenBefore:
         if e.flags & RETRACTED:  # refers to a delivered message
             return batch
         indices = range(e.count) if batch._indices is None else batch._indices
-        ranges = self._of((e.stream, e.domain))
+        ranges = self._ranges_of((e.stream, e.domain))
         numbers = e.number_list(indices)
         fresh = [i for i, n in zip(indices, numbers, strict=True) if n not in ranges]
         for number in numbers:
@@ -41,7 +41,7 @@ class GivenBefore:
             return batch
         return Batch(e, fresh, batch.gap) if fresh else None
 
-    def _of(self, stream: StreamName) -> Ranges:
+    def _ranges_of(self, stream: StreamName) -> Ranges:
         ranges = self._streams.pop(stream, None) or Ranges()
         self._streams[stream] = ranges
         if len(self._streams) > STREAMS:
@@ -59,7 +59,7 @@ class Strand(Intake):
         batch = self._items.popleft()
         self._given = batch
         if batch is None:
-            self.count()
+            self.mark_consumed()
         return batch
 
     def given(self, news: Batch) -> Strand:
@@ -76,12 +76,12 @@ class Strand(Intake):
 
     def restarted(self) -> None:
         if not self.confirmed:  # the items are invalid then
-            self.whole.forget(self)
+            self.whole.drop_items(self)
         super().restarted()
 
-    def end(self, error: MeshError) -> None:
-        super().end(error)
-        self.whole.ended(self, error)
+    def end_with(self, error: MeshError) -> None:
+        super().end_with(error)
+        self.whole.on_strand_ended(self, error)
 
 
 class Several:
@@ -126,7 +126,7 @@ class Several:
 
     # --- reading ----------------------------------------------------------------------------------------
 
-    def take(self) -> Batch | None:
+    def next_batch(self) -> Batch | None:
         """Return the next batch, to be counted when it is consumed; None if there is none now."""
         self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
@@ -136,7 +136,7 @@ class Several:
                 self._of = strand.given(news)
                 return news
             if batch is not None:
-                strand.count()
+                strand.mark_consumed()
         return None
 
     def _news(self, batch: Batch) -> Batch | None:
@@ -151,16 +151,16 @@ class Several:
             self._gap = 0
         return news
 
-    def count(self) -> None:
+    def mark_consumed(self) -> None:
         """Mark the batch as consumed, so that the node may send another."""
         strand, self._of = self._of, None
         if strand is not None:
-            strand.count()
+            strand.mark_consumed()
 
-    def hold(self) -> Callable[[], None]:
+    def hold_batch(self) -> Callable[[], None]:
         """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         strand, self._of = self._of, None
-        return strand.hold() if strand is not None else self._stir
+        return strand.hold_batch() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
         """Put back the rest of the last batch, or all of it if its user `failed`, to be read first."""
@@ -173,15 +173,15 @@ class Several:
 
     # --- for its subscriptions --------------------------------------------------------------------------
 
-    def forget(self, strand: Strand) -> None:
+    def drop_items(self, strand: Strand) -> None:
         """Forget the items of a subscription, which are invalid after a restart of the node."""
         self.order = deque(other for other in self.order if other is not strand)
 
-    def ended(self, strand: Strand, error: MeshError) -> None:
+    def on_strand_ended(self, strand: Strand, error: MeshError) -> None:
         """End all subscriptions if one has failed. A deliberate close ends each by itself."""
         if isinstance(error, Closed):
             return
         for other in self.strands:
             if other.error is None:
                 self._give_up(other)
-                other.end(error)
+                other.end_with(error)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import NEVER, Alarm, ClientDesk
+from mesh.client.core.client_context import NEVER, Alarm, ClientContext
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
-from mesh.client.core.line import Line
+from mesh.client.core.node_connection import NodeConnection
 from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
 from mesh.errors import BadQuery, BadType, BadXPath, Closed, LocalError, MeshError, SlowConsumer, shown
@@ -39,7 +39,7 @@ GAPS_AFTER = 1.0  # s of summing gaps before a report
 class Subscriptions:
     """The subscriptions of one session, by number."""
 
-    def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
         self._all: dict[int, Intake] = {}
         self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)
@@ -98,12 +98,12 @@ class Subscriptions:
             s.is_left = False
             return None
         self._all[s.number] = s
-        return self._calls.ask(s.asked_for, s.confirm)
+        return self._calls.send_with_timeout(s.asked_for, s.confirm)
 
     def give_up(self, s: Intake) -> None:
         """Drop a failed or abandoned subscription, which the node may have accepted."""
         if self._all.pop(s.number, None) is not None:
-            self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
+            self._calls.send(lambda request: c.Unsubscribe(request, s.number))
 
     def leave(self, s: Intake) -> Pending | None:
         """End a subscription. None: there is no reply to wait for."""
@@ -116,13 +116,13 @@ class Subscriptions:
             return None
         del self._all[s.number]
         self._told.pop(s.number, None)
-        s.end(Closed("The subscription has ended."))
+        s.end_with(Closed("The subscription has ended."))
         if self._line.is_up:
-            return self._calls.ask(lambda request: c.Unsubscribe(request, s.number))
-        self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
+            return self._calls.send_with_timeout(lambda request: c.Unsubscribe(request, s.number))
+        self._calls.send(lambda request: c.Unsubscribe(request, s.number))
         return None
 
-    def again(self, is_new: bool, window: tuple[int, int]) -> None:
+    def resubscribe(self, is_new: bool, window: tuple[int, int]) -> None:
         """After a reconnect, perhaps to a new process, register all subscriptions again.
 
         `window` is the link's limit in bytes and items.
@@ -159,7 +159,7 @@ class Subscriptions:
                     indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
                     gap = gaps.get(number, 0)
                     is_for_others = False
-                    subscription.arrived(head.master, envelope, indices, gap, head.position)
+                    subscription.on_item(head.master, envelope, indices, gap, head.position)
                 else:
                     self._replies += number == REPLIES
                     self.others(number, head, envelope, _indices(column))
@@ -170,16 +170,16 @@ class Subscriptions:
         else:
             self.plan_ack()
 
-    def ended(self, command: c.Ended) -> None:
+    def on_ended(self, command: c.Ended) -> None:
         """End a subscription that the node has ended. Batches that have arrived can still be read."""
         s = self._all.pop(command.subscription, None)
         self._told.pop(command.subscription, None)
         if s is not None:
             if command.code == SlowConsumer.code:
-                s.end(SlowConsumer(command.text, hint="Subscribe again, and read its messages faster."))
+                s.end_with(SlowConsumer(command.text, hint="Subscribe again, and read its messages faster."))
             else:
-                s.end(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
-        self._calls.tell(lambda request: c.Unsubscribe(request, command.subscription))
+                s.end_with(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
+        self._calls.send(lambda request: c.Unsubscribe(request, command.subscription))
 
     def _was_used(self, s: Intake) -> None:
         self._used[s.number] = s
@@ -228,11 +228,11 @@ class Subscriptions:
             self._told |= news
             self._used.clear()
 
-    def end(self, error: MeshError) -> None:
+    def end_all(self, error: MeshError) -> None:
         """End all subscriptions: the client is closed. Batches that have arrived can still be read."""
         self._tell_gaps()
         for subscription in self._all.values():
-            subscription.end(error)
+            subscription.end_with(error)
         self._all.clear()
         self._ack_at = -NEVER  # no further acks
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import ClientDesk, Promise
-from mesh.client.core.line import Line
+from mesh.client.core.client_context import ClientContext, Promise
+from mesh.client.core.node_connection import NodeConnection
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.client.core.refusals import of_code
-from mesh.client.core.taking import QueueTaking
 from mesh.errors import Closed, MeshError, MeshTimeout
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
 from mesh.wire.envelope import Envelope
@@ -15,9 +15,9 @@ from mesh.wire.envelope import Envelope
 class Takings:
     """The consumers of one session."""
 
-    def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
+    def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
-        self._all: dict[int, QueueTaking] = {}
+        self._all: dict[int, QueueConsumption] = {}
         self._entering: dict[int, Promise] = {}  # resolved when the first epoch is open
         self._leaving: dict[int, Promise] = {}  # resolved when the consumer has left
         self._asked: dict[int, Pending] = {}  # unanswered CONSUME commands
@@ -25,11 +25,11 @@ class Takings:
     def __len__(self) -> int:
         return len(self._all)
 
-    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueTaking:
+    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueConsumption:
         """Return a consumer that `enter` will register. `lease` in ms; 0: none."""
-        return QueueTaking(self._desk, self._line, self._calls, number, address, credit, selector, lease)
+        return QueueConsumption(self._desk, self._line, self._calls, number, address, credit, selector, lease)
 
-    def enter(self, it: QueueTaking) -> Promise:
+    def enter(self, it: QueueConsumption) -> Promise:
         """Register the consumer; the promise resolves when its epoch is open."""
         promise = self._desk.promise()
         self._all[it.number], self._entering[it.number] = it, promise
@@ -38,31 +38,31 @@ class Takings:
         self._open(it)
         return promise
 
-    def _open(self, it: QueueTaking) -> None:
+    def _open(self, it: QueueConsumption) -> None:
         """Request an epoch, with a time limit only while a caller waits for it."""
-        ask = self._calls.ask if it.number in self._entering else self._calls.tell
+        ask = self._calls.send_with_timeout if it.number in self._entering else self._calls.send
         it.is_asked = True
         pending = ask(it.asked_for, lambda: self._opened(it, pending))
-        pending.refused = lambda error: self._refused(it, error)
+        pending.refused = lambda error: self._on_refused(it, error)
         self._asked[it.number] = pending
 
-    def _opened(self, it: QueueTaking, pending: Pending) -> None:
-        it.opened(pending.parts[-1][0])
+    def _opened(self, it: QueueConsumption, pending: Pending) -> None:
+        it.on_opened(pending.parts[-1][0])
         self._asked.pop(it.number, None)
         _keep(self._entering.pop(it.number, None))
         if it.is_leaving:
             self._stop(it)
 
-    def _refused(self, it: QueueTaking, error: MeshError) -> None:
+    def _on_refused(self, it: QueueConsumption, error: MeshError) -> None:
         self._drop(it)
-        it.end(error)
+        it.fail_and_leave(error)
         if isinstance(error, MeshTimeout):
-            self._calls.tell(it.left)  # the node may have registered it
+            self._calls.send(it.leave_command)  # the node may have registered it
         entering = self._entering.pop(it.number, None)
         if entering is not None and not entering.done():
             entering.set_exception(error)
 
-    def leave(self, it: QueueTaking) -> Promise | None:
+    def leave(self, it: QueueConsumption) -> Promise | None:
         """Leave the queue; the promise resolves when the node knows. None: there is nothing to wait for."""
         if it.number not in self._all or it.is_leaving:
             return None
@@ -74,78 +74,78 @@ class Takings:
             self._stop(it)
         return promise
 
-    def give_up(self, it: QueueTaking) -> None:
+    def give_up(self, it: QueueConsumption) -> None:
         """Leave the queue after a failed or abandoned registration, which the node may have accepted."""
         self._entering.pop(it.number, None)
         self.leave(it)
 
-    def _stop(self, it: QueueTaking) -> None:
-        self._forget(it)
-        pending = self._calls.ask(it.left, lambda: self._left(it))
-        pending.refused = lambda _: self._left(it)
+    def _stop(self, it: QueueConsumption) -> None:
+        self._drop_pending(it)
+        pending = self._calls.send_with_timeout(it.leave_command, lambda: self._on_left(it))
+        pending.refused = lambda _: self._on_left(it)
         self._asked[it.number] = pending
 
-    def _left(self, it: QueueTaking) -> None:
+    def _on_left(self, it: QueueConsumption) -> None:
         self._asked.pop(it.number, None)
         _keep(self._leaving.pop(it.number, None))
         self._finish(it)
 
-    def _finish(self, it: QueueTaking) -> None:
+    def _finish(self, it: QueueConsumption) -> None:
         """Drop a consumer that was left once all of its settlements are answered."""
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
 
-    def void(self) -> None:
+    def end_epochs(self) -> None:
         """After a reconnect, invalidate the epochs and requests of the last connection."""
         for it in self._all.values():
-            it.void()
-            self._forget(it)
+            it.on_disconnected()
+            self._drop_pending(it)
             _keep(self._leaving.pop(it.number, None))
 
-    def again(self) -> None:
+    def reopen_all(self) -> None:
         for it in list(self._all.values()):
             if it.is_leaving and not it.settling.owes:
                 self._stop(it)
             else:
                 self._open(it)
 
-    def arrived(
+    def on_item(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> bool:
         """Pass an item to its consumer; return whether there is one."""
         it = self._all.get(number)
         if it is not None:
-            it.arrived(head, envelope, indices)
+            it.on_item(head, envelope, indices)
         return it is not None
 
-    def ended(self, command: Ended) -> bool:
+    def on_ended(self, command: Ended) -> bool:
         """End a consumer that the node has ended; return whether there is one."""
         it = self._all.get(command.subscription)
         if it is None:
             return False
-        self._refused(it, of_code(command.code, command.text))
-        self._calls.tell(lambda request: Unsubscribe(request, command.subscription))
+        self._on_refused(it, of_code(command.code, command.text))
+        self._calls.send(lambda request: Unsubscribe(request, command.subscription))
         return True
 
-    def end(self, error: MeshError) -> None:
+    def end_all(self, error: MeshError) -> None:
         """End all consumers when the client closes. Pending settlements are sent before."""
         for it in list(self._all.values()):
             it.settling.flush()
             self._drop(it)
-            it.end(error)
+            it.fail_and_leave(error)
             entering = self._entering.pop(it.number, None)
             if entering is not None and not entering.done():
                 entering.set_exception(error)
 
-    def _drop(self, it: QueueTaking) -> None:
+    def _drop(self, it: QueueConsumption) -> None:
         self._all.pop(it.number, None)
-        self._forget(it)
+        self._drop_pending(it)
         _keep(self._leaving.pop(it.number, None))
 
-    def _forget(self, it: QueueTaking) -> None:
+    def _drop_pending(self, it: QueueConsumption) -> None:
         pending = self._asked.pop(it.number, None)
         if pending is not None:
-            self._calls.forget(pending)
+            self._calls.drop_pending(pending)
 
 
 def _keep(promise: Promise | None) -> None:

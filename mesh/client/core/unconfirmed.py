@@ -21,7 +21,7 @@ class Unconfirmed:
     def __init__(self) -> None:
         self._streams: OrderedDict[tuple[bytes, str], Ranges] = OrderedDict()
 
-    def take(self, e: Envelope, indices: Indices, seen: SeenMessages) -> Indices:
+    def select_new(self, e: Envelope, indices: Indices, seen: SeenMessages) -> Indices:
         """Return the messages to deliver now: new provisional ones, and retractions of delivered ones."""
         stream = e.stream, e.domain
         if e.flags & RETRACTED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from mesh.client.core.desk import Promise
+from mesh.client.core.client_context import Promise
 from mesh.client.core.refusals import of_answer
 from mesh.errors import BadQuery, MeshError, PublishRefused
 from mesh.names import SENDS
@@ -73,13 +73,13 @@ class Verdicts:
 
     # --- recording answers ------------------------------------------------------------------------------
 
-    def heard(self, answer: Answer) -> None:
+    def record_answer(self, answer: Answer) -> None:
         """Record an answer for a range of numbers. A repeated answer changes nothing."""
         if answer.state not in ("OK", "FORWARD_WARNING"):
             self._refuse(answer)
             return
         is_final = answer.state == "OK"
-        fresh = self._outbox.answered(answer.domain, answer.first, answer.last, is_final)
+        fresh = self._outbox.note_answer(answer.domain, answer.first, answer.last, is_final)
         if fresh:
             self._answers.append(answer)
         if not is_final:
@@ -94,8 +94,8 @@ class Verdicts:
                 promise.set_result(self._published(answer, number))
 
     def _refuse(self, answer: Answer) -> None:
-        unheard = set(_each(self._outbox.answered(answer.domain, answer.first, answer.last, final=False)))
-        fresh = self._outbox.answered(answer.domain, answer.first, answer.last, final=True)
+        unheard = set(_each(self._outbox.note_answer(answer.domain, answer.first, answer.last, final=False)))
+        fresh = self._outbox.note_answer(answer.domain, answer.first, answer.last, final=True)
         if fresh:
             self._refusals.append(answer)
         for first, last in fresh:
@@ -120,12 +120,12 @@ class Verdicts:
 
     # --- queries ----------------------------------------------------------------------------------------
 
-    def known(self, domain: str, number: int, last: bool) -> Published | None:
+    def answer_of(self, domain: str, number: int, last: bool) -> Published | None:
         """Return the answer to a message, or its `last` one, if it has come. Raises: the refusal."""
         has = self._outbox.is_final if last else self._outbox.is_answered
         return self._known(domain, number) if has(domain, number) else None
 
-    def wait(self, domain: str, number: int, last: bool) -> Promise:
+    def when_answered(self, domain: str, number: int, last: bool) -> Promise:
         """Return a promise for the answer, which `wait_no_more` withdraws. Raises: Closed."""
         if self._closed is not None:
             raise self._closed
@@ -156,7 +156,7 @@ class Verdicts:
                 return of_answer(answer)
         return PublishRefused("The message was refused; the reason is no longer known.")
 
-    def refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
+    def first_refusal(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
         """Return the first refusal among the numbers in some ranges, or None.
 
         Refusals in the ranges are not reported elsewhere.
@@ -169,7 +169,7 @@ class Verdicts:
         errors = [self._errors.pop(name) for name in unheard]
         return errors[0] if errors else self._refusal(domain, some[0][0])
 
-    def taken(self, domain: str, numbers: Sequence[tuple[int, int]]) -> int:
+    def count_accepted(self, domain: str, numbers: Sequence[tuple[int, int]]) -> int:
         """Return how many of the numbers in some ranges have been accepted."""
         refused, ends = self._refused.get(domain, Ranges()), [last for _, last in numbers]
         if self._outbox.is_answered_below({domain: max(ends, default=0) + 1}):

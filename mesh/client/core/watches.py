@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from mesh.client.core.line import Line
+from mesh.client.core.node_connection import NodeConnection
 from mesh.errors import MeshError, RemoteError
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
@@ -43,13 +43,13 @@ class AddressWatch:
         self._due: dict[NodeProcess, None] = dict.fromkeys(table)
         self._initial: set[NodeProcess] | None = set(table) if is_known else None
 
-    def changed(self, nodes: dict[NodeProcess, None]) -> None:
+    def on_changed(self, nodes: dict[NodeProcess, None]) -> None:
         if self._initial is None:
             self._initial = set(nodes)
         self._due.update(nodes)
         self.stirred()
 
-    def take(self) -> Registration | None:
+    def take_change(self) -> Registration | None:
         """Return the next change; None if there is none now."""
         while self._due:
             node = next(iter(self._due))
@@ -78,7 +78,7 @@ class AddressWatch:
 class Watches:
     """The watched addresses, with their readers. Dropped readers leave by themselves."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: NodeConnection) -> None:
         self._line = line
         self._tables: dict[str, dict[NodeProcess, Row]] = {}
         self._known: set[str] = set()  # addresses that the node has reported
@@ -94,7 +94,7 @@ class Watches:
         watching = AddressWatch(self._tables.setdefault(address, {}), address in self._known)
         self._watching.setdefault(address, WeakSet()).add(watching)
         if is_new:
-            self._say(Watch(self._next(), full=False, add=((ADDRESS, address),)))
+            self._send_watch(Watch(self._next(), full=False, add=((ADDRESS, address),)))
         return watching
 
     def leave(self, address: str, watching: AddressWatch) -> None:
@@ -107,11 +107,11 @@ class Watches:
         """Stop watching an address without readers; return whether it was stopped."""
         if self._watching[address]:
             return False
-        self._forget(address)
-        self._say(Watch(self._next(), full=False, remove=((ADDRESS, address),)))
+        self._drop_address(address)
+        self._send_watch(Watch(self._next(), full=False, remove=((ADDRESS, address),)))
         return True
 
-    def _forget(self, address: str) -> None:
+    def _drop_address(self, address: str) -> None:
         del self._watching[address], self._tables[address]
         self._known.discard(address)
 
@@ -119,19 +119,19 @@ class Watches:
         self._version += 1
         return self._version
 
-    def _say(self, command: Watch) -> None:
+    def _send_watch(self, command: Watch) -> None:
         self._line.send(command)  # without a connection, sent by the next one
 
-    def again(self) -> None:
+    def rewatch_all(self) -> None:
         self._heard = 0
         for address in [address for address, who in self._watching.items() if not who]:
-            self._forget(address)
+            self._drop_address(address)
         if not self._tables:
             return
         version, parts = self._next(), list(_parts(self._tables))
         for part in parts[:-1]:
-            self._say(Watch(version, full=True, more=True, add=part))
-        self._say(Watch(version, full=True, add=parts[-1]))
+            self._send_watch(Watch(version, full=True, more=True, add=part))
+        self._send_watch(Watch(version, full=True, add=parts[-1]))
 
     def serving(self, command: Serving) -> None:
         """Update the services that the node reports. Raises: RemoteError after a gap."""
@@ -147,9 +147,9 @@ class Watches:
                 if row.consumers:
                     rows[row.uuid, row.boot] = row
         for address, rows in told.items():
-            self._told(address, rows)
+            self._on_rows(address, rows)
 
-    def _told(self, address: str, rows: dict[NodeProcess, Row]) -> None:
+    def _on_rows(self, address: str, rows: dict[NodeProcess, Row]) -> None:
         if self._review(address):
             return
         self._known.add(address)
@@ -158,9 +158,9 @@ class Watches:
         table.clear()
         table.update(rows)
         for watching in list(self._watching[address]):
-            watching.changed(changed)
+            watching.on_changed(changed)
 
-    def end(self, error: MeshError) -> None:
+    def end_all(self, error: MeshError) -> None:
         """End all readers, because the client is closed."""
         for who in self._watching.values():
             for watching in list(who):

@@ -7,16 +7,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mesh.core.access.door import plain
-from mesh.core.asking.demand import Demand
+from mesh.core.access.authenticator import plain
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, SHOWN, listed
+from mesh.core.context.settings import CONFIRM
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, SHOWN, listed
-from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.states.cameby import is_way
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MasterAway
 from mesh.mapping.decision import Use
 from mesh.patterns import SYSTEM
@@ -87,10 +87,10 @@ class Erasing:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         router: Router,
-        demand: Demand,
-        questions: Questions,
+        demand: InterestSync,
+        questions: PeerCalls,
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
@@ -169,9 +169,11 @@ class Erasing:
             if not waits:
                 then(was_there, gone)
 
-        self._here(erasure, one)
+        self._erase_here(erasure, one)
         for peer, domain in asked:
-            self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
+            self._ask_peer(
+                peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one
+            )
 
     def erased_by(self, key: str, domain: str) -> str | None:
         """Return the client that erased that topic here recently, if the topic has no newer value."""
@@ -180,7 +182,7 @@ class Erasing:
         done = ((erased[2], of) for erased, of in reversed(self._done.items()))
         return next((by for text, (of, by) in done if text == key and of in ("", domain)), None)
 
-    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
+    def _ask_peer(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
         def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
             missing = missing + [peer.node.name for told in replies.values() if told.code]
@@ -198,7 +200,7 @@ class Erasing:
         )
         self._questions.ask_all([peer], question, Erased, came, within)
 
-    def _here(self, erasure: Erasure, then: OnErased) -> None:
+    def _erase_here(self, erasure: Erasure, then: OnErased) -> None:
         """Erase the topics of which this node is master."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]

@@ -38,14 +38,14 @@ class Erasures:
         self._report(f"{key!r} was erased by {by}")
         self._by[who] = _Erased(now, by)
         if len(self._by) > MOST:
-            self._say(self._by.popitem(last=False)[1])
+            self._report_erased(self._by.popitem(last=False)[1])
 
     def tick(self, now: float) -> None:
         """Report the topics erased since the last event."""
         for who in list(self._due(now)):
             erased = self._by.pop(who)
             if erased.count:
-                self._say(erased)
+                self._report_erased(erased)
                 self._by[who] = _Erased(now, erased.by)
 
     def _due(self, now: float) -> Iterator[str]:
@@ -55,7 +55,7 @@ class Erasures:
                 return
             yield who
 
-    def _say(self, erased: _Erased) -> None:
+    def _report_erased(self, erased: _Erased) -> None:
         if erased.count:
             topics = "topic was" if erased.count == 1 else "topics were"
             self._report(

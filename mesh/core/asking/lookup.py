@@ -6,23 +6,23 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from mesh.core.asking.demand import Demand
 from mesh.core.asking.facts import Unwanted
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.scans import Scans
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES
+from mesh.core.context.settings import CONFIRM
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.pages import NAMES
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
-from mesh.routing.last import Last
 from mesh.routing.merging import Merging
 from mesh.routing.querytrie import wants
+from mesh.routing.retained_value import RetainedValue
 from mesh.wire.calls import LONGEST, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -54,7 +54,7 @@ class LookupResult:
     def values(self) -> list[LastValue]:
         return list(self.best.values())
 
-    def take(self, replies: Replies[Values], query: Query) -> int:
+    def add_replies(self, replies: Replies[Values], query: Query) -> int:
         """Add the replies of nodes. Return the number of unexpected values."""
         unasked = 0
         for told in replies.values():
@@ -75,11 +75,17 @@ class LookupResult:
             self.best[topic] = value
 
 
-class Lookup(Part):
+class Lookup(Component):
     """Component for retained values: `get` for clients, and for peers that use this node as next hop."""
 
     def __init__(
-        self, desk: Desk, router: Router, demand: Demand, questions: Questions, nodes: Nodes, merging: Merging
+        self,
+        desk: NodeContext,
+        router: Router,
+        demand: InterestSync,
+        questions: PeerCalls,
+        nodes: Nodes,
+        merging: Merging,
     ) -> None:
         self._merging = merging
         self._desk = desk
@@ -90,10 +96,10 @@ class Lookup(Part):
         self._nodes = nodes
         self._scans = Scans(lambda: router.log.retained.values(desk.believed), lambda: desk.wake(desk.now))
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(Unwanted, lambda fact: self._unwanted(fact.query)),)
 
-    def get(
+    def look_up(
         self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
     ) -> None:
         """Look up the values of this node and of its sources. `fresh` bypasses the cache.
@@ -135,11 +141,11 @@ class Lookup(Part):
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
         """Look up the values of which this node is master: at once, unless an XPath has much to scan."""
         if is_local:
-            for reads in self._desk.face.reads:
+            for reads in self._desk.face.before_reads:
                 reads(query)
         me = self._desk.me
 
-        def looked(values: Iterable[Last]) -> None:
+        def looked(values: Iterable[RetainedValue]) -> None:
             found = LookupResult()
             for last in values:
                 if is_local or not last.is_local:
@@ -151,7 +157,7 @@ class Lookup(Part):
         else:
             looked(self._router.log.retained.find(query, self._desk.believed))
 
-    def _age(self, last: Last) -> float | None:
+    def _age(self, last: RetainedValue) -> float | None:
         """Return for how long the replaced master has been unreachable, as it may have had a newer value."""
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._desk.me.name:
@@ -185,7 +191,7 @@ class Lookup(Part):
             self._questions.ask_all(peers, question, Values, came, min(within, HEDGE) if spare else within)
 
         def came(replies: Replies[Values], missing: list[str]) -> None:
-            if unasked := found.take(replies, query):
+            if unasked := found.add_replies(replies, query):
                 self._desk.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
             while lacking and spare:  # perhaps it is failing unnoticed
@@ -231,7 +237,7 @@ class Lookup(Part):
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
             if value.source != self._desk.me.name and self._covered_by(value.envelope, key) is not None:
-                self._cache.keep(value.envelope)
+                self._cache.store_value(value.envelope)
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
@@ -255,7 +261,7 @@ class Lookup(Part):
 
         Of several peers a connected one is preferred.
         """
-        asked = self._demand.interests.asked
+        asked = self._demand.interests.interest_of
         for query in self._demand.interests.matching(key, value.domain, value.xml):
             named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
             peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
@@ -265,7 +271,7 @@ class Lookup(Part):
 
 
 def _fits(value: Envelope, query: Query) -> bool:
-    """Return whether the value is one that the query asked for."""
+    """Return whether the query asked for the value."""
     if query.kind == "exact" and value.keys[0] != query.text:
         return False
     return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

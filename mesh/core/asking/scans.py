@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.routing.scan import XPathScan
 from mesh.wire.commands import Query
 
 AT_ONCE = 8  # scans in turn; each holds a list of all values
 
-OnFound = Callable[[list[Last]], None]
+OnFound = Callable[[list[RetainedValue]], None]
 
 
 class Scans:
@@ -20,7 +20,7 @@ class Scans:
     `values` returns the current values; `wake` requests a call of `tick` soon.
     """
 
-    def __init__(self, values: Callable[[], Iterable[Last]], wake: Callable[[], None]) -> None:
+    def __init__(self, values: Callable[[], Iterable[RetainedValue]], wake: Callable[[], None]) -> None:
         self._values = values
         self._wake = wake
         self._begun: deque[tuple[XPathScan, OnFound]] = deque()
@@ -33,14 +33,14 @@ class Scans:
     def begin(self, query: Query, then: OnFound) -> None:
         """Begin a scan, which ends at once if there is little to scan. `then` gets the values."""
         self._waiting.append((query, then))
-        self._go_on()
+        self._continue_scan()
 
     def tick(self) -> None:
         """Continue, after other work had its turn."""
         self._is_spent = False
-        self._go_on()
+        self._continue_scan()
 
-    def _go_on(self) -> None:
+    def _continue_scan(self) -> None:
         if self and not self._is_spent:
             self._is_spent = True
             self._take_turn()

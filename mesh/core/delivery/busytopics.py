@@ -22,7 +22,7 @@ class BusyTopics:
         self._alike = "", 0  # domain and message size of `_messages`
         self._messages: Counter[str] = Counter()  # recent counts, by topic
 
-    def count(self, envelope: Envelope) -> None:
+    def count_messages(self, envelope: Envelope) -> None:
         """Count the messages of an accepted envelope."""
         if self._is_full:
             self._trim()

@@ -22,12 +22,12 @@ class Cache:
         self._known: set[Query] = set()
         self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain of published messages
 
-    def keep(self, envelope: Envelope) -> None:
+    def store_value(self, envelope: Envelope) -> None:
         """Store a value of another master's topic, or erase the topic."""
         if envelope.flags & ERASED:
             self.values.remove(envelope.keys[0], envelope.domain)
         else:
-            self.values.keep(envelope)
+            self.values.retain_last(envelope)
 
     def empty(self) -> None:
         """Discard everything, as newer values may have been missed."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesh.core.desk.facts import Trace
-from mesh.routing.taker import Targets
+from mesh.core.context.facts import Trace
+from mesh.routing.sink import Targets
 from mesh.wire.envelope import Envelope
 
 
 @dataclass(frozen=True, slots=True)
-class Mastered(Trace):
+class EnvelopeAccepted(Trace):
     """An envelope was accepted by this node as its master, in these pieces with their targets."""
 
     pieces: Sequence[tuple[Envelope, Targets]]

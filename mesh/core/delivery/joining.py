@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Taker, Targets
+from mesh.routing.sink import Sink, Targets
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
@@ -28,12 +28,12 @@ class Joining:
     """The subscriptions that wait for first values. Usually there are none."""
 
     def __init__(self) -> None:
-        self._newcomers: dict[Taker, Newcomer] = {}
+        self._newcomers: dict[Sink, Newcomer] = {}
 
     def __len__(self) -> int:
         return len(self._newcomers)
 
-    def has(self, taker: Taker) -> bool:
+    def has(self, taker: Sink) -> bool:
         """Return whether a sink waits for its first values."""
         return taker in self._newcomers
 
@@ -74,7 +74,7 @@ class Joining:
         for master, envelope in sorted(values, key=lambda value: value[1].stamp):
             newest = newcomer.came.get((envelope.keys[0], envelope.domain))
             if newest is None or newest < envelope.stamp:
-                feed.offer(Portion(Parcel(envelope, master=master)), now)
+                feed.offer(EnvelopeSlice(StoredEnvelope(envelope, master=master)), now)
 
     def lacks_nothing(self, feed: Feed) -> None:
         """End the wait of a subscription for further values."""

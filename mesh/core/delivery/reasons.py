@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from mesh.core.delivery.bindings import Bindings
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
+from mesh.core.delivery.durable_bindings import DurableBindings
 from mesh.errors import RemoteError
 from mesh.names import check_group
 from mesh.reasons.reason import ago, reason
 from mesh.reserved import DEAD_LETTERS
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last
 from mesh.routing.log import Log
 from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.retained_value import RetainedValue
+from mesh.routing.sink import Sink
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.routing.taker import Taker
 from mesh.values import message_id
 from mesh.wire.properties import decode_properties
 from mesh.wire.replies import Reason
@@ -30,14 +30,14 @@ class Master(Protocol):
     log: Log
     clients: SubscriptionIndex[Feed]
     peers: SubscriptionIndex[PeerFeed]
-    groups: SubscriptionIndex[Taker]
-    bindings: Bindings
+    groups: SubscriptionIndex[Sink]
+    bindings: DurableBindings
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
         """Return the other sites that receive messages of that topic."""
 
 
-def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reason]:
+def of_topic(router: Master, key: str, domain: str, desk: NodeContext) -> Iterator[Reason]:
     """Yield reasons about a topic: its retained value, and its subscribers at this node."""
     last = router.log.retained.get(key, domain)
     if last is not None:
@@ -45,7 +45,7 @@ def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reas
     yield from _wanted(router, key, domain)
 
 
-def _of_value(last: Last, desk: Desk) -> Reason:
+def _of_value(last: RetainedValue, desk: NodeContext) -> Reason:
     e = last.envelope
     name = message_id(e.stream, e.domain, last.number)
     if last.is_local:
@@ -69,9 +69,11 @@ def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
         yield reason("SITES_TAKE", names=sites)
 
 
-def of_message(router: Master, stream: bytes, domain: str, number: int, desk: Desk) -> Iterator[Reason]:
+def of_message(
+    router: Master, stream: bytes, domain: str, number: int, desk: NodeContext
+) -> Iterator[Reason]:
     """Yield reasons about one message, as far as single messages are known here."""
-    lane = router.log.known(stream, domain)
+    lane = router.log.find_stream(stream, domain)
     if lane is not None:
         if any(each.answer.first <= number <= each.answer.last for each in lane.waiting):
             yield reason("STORING")
@@ -101,7 +103,7 @@ def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Re
         yield reason("UNWANTED", key=key)
 
 
-def _code(letter: Last) -> str:
+def _code(letter: RetainedValue) -> str:
     """Return only the code from the headers, as others are for authorized readers."""
     try:
         return str(decode_properties(letter.data[: letter.props]).headers.get("dead-code", "?"))

@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from typing import Protocol
 
-from mesh.core.delivery.bindings import NOT_FOR_THEM, Answered, Bindings
+from mesh.core.context.component import PUBLISHED, Beginning, Component, Restores
+from mesh.core.context.disks import Disks
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
-from mesh.core.delivery.facts import Mastered
+from mesh.core.delivery.durable_bindings import NOT_FOR_THEM, Answered, DurableBindings
+from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.delivery.joining import Joining
 from mesh.core.delivery.reasons import of_message, of_topic
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull, TailBackFull
 from mesh.mapping.keyxml import check_xml
@@ -23,19 +23,19 @@ from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.reserved import reserved
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last, last_values
-from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.log import Accepted, Log, StreamLog
 from mesh.routing.merging import Merging
-from mesh.routing.owing import Owing
 from mesh.routing.pacing import Pacing
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.restored_debts import RestoredDebts
+from mesh.routing.retained_value import RetainedValue, last_values
+from mesh.routing.sink import AddressResolver, Sink, Targets
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.sites.hops import leg_of
-from mesh.streams.legs import Legs, LegsFull
+from mesh.streams.multi_path_stream import LegsFull, MultiPathStream
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
@@ -49,32 +49,32 @@ STREAM_KEPT = 24 * 3600.0  # s that an idle stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
 
 
-class SiteTakers(Protocol):
+class SiteSinks(Protocol):
     """The sinks of other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
         """Return (sink, indices) of each site that receives some of it; `None` means all messages."""
 
-    def match(self, key: str, domain: str) -> Sequence[Taker]:
+    def match(self, key: str, domain: str) -> Sequence[Sink]:
         """Return the sinks of sites that receive messages of that topic."""
 
     def names(self, key: str, domain: str) -> Sequence[str]:
         """Return the names of sites that receive messages of that topic."""
 
 
-class Router(Part):
+class Router(Component):
     """The subscriptions of clients and peers, and the log."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         log: Log,
         disks: Disks,
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
-        abroad: Callable[[], SiteTakers],
-        outdone: Callable[[Last, Last], None],
+        abroad: Callable[[], SiteSinks],
+        outdone: Callable[[RetainedValue, RetainedValue], None],
     ) -> None:
         """`boot_of(master)` returns the boot of a node, 0 if unknown.
 
@@ -84,12 +84,12 @@ class Router(Part):
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
         self.relays = SubscriptionIndex[PeerFeed]()  # peers' queries relayed to other masters
-        self.groups = SubscriptionIndex[Taker]()  # one member of a group gets each message
+        self.groups = SubscriptionIndex[Sink]()  # one member of a group gets each message
         self.has_groups = False  # whether there are groups
         self._abroad = abroad
         self._outdone = outdone
         self._merging = merging
-        self.bindings = Bindings(desk)  # of durable subscriptions
+        self.bindings = DurableBindings(desk)  # of durable subscriptions
         self.log = log
         self.shelf = log.shelf
         self._disk, self._disks = disks.own, disks
@@ -101,7 +101,7 @@ class Router(Part):
         self._desk = desk
         self._checked: set[str] = set()
         self.joining = Joining()
-        self._owing = Owing(self._wanting, lambda to: self._addressees(to).taker(to))
+        self._owing = RestoredDebts(self._wanting, lambda to: self._addressees(to).taker(to))
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
@@ -111,13 +111,13 @@ class Router(Part):
             self.log.restore_streams(beginning.rows("stream", store), self._desk.now)
         self._desk.stamped(self.log.newest)
 
-    def restores(self) -> Mapping[str, Restores]:
+    def envelope_restorers(self) -> Mapping[str, Restores]:
         return dict.fromkeys((PUBLISHED, CLIENT), self._restore)
 
-    def resumed(self) -> None:
-        self._owing.forget()
+    def on_restored(self) -> None:
+        self._owing.clear_cache()
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         self.log.forget_idle(self._desk.now - STREAM_KEPT)
 
     def flush(self) -> None:
@@ -130,10 +130,13 @@ class Router(Part):
             outlet, _ = outlets.popitem()
             outlet.flush(self._desk.raw)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         # A restarted master may have lost values that were in memory, and messages may have been missed while
         # a link was down.
-        return (hear(PeerJoined, lambda _: self.cache.empty()), hear(LoggedIn, lambda _: self.cache.empty()))
+        return (
+            on_fact(PeerJoined, lambda _: self.cache.empty()),
+            on_fact(LoggedIn, lambda _: self.cache.empty()),
+        )
 
     def ruled(self, is_plain: bool) -> None:
         """Discard the cache, as new rules may change masters."""
@@ -150,7 +153,7 @@ class Router(Part):
     def holds(self) -> int:
         return self.log.retained.bytes
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
             yield from of_topic(self, what.text, what.domain, self._desk)
         elif what.kind == MESSAGE:
@@ -173,12 +176,18 @@ class Router(Part):
             for first, last in lane.origin.refused.common(envelope.first, envelope.last):
                 answered(self._refused_before(envelope.part(first, last)))
             for first, last in lane.origin.refused.missing(envelope.first, envelope.last):
-                self._take(lane, envelope.part(first, last), source, answered, stamp, holder)
+                self._accept_envelope(lane, envelope.part(first, last), source, answered, stamp, holder)
         else:
-            self._take(lane, envelope, source, answered, stamp, holder)
+            self._accept_envelope(lane, envelope, source, answered, stamp, holder)
 
-    def _take(
-        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int, holder: object
+    def _accept_envelope(
+        self,
+        lane: StreamLog,
+        envelope: Envelope,
+        source: Hashable,
+        answered: Answered,
+        stamp: int,
+        holder: object,
     ) -> None:
         try:
             self._check(envelope)
@@ -206,14 +215,14 @@ class Router(Part):
         values = last_values(envelope)
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):
-            if isinstance(stands, Last):
+            if isinstance(stands, RetainedValue):
                 self._outdone(value, stands)
         return all(stand)
 
-    def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
+    def _from_site(self, lane: StreamLog, envelope: Envelope) -> list[tuple[int, int]]:
         """Return the new ranges of an envelope that several masters of another site may have relayed."""
-        if not isinstance(lane.origin, Legs):
-            lane.origin = Legs.unpack(lane.origin.pack())
+        if not isinstance(lane.origin, MultiPathStream):
+            lane.origin = MultiPathStream.unpack(lane.origin.pack())
         leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
@@ -223,7 +232,7 @@ class Router(Part):
             ) from error
 
     def _marked(
-        self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
+        self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> Answered:
         """Return the handler of answers after handling FIRST and SECOND marks.
 
@@ -238,11 +247,17 @@ class Router(Part):
             self.log.write(lane, envelope)
         for first, last in again:
             part = envelope.part(first, last).mastered(self._desk.stamp(), self._desk.hop(0))
-            answered = self.bindings.again(part, answered)
+            answered = self.bindings.redeliver(part, answered)
         return answered
 
     def _accept(
-        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int, holder: object
+        self,
+        lane: StreamLog,
+        envelope: Envelope,
+        source: Hashable,
+        answered: Answered,
+        stamp: int,
+        holder: object,
     ) -> None:
         desk = self._desk
         stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
@@ -258,11 +273,11 @@ class Router(Part):
         if holder is not None:
             accepted.deliveries[0][0].held_by = holder
         if desk.watched:
-            desk.say(Mastered(pieces))
+            desk.publish_fact(EnvelopeAccepted(pieces))
         if envelope.to:
             _come(accepted, +1)
         else:
-            self.busy.count(envelope)
+            self.busy.count_messages(envelope)
             if len(pieces) > 1:
                 _come(accepted, +1)
         if ops:
@@ -301,16 +316,21 @@ class Router(Part):
         kept = [(taker, news if each is None else tuple(set(each) & set(news))) for taker, each in targets]
         return [(taker, tuple(sorted(each))) for taker, each in kept if each]
 
-    def _addressees(self, to: str) -> Addressees:
+    def _addressees(self, to: str) -> AddressResolver:
         """Return the component that delivers to this destination. NoQueue if there are no queues."""
         if kind_of(to) != QUEUE:
-            return self._desk.face.takes[CLIENT]
-        if (found := self._desk.face.takes.get(QUEUE)) is None:
+            return self._desk.face.address_resolvers[CLIENT]
+        if (found := self._desk.face.address_resolvers.get(QUEUE)) is None:
             raise NoQueue(f"The queue {to} is not at {self._desk.me.name}, which has no queues.")
         return found
 
     def _landed(
-        self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
+        self,
+        lane: StreamLog,
+        accepted: Accepted,
+        source: Hashable,
+        answered: Answered,
+        error: MeshError | None,
     ) -> None:
         """Handle the end of a commit."""
         if error is None:
@@ -319,7 +339,7 @@ class Router(Part):
             return
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
-        if isinstance(lane.origin, Legs):  # the keeping node resends it
+        if isinstance(lane.origin, MultiPathStream):  # the keeping node resends it
             self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             _come(accepted, -1)
@@ -332,24 +352,24 @@ class Router(Part):
         else:  # the store has failed
             self._passes(lane, accepted, accepted.when_first)
 
-    def _put_off(self, origin: Legs, accepted: Accepted) -> None:
+    def _put_off(self, origin: MultiPathStream, accepted: Accepted) -> None:
         """Let the messages be sent again by their site, and be delivered then."""
         e = accepted.envelope
         if e.to:  # a refused direct message is not resent
             return
-        origin.put_off(leg_of(e.route), e.first, self._desk.now)
+        origin.defer_leg(leg_of(e.route), e.first, self._desk.now)
         for parcel, targets in accepted.deliveries:
             for taker, indices in targets:
                 if not taker.owner:
-                    self._merging.lost(parcel.envelope, indices)
+                    self._merging.forget_messages(parcel.envelope, indices)
 
-    def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
+    def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Handle the result of one envelope, and those behind it, in the publisher's order."""
         accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
 
-    def relay(self, parcel: Parcel) -> None:
+    def relay(self, parcel: StoredEnvelope) -> None:
         """Deliver a peer's item to local subscribers, and to peers that receive it through this node."""
         envelope = parcel.envelope
         targets: Targets = list(self.clients.plan(envelope))
@@ -359,7 +379,7 @@ class Router(Part):
         if self._keeps_cache and self._is_void(parcel):
             self.cache.empty()
         elif self._keeps_cache:
-            self.cache.keep(envelope)
+            self.cache.store_value(envelope)
         # Only hops since the master, at stratum 0: a node before it may have subscribers too.
         visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
         targets += [
@@ -371,34 +391,36 @@ class Router(Part):
         self._desk.count("relayed", envelope.count)
         self._offer([(parcel, targets)], parcel.source, lambda: None)
 
-    def _is_void(self, parcel: Parcel) -> bool:
+    def _is_void(self, parcel: StoredEnvelope) -> bool:
         """Return whether an item comes from an earlier process of its master that did not store it.
 
         Only the master knows the latest value then.
         """
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
 
-    def tell(self, envelope: Envelope) -> None:
+    def deliver_local(self, envelope: Envelope) -> None:
         """Deliver a system message of this node to local clients, without counting it."""
-        stamped = self.keep(envelope)
+        stamped = self.retain(envelope)
         targets: Targets = list(self.clients.plan(stamped))
-        self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
+        self._offer(
+            [(StoredEnvelope(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None
+        )
 
-    def keep(self, envelope: Envelope) -> Envelope:
+    def retain(self, envelope: Envelope) -> Envelope:
         """Retain a system message for later readers."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
-        self.log.retained.keep(stamped)
+        self.log.retained.retain_last(stamped)
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """Restore a stored envelope with the sinks that are still owed it."""
-        parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
-        owed = self._owing.of(parcel)
+        parcel = StoredEnvelope(envelope, position, self._desk.me.uuid, own=True)
+        owed = self._owing.sinks_of(parcel)
         self.shelf.restore(parcel, owed)
         for taker, indices in owed:
-            taker.offer(Portion(parcel, indices), self._desk.now)
+            taker.offer(EnvelopeSlice(parcel, indices), self._desk.now)
 
-    def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Taker]:
+    def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Sink]:
         """Yield the sinks that may be owed messages from before the start. Groups never are."""
         yield from self.clients.match(key, domain, xml)
         if not is_local:
@@ -442,7 +464,7 @@ class Router(Part):
         return refusal(envelope, error)
 
     def _repeated(
-        self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
+        self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> None:
         """Answer repeated messages, unless their commit is pending."""
         open_numbers = Ranges()
@@ -474,25 +496,25 @@ class Router(Part):
         return lambda answer: self._disk.commit((), lambda error: answered(answer))
 
     def _offer(
-        self, deliveries: list[tuple[Parcel, Targets]], source: Hashable, done: Callable[[], None]
+        self, deliveries: list[tuple[StoredEnvelope, Targets]], source: Hashable, done: Callable[[], None]
     ) -> None:
-        waiting: list[tuple[Taker, Portion]] = []
+        waiting: list[tuple[Sink, EnvelopeSlice]] = []
         for parcel, targets in deliveries:
             if self.joining:
                 self.joining.note(parcel.envelope, targets)
             for taker, indices in targets:
-                portion = Portion(parcel, indices)
+                portion = EnvelopeSlice(parcel, indices)
                 taker.offer(portion, self._desk.now)
                 if portion.waiting and taker.paces:
                     waiting.append((taker, portion))
-        self.pacing.hold(source, waiting, done)
+        self.pacing.release_after(source, waiting, done)
 
 
 def _come(accepted: Accepted, sign: int) -> None:
     """Count a direct message in inboxes from its acceptance: a burst is over before the disk has it."""
     for parcel, targets in accepted.deliveries:
         for taker, _ in targets:
-            taker.comes(parcel, sign)
+            taker.expect(parcel, sign)
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:

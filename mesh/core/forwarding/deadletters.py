@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from typing import NamedTuple
 
-from mesh.core.delivery.bindings import Answered
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
+from mesh.core.delivery.durable_bindings import Answered
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
 from mesh.errors import MessageTooLarge, RemoteError
 from mesh.reserved import DEAD_LETTERS, DEAD_SENDER, OF_MESH, OWNER
 from mesh.values import Headers, message_id
@@ -25,20 +25,20 @@ class DeadLetters:
     They can be read, subscribed to and erased like any topic.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, router: Router) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, router: Router) -> None:
         self._desk = desk
         self._disk = disk
         self._router = router
         self._stream = desk.ids(16)
         self._number = 0
 
-    def bury(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
+    def publish_refused(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
         """Republish the messages `answer.first` to `answer.last` of an envelope with their reason.
 
         `owner` is the key whose inbox the messages were addressed to.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
-        self._desk.losing(who)(envelope, answer.state, min(n, envelope.count))
+        self._desk.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
         with self._disk.together():  # after a crash they would not be repeated
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
@@ -48,14 +48,14 @@ class DeadLetters:
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
         self.publish(self.letter(e, i, answer, owner), lambda answer: None)
 
-    def publish(self, letter: LetterContents, answered: Answered, queue: str = "") -> None:
+    def publish(self, letter: DeadLetterContents, answered: Answered, queue: str = "") -> None:
         """Publish a dead letter under its own key at this node, or into the queue named `queue`."""
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
         envelope = letter.envelope(self._stream, self._number, key, queue, self._desk.me.name)
         self._router.publish(self._stream, envelope, answered)
 
-    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> LetterContents:
+    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:
         """Return the contents to republish for message `i` of an envelope."""
         properties, content = e.message(i)
         try:
@@ -80,10 +80,10 @@ class DeadLetters:
         except MessageTooLarge:
             props = encode_properties(Properties(Headers(headers), is_text=own.is_text))
         put = (e.put[0], 0, e.put[2]) if e.put else ()
-        return LetterContents(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
+        return DeadLetterContents(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
 
 
-class LetterContents(NamedTuple):
+class DeadLetterContents(NamedTuple):
     """A message to republish: the original id and key, properties, content and flags."""
 
     name: str

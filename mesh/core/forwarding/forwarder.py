@@ -6,29 +6,29 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.delivery.bindings import Answered
+from mesh.core.context.component import TAILED_BACK, Component, HandlerEntry, Restores, on_command
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext, is_followed
+from mesh.core.delivery.durable_bindings import Answered
 from mesh.core.delivery.router import Router, refusal
-from mesh.core.desk.desk import Desk, is_followed
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import TAILED_BACK, HandlerEntry, Part, Restores, take
-from mesh.core.forwarding.abroad import LetterWays, is_site
+from mesh.core.forwarding.copy_marker import CopyMarker, untailed
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, Deciding
+from mesh.core.forwarding.deferred_entries import DeferredEntries
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.incoming import Incoming
-from mesh.core.forwarding.lastwords import LastWords
-from mesh.core.forwarding.marking import FirstMarking, untailed
+from mesh.core.forwarding.outbound_buffer import OutboundBuffer
+from mesh.core.forwarding.peer_sender import PeerSender
 from mesh.core.forwarding.provenance import Provenance
-from mesh.core.forwarding.provisional import Provisional
-from mesh.core.forwarding.putoff import PutOff
-from mesh.core.forwarding.shipping import Shipping
-from mesh.core.forwarding.tailback import TailBack
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.forwarding.refusal_memory import RefusalMemory
+from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
+from mesh.core.forwarding.site_routes import SiteRoutes, is_site
+from mesh.core.peers.facts import RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.facts import RouteLearned, RulesChanged
+from mesh.core.routes.nodes import Nodes
 from mesh.core.states.facts import RoutesVouched
-from mesh.core.ways.facts import Ruled, WayTold
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, PublishRefused
 from mesh.loglevels import ROUTES
 from mesh.mapping.decision import Decision, Kind
@@ -39,13 +39,13 @@ from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
 from mesh.reserved import reserved
-from mesh.routing.entry import HERE, SOMEBODY, Entry
-from mesh.routing.onward import Onward
-from mesh.routing.rulings import Rulings
+from mesh.routing.decision_table import DecisionTable
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.sites.hops import inside, is_foreign
 from mesh.sites.letters import UNKNOWN as KNOWS_NO_SITE
 from mesh.sites.letters import UNREACHABLE, split
-from mesh.sites.pauses import is_for_now
+from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
 from mesh.wire.envelope import HELD, LOCAL_ONLY, TAILED, Envelope
@@ -59,7 +59,7 @@ MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent m
 UUID = 16  # bytes: the source of a peer's envelope
 
 
-class Forwarder(Part):
+class Forwarder(Component):
     """Forwards messages to their masters.
 
     `to_client(stream, answer)` answers a publisher, `to_site(source, stream, answer)` a gateway of another
@@ -69,7 +69,7 @@ class Forwarder(Part):
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
@@ -81,34 +81,34 @@ class Forwarder(Part):
         had: Callable[[Envelope], None],
         to_site: Callable[[bytes, bytes, Answer], None],
         holds_back: Callable[[Envelope], bool],
-        abroad: Callable[[], LetterWays],
-        provisional: Provisional,
+        abroad: Callable[[], SiteRoutes],
+        provisional: DirtyReads,
     ) -> None:
         s, log = desk.settings, router.log
-        self.onward = Onward(s.window_bytes, s.window_count)
-        self._refused = LastWords(desk.me.name, log.given_up)
+        self.onward = ForwardTable(s.window_bytes, s.window_count)
+        self._refused = RefusalMemory(desk.me.name, log.given_up)
         self._abroad = abroad
-        self._deciding = Deciding(
+        self._deciding = RouteDecisions(
             desk, mapping, nodes, lambda site, waits: self._abroad().decide(site, waits)
         )
-        self.rulings = Rulings(
+        self.rulings = DecisionTable(
             self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look_in_turn
         )
-        self.tailback = TailBack(
+        self.tailback = OutboundBuffer(
             desk,
             disk,
             log,
             self.onward,
             dead,
             nodes.is_alive,
-            self._say,
-            self._refused.keep,
+            self._send_answer,
+            self._refused.remember,
             self.rulings.is_unsettled,
-            provisional.refused,
+            provisional.retract_refused,
         )
         self.mapping = mapping
-        marking = self._marking = FirstMarking(desk, router, nodes, mapping, provisional)
-        self.incoming = Incoming(desk, provenance, marking.of_older, self._take, self._say)
+        marking = self._marking = CopyMarker(desk, router, nodes, mapping, provisional)
+        self.incoming = Incoming(desk, provenance, marking.of_older, self._accept, self._send_answer)
         self._neighbours = neighbours
         self._to_client = to_client
         self._had = had
@@ -116,7 +116,7 @@ class Forwarder(Part):
         self._router = router
         self._provisional = provisional
         self._nodes = nodes
-        self.shipping = Shipping(
+        self.shipping = PeerSender(
             desk,
             self.onward,
             neighbours,
@@ -127,19 +127,19 @@ class Forwarder(Part):
         self._to_site = to_site
         self._settled = False
         self._was_master = False  # may have accepted messages for others now
-        self._put_off = PutOff(desk, self.onward, self.rulings)
+        self._put_off = DeferredEntries(desk, self.onward, self.rulings)
         self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(Ruled, self._ruled),
-            hear(WaysChanged, lambda _: self.review()),
-            hear(WayTold, lambda _: self.review()),
-            hear(RoutesVouched, lambda _: self.incoming.release()),
+            on_fact(RulesChanged, self._on_rules),
+            on_fact(RoutesChanged, lambda _: self.review()),
+            on_fact(RouteLearned, lambda _: self.review()),
+            on_fact(RoutesVouched, lambda _: self.incoming.release()),
         )
 
-    def _ruled(self, fact: Ruled) -> None:
+    def _on_rules(self, fact: RulesChanged) -> None:
         """Prepare for new rules, or put them into effect."""
         now = self._desk.now
         self._put_off.ruled()
@@ -152,14 +152,16 @@ class Forwarder(Part):
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
-            take(Forward, lambda conn, peer, command, envelopes: self.incoming.forwarded(peer, envelopes)),
-            take(Outcomes, lambda conn, peer, command, _: self.outcomes(peer, command)),
+            on_command(
+                Forward, lambda conn, peer, command, envelopes: self.incoming.forwarded(peer, envelopes)
+            ),
+            on_command(Outcomes, lambda conn, peer, command, _: self.outcomes(peer, command)),
         )
 
-    def restores(self) -> dict[str, Restores]:
+    def envelope_restorers(self) -> dict[str, Restores]:
         return {TAILED_BACK: lambda position, envelope: self._restored.append((position, envelope))}
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         # In the order of each publisher, not in the order of their positions.
         self._was_master = self._router.log.has_taken  # rules may differ from those before the restart
         restored, self._restored = self._restored, []
@@ -167,23 +169,23 @@ class Forwarder(Part):
             self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons about a message: the nodes it waits for here, or why it was refused."""
         if what.kind != MESSAGE:
             return
         stream, domain, number = what.message
-        for entry, _, _ in self.onward.answered(stream, domain, number, number):
+        for entry, _, _ in self.onward.find_answered(stream, domain, number, number):
             hops = [hop for hop in entry.hops if number in entry.lacking[hop]]
             yield from (self._waits(entry, hop) for hop in hops)
-        refusal = self._refused.of(stream, domain, number)
+        refusal = self._refused.refusal_of(stream, domain, number)
         if refusal is not None:
             yield reason("REFUSED", why=refusal.state)
 
-    def _waits(self, entry: Entry, hop: str) -> Reason:
+    def _waits(self, entry: PendingForward, hop: str) -> Reason:
         if self.onward.is_under_way(entry, hop):
             return reason("UNDER_WAY", next=hop)
         if is_site(hop):
-            state = self._abroad().says(hop)
+            state = self._abroad().describe_hop(hop)
         else:
             state = self._nodes.standing(hop).says if hop else "no master is known"
         return reason("WAITS_FOR", next=hop or "a master", why=entry.why, state=state)
@@ -211,30 +213,30 @@ class Forwarder(Part):
             and not envelope.to
             and not self.onward.holds(envelope.stream, envelope.domain)
         ):
-            self._here(envelope, b"")
+            self._accept_here(envelope, b"")
         elif envelope.to[:6] == PUTS:
             if not self._holds_back(envelope):
-                self.put(envelope)
+                self.put_in_queue(envelope)
         elif envelope.to.startswith(OTHERS):
-            self._take(self._at_home(envelope), b"", was_sent)
+            self._accept(self._at_home(envelope), b"", was_sent)
         else:
-            self._take(envelope, b"", was_sent)
+            self._accept(envelope, b"", was_sent)
 
     def _at_home(self, envelope: Envelope) -> Envelope:
         """Return the envelope with a local destination if it names this site."""
         site, name = split(envelope.to)
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
-    def enter(self, envelope: Envelope, source: bytes) -> None:
+    def accept_from_site(self, envelope: Envelope, source: bytes) -> None:
         """Take an envelope of another site. `source` is longer than a peer's uuid, for `to_site`."""
-        self._take(envelope, source)
+        self._accept(envelope, source)
 
-    def put(self, envelope: Envelope) -> None:
+    def put_in_queue(self, envelope: Envelope) -> None:
         """Put a message into a queue. It is always accepted where it was published."""
-        self._here(envelope, b"")
+        self._accept_here(envelope, b"")
 
-    def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
-        known, missing = self.onward.covering(envelope)
+    def _accept(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
+        known, missing = self.onward.split_known(envelope)
         if known and self._deciding.is_only_here(envelope):
             # This node's own copy does not wait for other masters: one of them may have sent it, and wait for
             # this node.
@@ -243,7 +245,7 @@ class Forwarder(Part):
             if not (source or entry.is_kept):
                 self.tailback.adopt(entry)
             # The first source keeps the message until it is answered.
-            entry.brought_by(source, self._is_there)
+            entry.add_source(source, self._is_there)
             self.tailback.repeat(entry, envelope)
         try:
             check_domain(envelope.domain)
@@ -255,11 +257,11 @@ class Forwarder(Part):
                 raise reserved(envelope.domain)
             for first, last in missing:
                 for part in self._news(envelope, first, last, source):
-                    for run, decision in self._deciding.runs(part):
+                    for run, decision in self._deciding.split_by_route(part):
                         self._act(run, source, decision, was_sent)
         except LocalError as error:  # an invalid name or domain
             self._desk.count("refused", envelope.count)
-            self._answer(source, envelope, refusal(envelope, error))
+            self._answer_source(source, envelope, refusal(envelope, error))
 
     def _is_there(self, source: bytes) -> bool:
         """Return whether `source` can be answered."""
@@ -268,21 +270,21 @@ class Forwarder(Part):
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
         """Yield the parts that were not refused before, and repeat the answer for the others."""
-        for a, b, answer in self._refused.again(e, first, last, not source):
+        for a, b, answer in self._refused.split_repeated(e, first, last, not source):
             if answer is None:
                 yield e.part(a, b)
             else:
-                self._answer(source, e, answer)
+                self._answer_source(source, e, answer)
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
         before = self._put_off.waits_for(envelope, decision)
-        if before is not None and self.onward.covering(envelope)[0]:
+        if before is not None and self.onward.split_known(envelope)[0]:
             before = None  # this node's copy need not wait for other masters
         if is_here and before is None:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
-            self._here(envelope, source, stamp, decision.stands_for)
+            self._accept_here(envelope, source, stamp, decision.stands_for)
             return
         if self._was_master and self._answers(envelope, source, decision, was_sent):
             return
@@ -291,9 +293,9 @@ class Forwarder(Part):
             # For a peer's message the refusal is about its route, not about the message.
             answer = refusal(envelope, _refused(decision))
             if source:
-                self._say(source, envelope.stream, answer)
+                self._send_answer(source, envelope.stream, answer)
             else:
-                self._answer(source, envelope, answer)
+                self._answer_source(source, envelope, answer)
             return
         question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
@@ -312,7 +314,7 @@ class Forwarder(Part):
         else:
             entry.is_given = self.mapping.has_dirty and self._provisional.goes(envelope, decision)
             self.rulings.file(entry, question, decision)
-            self._go(entry, decision)
+            self._send_on(entry, decision)
         self.tailback.watch(entry)
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
@@ -320,14 +322,14 @@ class Forwarder(Part):
 
         Only the others go on to the new master, which would deliver known messages again.
         """
-        lane = self._router.log.known(e.stream, e.domain)
+        lane = self._router.log.find_stream(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):
             return False
         taken, left = lane.origin.above.common(e.first, e.last), lane.origin.above.missing(e.first, e.last)
         if not taken:
             return False
         for first, last in taken:
-            self._here(e.part(first, last), source)
+            self._accept_here(e.part(first, last), source)
         for first, last in left:
             self._act(e.part(first, last), source, decision, was_sent)
         return True
@@ -337,11 +339,11 @@ class Forwarder(Part):
         mapping = self.mapping
         return mapping.has_several and any(len(mapping.holders(key, e)) > 1 for key in e.keys)
 
-    def _here(
+    def _accept_here(
         self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()
     ) -> None:
         def answered(answer: Answer) -> None:
-            self._answer(source, envelope, answer)
+            self._answer_source(source, envelope, answer)
 
         then = self._taking(envelope, stands_for, answered) if self.mapping.has_backups else answered
         holder = None
@@ -372,12 +374,12 @@ class Forwarder(Part):
 
         return answered
 
-    def _here_too(self, entry: Entry) -> None:
+    def _here_too(self, entry: PendingForward) -> None:
         """Accept the envelope as one of its masters."""
         e, entry.was_sent = self._marking.here(entry), True
 
         def answered(answer: Answer) -> None:
-            self.tailback.finish(entry, HERE, answer)
+            self.tailback.record_final_answer(entry, HERE, answer)
             self._warn_in_vain(entry)
 
         self._router.publish(_pace(entry.source, e.stream), e, answered, self._shared_stamp(e))
@@ -393,7 +395,7 @@ class Forwarder(Part):
             return envelope.sent
         return envelope.sent if is_foreign(envelope.sender) else 0
 
-    def _go(self, entry: Entry, decision: Decision) -> None:
+    def _send_on(self, entry: PendingForward, decision: Decision) -> None:
         is_master = decision.kind is Kind.HERE
         is_new_here = is_master and HERE not in entry.lacking
         if decision.copies or entry.first:
@@ -408,18 +410,18 @@ class Forwarder(Part):
 
     def _send_to(self, hop: str) -> None:
         """Send the waiting entries for that node, and log in to it if needed."""
-        self.shipping.due(hop)
+        self.shipping.schedule_send(hop)
         peer = self._nodes.named(hop)
         if peer is not None and peer.data is None and self._nodes.is_alive(hop):
             self._neighbours.review_login(peer)
 
-    def _warn_in_vain(self, entry: Entry) -> None:
+    def _warn_in_vain(self, entry: PendingForward) -> None:
         """Warn a publisher at once if no next hop can answer soon."""
         is_expected = entry.lacking.get(HERE) or entry.why.startswith("asking") or not self._settled
         if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)
 
-    def _may_answer(self, entry: Entry, hop: str) -> bool:
+    def _may_answer(self, entry: PendingForward, hop: str) -> bool:
         peer = self._nodes.named(hop)
         if peer is None or not self._nodes.is_alive(hop):
             return is_site(hop) and self._abroad().has_way(hop)
@@ -433,7 +435,7 @@ class Forwarder(Part):
         """Handle a peer's answers for forwarded messages."""
         for outcome in command.outcomes:
             a = outcome.answer
-            found = self.onward.answered(outcome.stream, a.domain, a.first, a.last)
+            found = self.onward.find_answered(outcome.stream, a.domain, a.first, a.last)
             if not found:
                 self._desk.count("unasked")
             for entry, first, last in found:
@@ -442,52 +444,52 @@ class Forwarder(Part):
                 if line is not None:
                     line.progress = self._desk.now
                 self._outcome(entry, peer.node.name, part)
-        self.shipping.due(peer.node.name)  # its window may be open again
+        self.shipping.schedule_send(peer.node.name)  # its window may be open again
 
-    def said(self, entry: Entry, hop: str, answer: Answer) -> None:
+    def on_site_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         """Handle the answer for a direct message to another site."""
         self._outcome(entry, hop, answer)
-        self.shipping.due(hop)
+        self.shipping.schedule_send(hop)
 
-    def _outcome(self, entry: Entry, hop: str, answer: Answer) -> None:
+    def _outcome(self, entry: PendingForward, hop: str, answer: Answer) -> None:
         if answer.state == WARNING:
             if hop in entry.lacking:
                 self.tailback.warn(entry, answer.text)
         elif hop in entry.lacking and self._may_turn(entry, answer):
-            self._put_off.comes_back(entry, answer.text)
+            self._put_off.defer_returned(entry, answer.text)
         elif hop in entry.lacking:
-            self.tailback.finish(entry, hop, answer)
+            self.tailback.record_final_answer(entry, hop, answer)
             if entry.was_divided:
                 self._warn_in_vain(entry)
         elif answer.state == "OK" and hop in entry.former and not entry.was_divided:
             # Accepted by an earlier hop, so refusals of the present one do not count.
-            self.tailback.finish(entry, entry.hops[0], answer)
+            self.tailback.record_final_answer(entry, entry.hops[0], answer)
 
-    def _may_turn(self, entry: Entry, answer: Answer) -> bool:
+    def _may_turn(self, entry: PendingForward, answer: Answer) -> bool:
         """Return whether a refusal may only be due to different versions of the rules."""
         is_passing = answer.state == CHANGING or (answer.state == CIRCULAR and self._put_off.is_lately)
         return is_passing and not entry.was_divided
 
-    def _go_again(self) -> None:
+    def _retry_deferred(self) -> None:
         """Decide entries again that were deferred after a routing loop."""
-        for entry in self._put_off.due():
+        for entry in self._put_off.take_due():
             decision = self._deciding.decide(entry.envelope)
             self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
-            self._look(entry, decision)
+            self._apply_decision(entry, decision)
         if 0.0 < self._deciding.holds_until <= self._desk.now:
             self._deciding.holds_until = 0.0
             self.review()
 
-    def _answer(self, source: bytes, e: Envelope, answer: Answer) -> None:
+    def _answer_source(self, source: bytes, e: Envelope, answer: Answer) -> None:
         if answer.state not in ("OK", WARNING) and not is_for_now(e.sender, answer.state, e.to):
-            self._refused.keep(e.stream, answer)
-        self._say(source, e.stream, answer)
+            self._refused.remember(e.stream, answer)
+        self._send_answer(source, e.stream, answer)
 
-    def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
+    def _send_answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if len(source) > UUID:
             self._to_site(source, stream, answer)
         elif source:
-            self.shipping.answer(source, Outcome(stream, answer))
+            self.shipping.add_answer(source, Outcome(stream, answer))
         else:
             self._to_client(stream, answer)
 
@@ -496,21 +498,21 @@ class Forwarder(Part):
     def linked(self, peer: Peer) -> None:
         """Send to a peer whose data connection opened."""
         self.incoming.provenance.introduce(peer)
-        self.onward.broken(peer.node.name)  # an earlier connection may have lost messages
+        self.onward.requeue_in_flight(peer.node.name)  # an earlier connection may have lost messages
         self._review_if_met(peer)
-        self.shipping.due(peer.node.name)
+        self.shipping.schedule_send(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
         """Requeue unanswered entries of a peer, as its data connection ended."""
-        self.incoming.provenance.forget(peer)
-        for entry in self.onward.broken(peer.node.name):
+        self.incoming.provenance.drop_peer(peer)
+        for entry in self.onward.requeue_in_flight(peer.node.name):
             if not entry.was_divided:
                 self.tailback.warn(entry)
         self._review_if_met(peer)
 
-    def lost(self, hop: str) -> None:
+    def on_route_lost(self, hop: str) -> None:
         """Requeue entries that left by a lost hop to another site, and look for another hop."""
-        again = self.onward.broken(hop)
+        again = self.onward.requeue_in_flight(hop)
         if not self._abroad().has_way(hop):
             for entry in again:
                 self.tailback.warn(entry)
@@ -527,26 +529,26 @@ class Forwarder(Part):
 
     def review(self) -> None:
         """Decide all waiting entries again, as nodes or rules have changed."""
-        self._deciding.forget()
-        self.rulings.doubt(self.tailback.young())
-        self._go_on()
+        self._deciding.drop_all()
+        self.rulings.doubt(self.tailback.unanswered())
+        self._continue_review()
 
-    def _go_on(self) -> None:
+    def _continue_review(self) -> None:
         """Continue the review within the budget of this turn of the event loop."""
         self.rulings.go_on()
         for hop in self.onward.hops():  # held entries may leave now
-            self.shipping.due(hop)
+            self.shipping.schedule_send(hop)
 
     def _rouse(self, decision: Decision) -> None:
         """Send the envelopes that a new decision releases."""
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 
-    def _look_in_turn(self, entry: Entry, decision: Decision) -> None:
+    def _look_in_turn(self, entry: PendingForward, decision: Decision) -> None:
         """Apply a decision on an entry whose predecessors have all been reviewed."""
-        self._look(entry, decision, is_in_turn=True)
+        self._apply_decision(entry, decision, is_in_turn=True)
 
-    def _look(self, entry: Entry, decision: Decision, is_in_turn: bool = False) -> None:
+    def _apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
         """Apply a decision on an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
@@ -560,9 +562,9 @@ class Forwarder(Part):
         elif decision.kind is Kind.REFUSE or self._goes_back(entry, decision):
             self.tailback.refuse(entry, _refused(decision))
         else:
-            self._go(entry, decision)
+            self._send_on(entry, decision)
 
-    def _goes_back(self, entry: Entry, decision: Decision) -> bool:
+    def _goes_back(self, entry: PendingForward, decision: Decision) -> bool:
         """Return whether to hand the message back to the node that forwarded it."""
         is_to_stay = entry.is_kept or entry.was_sent or entry.is_given
         return not is_to_stay and self._turns_back(decision, entry.source)
@@ -576,7 +578,7 @@ class Forwarder(Part):
         peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
         return peer is not None and DIRTY in peer.speaks
 
-    def _take_over(self, entry: Entry, decision: Decision) -> None:
+    def _take_over(self, entry: PendingForward, decision: Decision) -> None:
         """Accept an entry, as this node is its master after all."""
         self._marking.decided(entry, decision)
         envelope = self._marking.here(entry)
@@ -584,7 +586,7 @@ class Forwarder(Part):
         hop = entry.hops[0]
 
         def finish(answer: Answer) -> None:
-            self.tailback.finish(entry, hop, answer)
+            self.tailback.record_final_answer(entry, hop, answer)
 
         for first, last in entry.open:
             part = envelope.part(first, last)
@@ -602,7 +604,7 @@ class Forwarder(Part):
         decision = self._deciding.decide(envelope)
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # other decisions wait for the peers
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)
-        self._go(entry, decision)
+        self._send_on(entry, decision)
         self.tailback.watch(entry)
 
     def tick(self) -> None:
@@ -614,8 +616,8 @@ class Forwarder(Part):
             self._nodes.ask_way(node)  # no event reports when it becomes reachable
         self.incoming.release()
         if self.rulings.is_open:
-            self._go_on()
-        self._go_again()
+            self._continue_review()
+        self._retry_deferred()
         self.tailback.tick()
 
     def flush(self) -> None:
@@ -623,7 +625,7 @@ class Forwarder(Part):
             self._desk.wake(self._desk.now)
 
 
-def _address(entry: Entry, to_master: bool) -> None:
+def _address(entry: PendingForward, to_master: bool) -> None:
     """Record in the route whether the next hop is a master (law 5 of the mapping)."""
     *before, mine = entry.envelope.route
     stratum = TO_MASTER if to_master else 0
@@ -631,7 +633,7 @@ def _address(entry: Entry, to_master: bool) -> None:
         entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
 
 
-def _may_be_there(entry: Entry, decision: Decision) -> bool:
+def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
     """Return whether this refusal is not final for a message that was sent.
 
     A message of another site may also wait for a node that is unreachable. A site that is no longer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
-from mesh.core.desk.desk import Desk
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
@@ -40,7 +40,7 @@ class Incoming:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         provenance: Provenance,
         of_older: Callable[[Envelope], Envelope],
         take: Callable[[Envelope, bytes], None],
@@ -76,7 +76,7 @@ class Incoming:
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
         """Hold an envelope. RemoteError if too much waits after all that can be refused was refused."""
-        self.provenance.hold(peer, envelope)
+        self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()
             self.provenance.held.bound(peer)
@@ -94,7 +94,7 @@ class Incoming:
 
     def release(self) -> None:
         """Take or refuse held envelopes when more routes are known, or time has passed."""
-        for peer, envelope, error in self.provenance.released():
+        for peer, envelope, error in self.provenance.take_released():
             if error is None:
                 self._take(envelope, peer.node.uuid)
             else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.access.door import plain
-from mesh.core.desk.desk import Desk
+from mesh.core.access.authenticator import plain
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
-from mesh.core.states.vouching import AGAIN, Vouching
+from mesh.core.states.route_proofs import AGAIN, RouteProofs
 from mesh.errors import PublishRefused
 from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
@@ -20,7 +20,7 @@ SAY_AGAIN = 600.0  # s until a node is reported again
 class Provenance:
     """Checks the routes of envelopes and questions in a mesh with keys."""
 
-    def __init__(self, desk: Desk, vouching: Vouching) -> None:
+    def __init__(self, desk: NodeContext, vouching: RouteProofs) -> None:
         self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
         self._desk = desk
         self._vouching = vouching
@@ -42,10 +42,10 @@ class Provenance:
     def _is_denied(self, peer: Peer, envelope: Envelope) -> bool:
         return self._vouching.denies(peer, tuple([hop.node for hop in inside(envelope.route)]))
 
-    def hold(self, peer: Peer, envelope: Envelope) -> None:
+    def hold_envelope(self, peer: Peer, envelope: Envelope) -> None:
         """Hold an envelope until its route is vouched for."""
         self.held.add(peer, envelope, self._desk.now)
-        self._ask()
+        self._request_proofs()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
         """Call `then` with whether the route of a question is believed, perhaps later."""
@@ -55,18 +55,18 @@ class Provenance:
             then(False)
         else:
             self._waiting.append((self._desk.now + PATIENCE, peer, route, then))
-            self._ask()
+            self._request_proofs()
 
-    def _ask(self) -> None:
+    def _request_proofs(self) -> None:
         for peer, nodes in self.held.ways().items():
-            self._vouching.ask(peer, nodes)
+            self._vouching.request_proofs(peer, nodes)
         for _, peer, route, _ in self._waiting:
-            self._vouching.ask(peer, route[:-1])
+            self._vouching.request_proofs(peer, route[:-1])
         if self.held or self._waiting:
             self._desk.wake(self._desk.now + AGAIN)
             self._desk.wake(self.held.deadline())
 
-    def _answer(self) -> None:
+    def _release_decided(self) -> None:
         waiting, self._waiting = self._waiting, []
         for until, peer, route, then in waiting:
             is_believed = self._vouching.believes(peer, route)
@@ -75,21 +75,21 @@ class Provenance:
             else:
                 self._waiting.append((until, peer, route, then))
 
-    def forget(self, peer: Peer) -> None:
+    def drop_peer(self, peer: Peer) -> None:
         """Drop the envelopes of a peer whose connection ended. The next one resends them."""
-        self.held.forget(peer)
+        self.held.drop_peer(peer)
 
-    def released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
+    def take_released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
         """Return the envelopes that wait no longer, each with its error if it is refused."""
         if not self.held and not self._waiting:
             return []
-        self._answer()
-        taken = self.held.take(self._desk.now, self._is_believed, self._is_denied)
+        self._release_decided()
+        taken = self.held.take_decided(self._desk.now, self._is_believed, self._is_denied)
         found = [
             (peer, envelope, None if is_believed else self.forged(peer, envelope, is_late=True))
             for peer, envelope, is_believed in taken
         ]
-        self._ask()
+        self._request_proofs()
         return found
 
     def forged(self, peer: Peer, envelope: Envelope, is_late: bool = False) -> PublishRefused:

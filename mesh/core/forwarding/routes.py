@@ -7,13 +7,13 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Part
-from mesh.core.forwarding.abroad import LetterWays, is_site
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies, Told
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import fitting
+from mesh.core.forwarding.site_routes import SiteRoutes, is_site
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.errors import LocalError
 from mesh.mapping.decision import Decision, Kind, wait
 from mesh.mapping.mapping import Mapping
@@ -30,11 +30,11 @@ STEPS = 128  # that fit into a reply
 LONGEST = 1200  # characters of each field of a step
 
 
-class Routes(Part):
+class Routes(Component):
     """Answers route questions: each node returns its own step, and asks the next one."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: LetterWays
+        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, abroad: SiteRoutes
     ) -> None:
         self._abroad = abroad
         self._desk = desk
@@ -43,11 +43,11 @@ class Routes(Part):
         self._questions = questions
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRoute, self._asked),)
+        return (answer(AskRoute, self._on_route),)
 
     peer_verbs = client_verbs
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the claims on a topic, and the state of the nodes that have them."""
         if what.kind == TOPIC and what.is_start:
             for claim in self._mapping.claims(what.text, what.domain):
@@ -55,9 +55,9 @@ class Routes(Part):
                 state = "this node" if is_me else self._nodes.standing(claim.node).says
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
-    def _asked(self, asked: Inquiry[AskRoute]) -> None:
+    def _on_route(self, asked: IncomingCall[AskRoute]) -> None:
         """Answer with the steps of the route. LocalError for invalid names."""
-        self.trace(asked.ask, lambda steps: asked.say(Steps(steps=steps)))
+        self.trace(asked.ask, lambda steps: asked.reply(Steps(steps=steps)))
 
     def trace(self, ask: AskRoute, then: OnSteps) -> None:
         """Call `then` with the steps of the route. LocalError for invalid names."""
@@ -68,7 +68,7 @@ class Routes(Part):
             self._pass_on([ask.start], ask, [], [], then)
             return
         site = self._site(ask.to)
-        self._questions.when_settled(lambda: self._abroad.ask(site, lambda: self._decided(ask, then)))
+        self._questions.when_settled(lambda: self._abroad.when_known(site, lambda: self._decided(ask, then)))
 
     def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]
@@ -125,7 +125,7 @@ class Routes(Part):
         self._questions.ask_all(peers.values(), ask, Steps, came)
 
 
-def _steps(node: str, told: Told[Steps] | None) -> list[Step]:
+def _steps(node: str, told: PeerReply[Steps] | None) -> list[Step]:
     """Return the steps that another node reports, including those behind it."""
     if told is None or told.code:
         why = "no answer" if told is None else f"no route ({told.code[:LONGEST]})"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.introductions import to_wire
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -21,10 +21,10 @@ KNOWS = 0.9  # share of another node's count, below which to ask
 MANY = 1000  # nodes in one message of the answer
 
 
-class Censuses(Part):
+class Censuses(Component):
     """The census component: asks for unknown members, and answers such questions."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._asked = -AGAIN  # time of the last question
@@ -32,8 +32,8 @@ class Censuses(Part):
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
-            take(Census, lambda conn, peer, command, _: self._answer(conn, command)),
-            take(Rumours, lambda conn, peer, command, _: self._rumours(conn, peer, command)),
+            on_command(Census, lambda conn, peer, command, _: self._send_rumors(conn, command)),
+            on_command(Rumours, lambda conn, peer, command, _: self._rumours(conn, peer, command)),
         )
 
     def _rumours(self, conn: Conn, peer: Peer, rumours: Rumours) -> None:
@@ -54,7 +54,7 @@ class Censuses(Part):
         strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
         peer = self._neighbours.peers.get(by)
         if strangers and peer is not None and peer.reach.question is None and self._may_ask():
-            self._neighbours.liveness.ask(peer, Census(strangers[:MANY]))
+            self._neighbours.liveness.send_question(peer, Census(strangers[:MANY]))
 
     def _may_ask(self) -> bool:
         is_lost = self._awaited is not None and self._awaited.closed
@@ -70,7 +70,7 @@ class Censuses(Part):
             self._awaited = None
         return is_awaited
 
-    def _answer(self, conn: Conn, census: Census) -> None:
+    def _send_rumors(self, conn: Conn, census: Census) -> None:
         """Answer with rumors, which the other end weighs like any others."""
         known = self._neighbours.membership.known()
         if census.uuids:

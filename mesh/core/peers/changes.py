@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discovery.member import NodeLife
-from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
-from mesh.core.desk.desk import Desk
+from discovery.membership import (
+    Conflict,
+    Dead,
+    Joined,
+    Left,
+    Moved,
+    Restarted,
+    Sighted,
+    Suspected,
+    SuspicionRefuted,
+)
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
+from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, RoutesChanged, ViewChanged
 from mesh.core.peers.introductions import as_introduction
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachAction, ReachEvent
@@ -20,7 +30,7 @@ EVENTS: dict[type[Sighted | Lived], ReachEvent] = {
     Restarted: ReachEvent.RESTARTED,
     Moved: ReachEvent.MOVED,
     Suspected: ReachEvent.SUSPECTED,
-    Trusted: ReachEvent.TRUSTED,
+    SuspicionRefuted: ReachEvent.TRUSTED,
     Dead: ReachEvent.DIED,
     Conflict: ReachEvent.DOUBLED,
     Left: ReachEvent.SAID_GOODBYE,
@@ -46,7 +56,7 @@ TOLD: dict[ReachEvent, tuple[str, str, str]] = {
 class Changes:
     """Carries out the actions of the reach table. `announce` introduces a newcomer to other nodes."""
 
-    def __init__(self, desk: Desk, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
+    def __init__(self, desk: NodeContext, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
         self._desk = desk
         self._dialler = dialler
         self._announce = announce
@@ -57,7 +67,7 @@ class Changes:
         if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:
             event = ReachEvent.SAID_TO_LEAVE
         if not isinstance(lived, Sighted):
-            self._tell(event, lived)
+            self._report_change(event, lived)
         gone = lived.old_boot if isinstance(lived, Restarted) else peer.node.boot
         for action in peer.reach.happens(event, self._desk.now):
             self._carry_out(action, peer, gone)
@@ -81,16 +91,16 @@ class Changes:
                 apply(peer, link.bye(now) if action is ReachAction.BYE else link.silence(now))
                 apply(peer, link.unwanted(now))  # wanted anew when it is back
             case ReachAction.LOSE:
-                self._say(PeerLost(peer, gone))
+                self._publish_change(PeerLost(peer, gone))
             case ReachAction.JOIN:
-                self._say(PeerJoined(peer))
+                self._publish_change(PeerJoined(peer))
                 self._announce(peer)
             case ReachAction.TELL_PLACE:
                 self._tell_where_it_was(peer)
 
-    def _say(self, fact: PeerJoined | PeerLost) -> None:
-        self._desk.say(fact)
-        self._desk.say_last(WaysChanged())
+    def _publish_change(self, fact: PeerJoined | PeerLost) -> None:
+        self._desk.publish_fact(fact)
+        self._desk.say_last(RoutesChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Send a peer its earlier address.
@@ -101,10 +111,10 @@ class Changes:
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 
-    def _tell(self, event: ReachEvent, lived: Lived) -> None:
+    def _report_change(self, event: ReachEvent, lived: Lived) -> None:
         """Report a change as an event, and to watchers."""
         if self._desk.watched:
-            self._desk.say(ViewChanged(lived))
+            self._desk.publish_fact(ViewChanged(lived))
         m = lived.member
         kind, level, template = TOLD[event]
         text = template.format(name=m.name, boot=m.boot, at=m.address or "an unknown address", via=m.via)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from math import inf
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Dial
-from mesh.core.desk.settings import CONNECT
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Dial
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONNECT
 from mesh.core.peers.facts import Dialled, LoggedOut, SeedEnded
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
@@ -25,7 +25,7 @@ ROOM = 0.1  # s between two checks for a free place
 class Dialler:
     """Dials and replaces connections to nodes. All connections of this core are in `conns`."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self.conns: dict[Hashable, Conn] = {}
         self.watchlist = Watchlist()
         self._desk = desk
@@ -60,7 +60,7 @@ class Dialler:
         if address := peer.reached or peer.node.address:
             peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
 
-    def asked(self, peer: Peer) -> None:
+    def on_data_requested(self, peer: Peer) -> None:
         """Dial the data connection that a peer asks for. Both sides may have asked at once."""
         self.apply(peer, peer.link.wanted(self._desk.now))
         if _only_asks(peer):
@@ -76,14 +76,14 @@ class Dialler:
         else:
             self.apply(peer, peer.link.reached(self._desk.now))
 
-    def take(self, peer: Peer, conn: Conn) -> None:
+    def use_connection(self, peer: Peer, conn: Conn) -> None:
         """Use this as the peer's connection of its kind from now on."""
         if conn.role == NODE_DATA and peer.data not in (None, conn):
             # Messages sent on the earlier connection may be lost, though its end was not noticed here.
-            self._desk.say(LoggedOut(peer))
+            self._desk.publish_fact(LoggedOut(peer))
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
-                self._forget(old)
+                self._close_replaced(old)
         peer.conns[conn.role], peer.dials[conn.role] = conn, []
         conn.owner = peer.node.uuid
         self.watchlist.add(peer)
@@ -99,19 +99,19 @@ class Dialler:
         peer.conns[role], peer.dials[role] = None, []
         for old in (conn, *dials):
             if old is not None:
-                self._forget(old)
+                self._close_replaced(old)
         if role == NODE_DATA:
-            self._desk.say(LoggedOut(peer))
+            self._desk.publish_fact(LoggedOut(peer))
 
-    def _forget(self, conn: Conn) -> None:
+    def _close_replaced(self, conn: Conn) -> None:
         conn.owner = b""
         self._desk.send(conn, Bye(REPLACED))
         self._desk.hang_up(conn)
 
-    def ended(self, conn: Conn, peer: Peer | None) -> None:
+    def on_conn_ended(self, conn: Conn, peer: Peer | None) -> None:
         """Handle the end or temporary refusal of a node's connection."""
         if conn.seed:
-            self._desk.say(SeedEnded(conn))
+            self._desk.publish_fact(SeedEnded(conn))
         if peer is None:
             return
         was_used = peer.conns[conn.role] is conn
@@ -122,7 +122,7 @@ class Dialler:
         else:
             return
         if conn.role == NODE_DATA:
-            self._desk.say(LoggedOut(peer))
+            self._desk.publish_fact(LoggedOut(peer))
             self.apply(peer, peer.link.disconnected(self._desk.now))
         elif peer.control is None:
             if peer.reach.untried or not peer.dials[NODE_CONTROL]:
@@ -150,11 +150,11 @@ class Dialler:
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
         self.conns[conn.key] = conn
         self._desk.emit(Dial(conn.key, address, site))
-        self._desk.say(Dialled(conn))
+        self._desk.publish_fact(Dialled(conn))
         self._desk.wake(now + CONNECT)
         return conn
 
-    def wait(self, attempt: int) -> float:
+    def dial_delay(self, attempt: int) -> float:
         """Return the seconds until dial number `attempt`."""
         s = self._desk.settings
         return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=s.backoff_max)

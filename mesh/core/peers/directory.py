@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.core.peers.peer import Peer
 from mesh.links.table import LinkState
 from mesh.routing.feed import Feed
@@ -21,11 +21,11 @@ class Directory:
         self._occupied: set[str] | None = None
         self._living: list[Peer] | None = None
 
-    def changed(self) -> None:
+    def drop_caches(self) -> None:
         """Drop the cached lookups after a change of any peer."""
         self._names = self._occupied = self._living = None
 
-    def known(self, uuid: bytes, name: str) -> Peer:
+    def get_or_add(self, uuid: bytes, name: str) -> Peer:
         """Return the peer of that uuid. Add it if at least its name is known."""
         return self.peers.get(uuid) or self.add(Introduction(uuid, name, 0, ""))
 
@@ -38,7 +38,7 @@ class Directory:
         """Forget a peer."""
         del self.peers[peer.node.uuid]
 
-    def of(self, conn: Conn) -> Peer | None:
+    def peer_of(self, conn: Conn) -> Peer | None:
         """Return the peer at the other end of a connection, if it is a node that is still wanted."""
         return self.peers.get(conn.owner)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.outlet import Outlet
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.outlet import Outlet
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
 from mesh.wire.commands import Introduction, Query
@@ -56,12 +56,14 @@ def peer_key(uuid: bytes) -> bytes:
     return b"n" + uuid
 
 
-def exchange(desk: Desk, released: Callable[[Parcel], None], paging: Paging, node: Introduction) -> Exchange:
+def exchange(
+    desk: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
+) -> Exchange:
     """Return an exchange with that node; `released` receives envelopes that it no longer needs."""
     s = desk.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 
-    def send(feed: Feed, portion: Portion) -> None:
+    def send(feed: Feed, portion: EnvelopeSlice) -> None:
         desk.push(outlet, feed, portion)
 
     feed = PeerFeed(
@@ -72,6 +74,6 @@ def exchange(desk: Desk, released: Callable[[Parcel], None], paging: Paging, nod
         lambda: desk.believed,
         node.name,
         paging,
-        desk.losing(node.name),
+        desk.loss_counter(node.name),
     )
     return Exchange(outlet, feed)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Suspected, Trusted
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.effects import Stop
-from mesh.core.desk.facts import Fact, Trace
+from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Suspected, SuspicionRefuted
+from mesh.core.context.conn import Conn
+from mesh.core.context.effects import Stop
+from mesh.core.context.facts import Fact, Trace
 from mesh.core.peers.peer import Peer
 
 
@@ -25,7 +25,7 @@ class SeedEnded(Fact):
     conn: Conn
 
 
-Lived = Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflict
+Lived = Joined | Restarted | Moved | Suspected | SuspicionRefuted | Dead | Left | Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class GivenUp(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class WaysChanged(Fact):
+class RoutesChanged(Fact):
     """The next hops of messages or questions may have changed. Recorded after the facts that cause it."""
 
 
@@ -92,7 +92,7 @@ class LoggedOut(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Unwelcome(Fact):
+class LoginRefused(Fact):
     """The mesh refused this node; `stop` says why it should stop."""
 
     stop: Stop

@@ -62,15 +62,15 @@ class HeldByPeer:
     def bound(self, peer: Peer) -> None:
         """Raise RemoteError if too much waits for that peer. The next connection resends it."""
         if self.is_crowded(peer):
-            self.forget(peer)
+            self.drop_peer(peer)
             text = f"{peer.node.name} sent more than {self._most} bytes over routes that no node confirms"
             raise RemoteError(text, code="FORGED_SENDER")
 
-    def forget(self, peer: Peer) -> None:
+    def drop_peer(self, peer: Peer) -> None:
         """Drop the envelopes of a peer whose connection ended. The next one resends them."""
         self._of.pop(peer, None)
 
-    def take(
+    def take_decided(
         self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
         """Yield the envelopes that wait no longer, each with whether it is believed.

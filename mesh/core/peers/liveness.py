@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.fates import Results
+from discovery.member_transitions import Results
 from discovery.membership import (
     DialProbe,
     DirectProbe,
@@ -15,9 +15,9 @@ from discovery.membership import (
     Membership,
     Spread,
 )
-from mesh.core.desk import effects
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context import effects
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
 from mesh.core.peers.peer import Peer
@@ -32,7 +32,7 @@ class Liveness:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         membership: Membership,
         happened: Callable[[Results], None],
         peer: Callable[[bytes], Peer | None],
@@ -50,13 +50,15 @@ class Liveness:
         """Carry out a request of membership. A probe waits for a control connection if there is none."""
         match request:
             case DirectProbe(to, number, uuid, boot, rumours):
-                self.ask(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
+                self.send_question(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
             case IndirectProbe(to, number, node, rumours):
-                self.ask(self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours)))
+                self.send_question(
+                    self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours))
+                )
             case Lives(to, number, lives, rumours):
-                self._say(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
+                self._send_to_peer(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
             case Inform(to, rumours):
-                self._say(self._peer(to), c.Rumours(to_wire(rumours)))
+                self._send_to_peer(self._peer(to), c.Rumours(to_wire(rumours)))
             case Spread(rumours):
                 for conn in self._some():
                     self._desk.send(conn, c.Rumours(to_wire(rumours)))
@@ -64,9 +66,9 @@ class Liveness:
                 peer = self._peer(node.uuid)
                 address = (peer.reached if peer is not None else "") or node.address
                 if address:
-                    self._desk.emit(effects.Knock(node.uuid, address))
+                    self._desk.emit(effects.ProbeAddress(node.uuid, address))
 
-    def ask(self, peer: Peer | None, command: ReachQuestion) -> None:
+    def send_question(self, peer: Peer | None, command: ReachQuestion) -> None:
         """Send a question on the control connection, or keep it until there is one. The last one counts."""
         if peer is None:
             return
@@ -74,11 +76,11 @@ class Liveness:
         if peer.control is not None:
             self._desk.send(peer.control, command)
             return
-        peer.reach.ask(command, self._desk.now)
+        peer.reach.set_question(command, self._desk.now)
         self._dialler.watchlist.add(peer)
         self._desk.wake(self._desk.now)
 
-    def _say(self, peer: Peer | None, command: c.Command) -> None:
+    def _send_to_peer(self, peer: Peer | None, command: c.Command) -> None:
         if peer is not None:
             peer.used = self._desk.now
             self._desk.send(peer.control or peer.data, command)
@@ -98,14 +100,14 @@ class Liveness:
 
     def probe(self, conn: Conn, peer: Peer, p: c.Probe) -> None:
         peer.used = self._desk.now
-        for answer in self._take(
+        for answer in self._handle_results(
             self._membership.probe(
                 peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._desk.now
             )
         ):
             self._desk.send(conn, answer)  # on the connection it came by
 
-    def _take(self, happened: Results) -> list[c.Probed]:
+    def _handle_results(self, happened: Results) -> list[c.Probed]:
         """Handle all results but the answers, and return these."""
         answers = [h for h in happened if isinstance(h, Lives)]
         self._happened([h for h in happened if not isinstance(h, Lives)])

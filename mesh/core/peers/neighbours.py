@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from discovery.fates import Results
 from discovery.member import Left, NodeLife
-from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import ConnEnded, Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.peers.acquaintances import Acquaintances
+from discovery.member_transitions import Results
+from discovery.membership import IdentityDuplicated, MemberEvent, Membership, NameClash, Sighted, SwimTiming
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import ConnEnded, Hearing, InboundClosed, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.changes import Changes
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.peers.directory import Directory
@@ -20,6 +19,7 @@ from mesh.core.peers.facts import Lived, PeerJoined
 from mesh.core.peers.introductions import as_introduction, as_node
 from mesh.core.peers.liveness import Liveness
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.peer_address_book import PeerAddressBook
 from mesh.core.peers.reach import HEAD_START
 from mesh.core.peers.rounds import Rounds
 from mesh.routing.feed import Feed
@@ -31,7 +31,7 @@ LAST_TURN = 5.0  # s, the most for all of them
 PARTING = 2.0  # s that earlier messages may take after a BYE
 
 
-class Neighbours(Part):
+class Neighbours(Component):
     """The component for all other nodes: news of them goes to membership, and its results are carried out.
 
     `made` builds a peer; `doubled` is called when others report this node at another address.
@@ -39,7 +39,7 @@ class Neighbours(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         dialler: Dialler,
         peers: dict[bytes, Peer],
@@ -50,9 +50,9 @@ class Neighbours(Part):
         timing = SwimTiming(period=desk.settings.probe)
         self.membership = Membership(as_node(desk.me), desk.jitter, timing)
         directory = self.directory = Directory(peers, made)
-        self.of, self.named = directory.of, directory.named  # looked up for each envelope
+        self.of, self.named = directory.peer_of, directory.named  # looked up for each envelope
         self.rounds = Rounds(desk, directory, self.membership, dialler)
-        self.acquaintances = Acquaintances(desk, disk, dialler, directory.is_alive, directory.is_occupied)
+        self.acquaintances = PeerAddressBook(desk, disk, dialler, directory.is_alive, directory.is_occupied)
         self.liveness = Liveness(desk, self.membership, self.happened, peers.get, dialler)
         self._desk = desk
         self._dialler = dialler
@@ -60,22 +60,22 @@ class Neighbours(Part):
         self._doubled = doubled
         self._parting: dict[bytes, tuple[Left, float]] = {}  # deferred goodbyes, until when
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(PeerJoined, lambda fact: self.review_login(fact.peer)),
-            hear(ConnEnded, self._ended),
-            hear(SomebodyLeft, lambda _: self.rounds.ping_all()),
+            on_fact(PeerJoined, lambda fact: self.review_login(fact.peer)),
+            on_fact(ConnEnded, self._on_conn_ended),
+            on_fact(InboundClosed, lambda _: self.rounds.ping_all()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         live = self.liveness
         return (
-            take(c.Peers, lambda conn, peer, command, _: self.introduced(command.nodes, peer)),
-            take(c.Bye, lambda conn, peer, command, _: self._goodbye(conn, peer, command)),
-            take(c.Pong, lambda conn, peer, command, _: self._dialler.pong(peer, command)),
-            take(c.Probe, lambda conn, peer, command, _: live.probe(conn, peer, command)),
-            take(c.ProbeFor, lambda conn, peer, command, _: live.probe_for(peer, command)),
-            take(c.Probed, lambda conn, peer, command, _: live.probed(peer, command)),
+            on_command(c.Peers, lambda conn, peer, command, _: self.introduced(command.nodes, peer)),
+            on_command(c.Bye, lambda conn, peer, command, _: self._goodbye(conn, peer, command)),
+            on_command(c.Pong, lambda conn, peer, command, _: self._dialler.pong(peer, command)),
+            on_command(c.Probe, lambda conn, peer, command, _: live.probe(conn, peer, command)),
+            on_command(c.ProbeFor, lambda conn, peer, command, _: live.probe_for(peer, command)),
+            on_command(c.Probed, lambda conn, peer, command, _: live.probed(peer, command)),
         )
 
     def figures(self) -> dict[str, int | float]:
@@ -102,10 +102,10 @@ class Neighbours(Part):
     def tick(self) -> None:
         for conn in self._dialler.unfinished():
             self._desk.hang_up(conn)
-            self.ended(conn)
+            self.on_conn_ended(conn)
         self.happened(self.membership.tick(self._desk.now))
         self._part_late()
-        self.rounds.go()
+        self.rounds.run_due()
         self._desk.wake(self.rounds.deadline(self.settled()))
 
     # --- the current view -------------------------------------------------------------------------------
@@ -138,23 +138,23 @@ class Neighbours(Part):
 
     # --- news -------------------------------------------------------------------------------------------
 
-    def ended(self, conn: Conn) -> None:
+    def on_conn_ended(self, conn: Conn) -> None:
         """Handle the end of a connection to or from a node."""
         peer = self.of(conn)
         was_control = peer is not None and peer.control is conn
-        self._dialler.ended(conn, peer)
+        self._dialler.on_conn_ended(conn, peer)
         if peer is not None and peer.data is None:
             self._part(peer.node.uuid)
         if was_control and peer is not None and peer.alive:
             self.liveness.disconnected(peer)
 
-    def _ended(self, fact: ConnEnded) -> None:
+    def _on_conn_ended(self, fact: ConnEnded) -> None:
         if fact.conn.role != c.CLIENT:
-            self.ended(fact.conn)
+            self.on_conn_ended(fact.conn)
 
-    def heard(self, peer: Peer) -> None:
+    def on_sign_of_life(self, peer: Peer) -> None:
         """Count any command from a peer as a sign of life."""
-        happened = self.membership.heard(peer.node.uuid, self._desk.now)
+        happened = self.membership.on_message(peer.node.uuid, self._desk.now)
         if happened:
             self.happened(happened)
 
@@ -175,7 +175,7 @@ class Neighbours(Part):
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
         """Handle a BYE, of a node or of only one of its connections."""
         self._desk.hang_up(conn)
-        self._dialler.ended(conn, peer)
+        self._dialler.on_conn_ended(conn, peer)
         if command.reason != REPLACED:
             self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._desk.now))
             if peer.data is None:
@@ -185,7 +185,7 @@ class Neighbours(Part):
         """Defer a goodbye, as earlier messages may still arrive on another connection."""
         until = self._desk.now + PARTING
         self._parting[peer.node.uuid] = left, until
-        peer.reach.put_off(until)
+        peer.reach.delay_dial(until)
         self._desk.wake(until)
 
     def _part(self, uuid: bytes) -> None:
@@ -213,7 +213,7 @@ class Neighbours(Part):
         if isinstance(event, NameClash):
             return
         node = as_introduction(event.member.node)
-        if isinstance(event, Doubled):
+        if isinstance(event, IdentityDuplicated):
             self._doubled(node)
             return
         peer = self.peers.get(node.uuid) or self._newcomer(node)
@@ -227,18 +227,18 @@ class Neighbours(Part):
         known = peer.node.boot
         if node.key or not peer.node.key:
             peer.node = node
-        self.directory.changed()
+        self.directory.drop_caches()
         self._changes.react(peer, event, known)
         if isinstance(event, Sighted) and self.is_crowd:
             # All nodes may have sighted it at once: a few dial it, and rumors inform the others.
             turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
-            peer.reach.put_off(self._desk.now + turn)
-        self.directory.changed()
+            peer.reach.delay_dial(self._desk.now + turn)
+        self.directory.drop_caches()
 
     def _newcomer(self, node: Introduction) -> Peer:
         """Add a peer. Of two nodes the one with the lower uuid dials first."""
         peer = self.directory.add(node)
-        peer.reach.put_off(self._desk.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
+        peer.reach.delay_dial(self._desk.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
         self._desk.wake(peer.reach.due)
         return peer
 

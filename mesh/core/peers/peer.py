@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.exchange import NEVER, Exchange
 from mesh.core.peers.reach import LIVING, Reach
 from mesh.core.peers.reach_table import ReachState
@@ -89,6 +89,8 @@ class Peer:
         return is_connected or is_dialled or self.link.is_wanted or self.reach.is_waiting
 
 
-def met(desk: Desk, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction) -> Peer:
+def met(
+    desk: NodeContext, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction
+) -> Peer:
     """Return a new peer; `meets` makes the exchange with it."""
     return Peer(node, Reach(desk.jitter, timing), Link(node.uuid, desk.now, desk.jitter, timing), meets)

@@ -53,11 +53,11 @@ class Reach:
         self.state, actions = step(REACH_TABLE, self.state, event, "docs/links.md", "REACH_EVENT")
         return [action for action in actions if self._is_for_caller(action, now)]
 
-    def put_off(self, until: float) -> None:
+    def delay_dial(self, until: float) -> None:
         """Do not dial before `until`."""
         self.due = max(self.due, until)
 
-    def ask(self, question: ReachQuestion, now: float) -> None:
+    def set_question(self, question: ReachQuestion, now: float) -> None:
         """Keep a question until there is a connection. The last one counts."""
         self.question = question
         self.happens(ReachEvent.ASKED, now)

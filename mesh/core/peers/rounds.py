@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from discovery.membership import Membership
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import ROOM, Dialler
 from mesh.core.peers.directory import Directory
 from mesh.core.peers.facts import PeerForgotten
@@ -22,7 +22,9 @@ SWEEP = 60.0  # s between two sweeps for forgotten peers
 class Rounds:
     """The periodic work on those peers for which time alone may matter."""
 
-    def __init__(self, desk: Desk, directory: Directory, membership: Membership, dialler: Dialler) -> None:
+    def __init__(
+        self, desk: NodeContext, directory: Directory, membership: Membership, dialler: Dialler
+    ) -> None:
         self._desk = desk
         self._directory = directory
         self._membership = membership
@@ -43,7 +45,7 @@ class Rounds:
         """Whether the wait for a first view is over."""
         return self._desk.now - self._born >= FIRST_VIEW
 
-    def go(self) -> None:
+    def run_due(self) -> None:
         """Dial, ping and give up peers that are due."""
         now, dialler = self._desk.now, self._dialler
         if now - self._swept > SWEEP:
@@ -69,7 +71,7 @@ class Rounds:
         """Dial the peers that are due. Without room for all, new ones go first, each in its turn."""
         room = self._dialler.room
         due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
-        due += self._dialler.watchlist.due(self._desk.now, room, self.is_crowd)
+        due += self._dialler.watchlist.take_due(self._desk.now, room, self.is_crowd)
         for peer in sorted(due, key=lambda p: (p.reach.state is not ReachState.TOLD_OF, p.reach.due)):
             if peer.alive:
                 self._dialler.sight(peer)
@@ -94,10 +96,10 @@ class Rounds:
             is_needed = is_wanted or is_owed or self._needs_login(peer)
             if not peer.alive and not is_needed and self._membership.of(uuid) is None:
                 if begun is not None:
-                    self._desk.accounts.closed(begun.feed, is_peer=True)
+                    self._desk.accounts.count_closed(begun.feed, is_peer=True)
                 self._directory.remove(peer)
-                self._dialler.watchlist.forget(peer)
-                self._desk.say(PeerForgotten(peer))
+                self._dialler.watchlist.remove_peer(peer)
+                self._desk.publish_fact(PeerForgotten(peer))
 
     def ping_all(self) -> None:
         """Ping all peers that dialed us, so that the transport notices whose connection ended."""
@@ -111,7 +113,7 @@ class Rounds:
             self._dialler.apply(peer, peer.link.wanted(self._desk.now))
 
     def _needs_login(self, peer: Peer) -> bool:
-        return any(owes(peer) for owes in self._desk.face.owes)
+        return any(owes(peer) for owes in self._desk.face.login_requirers)
 
     def _next_ping(self, peer: Peer, is_crowd: bool) -> float:
         if peer.data is None and (peer.control is None or is_crowd):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from discovery.member import Member, NodeLife
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.links.table import LinkState
@@ -25,7 +25,9 @@ CODES = {
 }
 
 
-def standing(desk: Desk, member: Member | None, peer: Peer | None, node: str, is_usable: bool) -> Reason:
+def standing(
+    desk: NodeContext, member: Member | None, peer: Peer | None, node: str, is_usable: bool
+) -> Reason:
     """Return the state of a node as a reason. A node that can be asked is a state, all else a cause."""
     if member is None or peer is None:
         return reason("NODE_UNKNOWN", node=node)
@@ -39,7 +41,7 @@ def standing(desk: Desk, member: Member | None, peer: Peer | None, node: str, is
     return reason("NODE_ALIVE", node=node, link=link.describe(desk.now))
 
 
-def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
+def of_node(desk: NodeContext, neighbours: Neighbours, node: str) -> Iterator[Reason]:
     """Yield further reasons about a name: this node, a node of another mesh, or a misspelling."""
     if node == desk.me.name:
         yield reason("NODE_SELF")
@@ -54,7 +56,7 @@ def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
             yield reason("NEAR_NODE", near=found)
 
 
-def strangers(desk: Desk, neighbours: Neighbours) -> Iterator[tuple[str, str]]:
+def strangers(desk: NodeContext, neighbours: Neighbours) -> Iterator[tuple[str, str]]:
     """Yield name and address of nodes that were found with other keys and have not joined since."""
     for name, address in desk.near:
         member = neighbours.membership.by_name(name)
@@ -67,7 +69,7 @@ def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def of_strangers(desk: Desk, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
+def of_strangers(desk: NodeContext, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
     """Yield reasons for nodes of other meshes: those of that name, or all."""
     others = (other for other in strangers(desk, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):

@@ -37,7 +37,7 @@ class Resting:
         """Remove a peer, if present."""
         self._due.pop(peer, None)
 
-    def take(self, now: float, most: int) -> list[Peer]:
+    def take_due(self, now: float, most: int) -> list[Peer]:
         """Remove and return at most `most` peers whose dial is due."""
         found: list[Peer] = []
         while len(found) < most and self.next_dial <= now:
@@ -69,7 +69,7 @@ class Watchlist:
         self._news.remove(peer)
         self._away.remove(peer)
 
-    def forget(self, peer: Peer) -> None:
+    def remove_peer(self, peer: Peer) -> None:
         """Remove a peer."""
         self._active.pop(peer, None)
         self._news.remove(peer)
@@ -85,11 +85,11 @@ class Watchlist:
                 self._away.add(peer)
         return list(self._active)
 
-    def due(self, now: float, most: int, is_crowd: bool) -> list[Peer]:
+    def take_due(self, now: float, most: int, is_crowd: bool) -> list[Peer]:
         """Return at most `most` resting peers that are due. In a crowd, away peers are not tried again."""
-        found = self._news.take(now, most)
+        found = self._news.take_due(now, most)
         if not is_crowd:
-            found += self._away.take(now, most - len(found))
+            found += self._away.take_due(now, most - len(found))
         for peer in found:
             self._active[peer] = None
         return found

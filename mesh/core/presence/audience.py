@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.conn import Conn
+from mesh.core.context.settings import CONFIRM
 from mesh.core.peers.peer import Peer
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.slow import Slow
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.unresponsive_peers import UnresponsivePeers
 from mesh.wire.limits import SERVICES
 
 
 class Audience:
     """The other nodes, except those of releases without presence."""
 
-    def __init__(self, nodes: Nodes, slow: Slow) -> None:
+    def __init__(self, nodes: Nodes, slow: UnresponsivePeers) -> None:
         self._nodes, self._slow = nodes, slow
         self._mute: dict[bytes, int] = {}  # boots of nodes without the feature
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)

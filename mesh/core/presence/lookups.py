@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.settings import CONFIRM
 from mesh.core.presence.registry import ServedName
 
 Then = Callable[[], None]
@@ -24,7 +24,7 @@ class Lookups:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def ask(self, name: ServedName, now: float, then: Then, is_known: bool) -> None:
+    def when_known(self, name: ServedName, now: float, then: Then, is_known: bool) -> None:
         """Call `then` when the name is known: at once, unless earlier lookups of it wait."""
         if is_known and name not in self._waiting:
             then()
@@ -34,9 +34,9 @@ class Lookups:
     def review(self, now: float, is_known: Callable[[ServedName], bool]) -> None:
         """Answer the lookups that need not wait any more."""
         for name in [name for name in self._waiting if name not in self._is_busy]:
-            self._answer(name, now, is_known)
+            self._answer_waiting(name, now, is_known)
 
-    def _answer(self, name: ServedName, now: float, is_known: Callable[[ServedName], bool]) -> None:
+    def _answer_waiting(self, name: ServedName, now: float, is_known: Callable[[ServedName], bool]) -> None:
         waiting = self._waiting[name]
         self._is_busy.add(name)
         while waiting and (now >= waiting[0][0] or is_known(name)):

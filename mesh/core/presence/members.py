@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.settings import CONFIRM
-from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import CONFIRM
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.registry import Registry, ServedName
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
 from mesh.names import check_group
 from mesh.wire.commands import Heard
@@ -32,7 +32,7 @@ EACH = 100  # groups in one message
 
 
 @dataclass(slots=True)
-class ToldPeer:
+class PeerVersion:
     """A peer, and the reports sent to it on its connection."""
 
     number: int = 0
@@ -50,36 +50,36 @@ class VersionWaiter:
     then: Callable[[], None]
 
 
-class GroupMembers(Part):
+class GroupMembers(Component):
     """Component for groups with members here, and for the reports of other nodes."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._nodes = nodes
         self._audience = audience
         self.own: dict[str, int] = {}
         self._registry = Registry()
-        self._told: dict[bytes, ToldPeer] = {}
+        self._told: dict[bytes, PeerVersion] = {}
         self._due: dict[str, None] = {}
         self._version = 0
         self._waiting: list[VersionWaiter] = []
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, self._logged_in),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
-            hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(WaysChanged, lambda _: self._review()),
+            on_fact(LoggedIn, self._logged_in),
+            on_fact(LoggedOut, lambda fact: self._lost(fact.peer)),
+            on_fact(PeerLost, lambda fact: self._lost(fact.peer)),
+            on_fact(RoutesChanged, lambda _: self._review()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Said, self._said), take(Heard, self._heard))
+        return (on_command(Said, self._said), on_command(Heard, self._heard))
 
     def figures(self) -> dict[str, int | float]:
         return {"groups": len(self.own)}
 
-    def owes(self, peer: Peer) -> bool:
+    def requires_login(self, peer: Peer) -> bool:
         """Return whether a login must wait for our groups."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
@@ -100,7 +100,7 @@ class GroupMembers(Part):
         self._version += 1
         self._due[name] = None
         self._desk.ending[self._say] = None
-        self._desk.say(GroupChanged(name, self._desk.me.uuid, members))
+        self._desk.publish_fact(GroupChanged(name, self._desk.me.uuid, members))
         self._waiting.append(VersionWaiter(self._version, self._desk.now + CONFIRM, then))
         self._desk.wake(self._desk.now + CONFIRM)
         for peer in self._nodes.usable():
@@ -114,7 +114,7 @@ class GroupMembers(Part):
                 self._tell(peer, told, due)
         self._review()
 
-    def _tell(self, peer: Peer, told: ToldPeer, names: Sequence[str]) -> None:
+    def _tell(self, peer: Peer, told: PeerVersion, names: Sequence[str]) -> None:
         for at in range(0, len(names), EACH) or (0,):
             told.number += 1
             groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
@@ -159,7 +159,7 @@ class GroupMembers(Part):
         peer = fact.peer
         self._forget(peer)
         if self._audience.hears(peer, fact.conn):
-            told = self._told[peer.node.uuid] = ToldPeer()
+            told = self._told[peer.node.uuid] = PeerVersion()
             if self.own:
                 self._tell(peer, told, list(self.own))
             else:
@@ -169,7 +169,7 @@ class GroupMembers(Part):
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
         """Accept a report. Raises RemoteError for a missing number, or too many groups."""
         uuid = peer.node.uuid
-        told = self._told.setdefault(uuid, ToldPeer())
+        told = self._told.setdefault(uuid, PeerVersion())
         if command.number != told.heard + 1:
             what = f"{peer.node.name} sent group update {command.number} after {told.heard}"
             raise RemoteError(what, code="OUT_OF_ORDER")
@@ -184,10 +184,10 @@ class GroupMembers(Part):
         except LocalError:  # of a later release, or malicious
             self._desk.count("unknown_kinds")
             return
-        if members and self._registry.count(peer.node.uuid) >= MOST:
+        if members and self._registry.count_names(peer.node.uuid) >= MOST:
             raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
-        if self._registry.told(peer.node.uuid, (GROUP, name), members):
-            self._desk.say(GroupChanged(name, peer.node.uuid, members))
+        if self._registry.record(peer.node.uuid, (GROUP, name), members):
+            self._desk.publish_fact(GroupChanged(name, peer.node.uuid, members))
 
     def _lost(self, peer: Peer) -> None:
         self._forget(peer)
@@ -196,11 +196,11 @@ class GroupMembers(Part):
     def _forget(self, peer: Peer) -> None:
         uuid = peer.node.uuid
         self._told.pop(uuid, None)
-        self._drop(self._registry.lost(uuid), uuid)
+        self._drop(self._registry.remove_node(uuid), uuid)
 
     def _drop(self, rows: Sequence[tuple[ServedName, int]], uuid: bytes) -> None:
         for (_, name), _members in rows:
-            self._desk.say(GroupChanged(name, uuid, 0))
+            self._desk.publish_fact(GroupChanged(name, uuid, 0))
 
     def tick(self) -> None:
         late = [w for w in self._waiting if w.deadline <= self._desk.now]

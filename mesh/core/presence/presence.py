@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
@@ -21,9 +21,9 @@ from mesh.core.presence.lookups import Lookups
 from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.presence.watchers import Watchers
 from mesh.core.presence.watching import WatchedNames
+from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
@@ -35,10 +35,10 @@ NAMES = 200_000  # names that another node may watch
 IDLE = 60.0  # s that a name is watched after its last use
 
 
-class Presence(Part):
+class Presence(Component):
     """Component for names that are served here or watched."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._nodes = nodes
@@ -51,35 +51,35 @@ class Presence(Part):
         self._watching = WatchedNames()
         self._lookups = Lookups()
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (SERVICES,)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, self._logged_in),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
-            hear(PeerLost, lambda fact: self._lost(fact.peer)),
-            hear(WaysChanged, lambda _: self._review()),
-            hear(SessionAway, lambda fact: self._client_gone(fact.session)),
+            on_fact(LoggedIn, self._logged_in),
+            on_fact(LoggedOut, lambda fact: self._on_peer_lost(fact.peer)),
+            on_fact(PeerLost, lambda fact: self._on_peer_lost(fact.peer)),
+            on_fact(RoutesChanged, lambda _: self._review()),
+            on_fact(SessionAway, lambda fact: self._client_gone(fact.session)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Watch, self._watched), take(Serving, self._served))
+        return (on_command(Watch, self._watched), on_command(Serving, self._served))
 
     def from_clients(self) -> Sequence[HandlerEntry]:
-        return (take(Watch, self._client_watches),)
+        return (on_command(Watch, self._client_watches),)
 
     def figures(self) -> dict[str, int | float]:
         addresses = sum(kind == ADDRESS for kind, _ in self.own)
         return {"addresses": addresses, "watched": len(self._watching.names)}
 
-    def owes(self, peer: Peer) -> bool:
+    def requires_login(self, peer: Peer) -> bool:
         """Return whether a login must wait for our watched names."""
         return bool(self._watching.names) and not self._audience.is_mute(peer)
 
     # --- what is served here ----------------------------------------------------------------------------
 
-    def known(self) -> Iterator[ServedName]:
+    def known_names(self) -> Iterator[ServedName]:
         """Yield all names that are served here, or watched here and served elsewhere."""
         yield from self.own
         yield from self._registry.names()
@@ -104,14 +104,14 @@ class Presence(Part):
             self.own[name] = consumers
             if note:
                 self._notes[name] = note
-        self._peers.changed(name)
-        self._changed(name, self._desk.me.uuid, change)
+        self._peers.mark_changed(name)
+        self._publish_change(name, self._desk.me.uuid, change)
 
     def _own_rows(self, name: ServedName) -> Sequence[Row]:
         return (Row(*name, self.own.get(name, 0), note=self._notes.get(name, b"")),)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
-        self._peers.says(peer, command)
+        self._peers.apply_command(peer, command)
         self._desk.ending[self._say_news] = None
 
     # --- what is served elsewhere -----------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Presence(Part):
         self._watch(name)
         return self._registry.notes(name)
 
-    def ask(self, name: ServedName, then: Callable[[], None]) -> None:
+    def when_known(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call `then` when all reachable nodes have reported whether they serve the name, at most after 2 s.
 
         Once known, a name with any server is answered at once: further servers will be reported.
@@ -139,7 +139,7 @@ class Presence(Part):
         is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
         is_known = is_served or self._is_known(name)
         watched.is_known = watched.is_known or is_known
-        self._lookups.ask(name, self._desk.now, then, is_known)
+        self._lookups.when_known(name, self._desk.now, then, is_known)
         if is_known:
             return
         if (deadline := self._lookups.deadline) is not None:
@@ -163,7 +163,7 @@ class Presence(Part):
 
     def _logged_in(self, fact: LoggedIn) -> None:
         peer = fact.peer
-        self._forget(peer)
+        self._forget_peer(peer)
         if self._audience.hears(peer, fact.conn):
             for command in self._watching.full(peer.node.uuid):
                 self._desk.send(fact.conn, command)
@@ -178,28 +178,28 @@ class Presence(Part):
             if name not in self._watching.names:
                 self._desk.count("unasked")  # or no longer watched
                 continue
-            change = self._registry.told(uuid, name, row.consumers, row.note)
+            change = self._registry.record(uuid, name, row.consumers, row.note)
             if change is not None:
-                self._changed(name, uuid, change)
+                self._publish_change(name, uuid, change)
         self._review()
 
-    def _lost(self, peer: Peer) -> None:
+    def _on_peer_lost(self, peer: Peer) -> None:
         """Drop the reports of a peer with its connection."""
-        self._forget(peer)
+        self._forget_peer(peer)
         self._review()
 
-    def _forget(self, peer: Peer) -> None:
+    def _forget_peer(self, peer: Peer) -> None:
         uuid = peer.node.uuid
-        self._peers.lost(peer)
+        self._peers.remove_watcher(peer)
         self._watching.lost(uuid)
-        for name, consumers in self._registry.lost(uuid):
-            self._changed(name, uuid, -consumers)
+        for name, consumers in self._registry.remove_node(uuid):
+            self._publish_change(name, uuid, -consumers)
 
-    def _changed(self, name: ServedName, uuid: bytes, change: int) -> None:
+    def _publish_change(self, name: ServedName, uuid: bytes, change: int) -> None:
         if change:  # clients do not see notes
-            self._clients.changed(name)
+            self._clients.mark_changed(name)
         self._desk.ending[self._say_news] = None
-        self._desk.say(ServersChanged(*name, uuid, change))
+        self._desk.publish_fact(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
         if self._lookups:
@@ -211,7 +211,7 @@ class Presence(Part):
     def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
         if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
             raise RemoteError("a client watches an invalid address", code="MALFORMED")
-        new, gone = self._clients.says(session, command)
+        new, gone = self._clients.apply_command(session, command)
         self._desk.ending[self._say_news] = None
         for name in new:
             self._watch(name)
@@ -220,7 +220,7 @@ class Presence(Part):
             self._watching.hold(name, -1)
 
     def _client_gone(self, session: Session) -> None:
-        for name in self._clients.lost(session):
+        for name in self._clients.remove_watcher(session):
             self._watching.hold(name, -1)
 
     def _all_rows(self, name: ServedName) -> Sequence[Row]:
@@ -246,8 +246,8 @@ class Presence(Part):
         if (deadline := self._lookups.deadline) is not None:
             self._desk.wake(deadline)
 
-    def tidy(self) -> None:
-        self._registry.forget(self._watching.idle(self._desk.now - IDLE))
+    def on_second(self) -> None:
+        self._registry.drop_names(self._watching.idle(self._desk.now - IDLE))
         self._desk.ending[self._say_news] = None
 
     def _say_news(self) -> None:
@@ -256,7 +256,7 @@ class Presence(Part):
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:
                     self._desk.send(peer.data, command)
-        for peer, serving in self._peers.said():
+        for peer, serving in self._peers.pending_updates():
             self._desk.send(peer.data, serving)
-        for session, serving in self._clients.said():
+        for session, serving in self._clients.pending_updates():
             self._desk.send(session.conn, serving)

@@ -25,14 +25,14 @@ class Registry:
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """Return the notes of these nodes about the name."""
+        """Return the notes of the given nodes about the name."""
         return self._notes.get(name, NOTHING)
 
     def names(self) -> Iterable[ServedName]:
         """Return all names with at least one server."""
         return self._rows
 
-    def told(self, uuid: bytes, name: ServedName, consumers: int, note: bytes = b"") -> int | None:
+    def record(self, uuid: bytes, name: ServedName, consumers: int, note: bytes = b"") -> int | None:
         """Store a report. Return the change in the number, or None if the report repeats the last one."""
         rows = self._rows.get(name)
         change = consumers - (rows or NOBODY).get(uuid, 0)
@@ -50,18 +50,18 @@ class Registry:
             self._notes.setdefault(name, {})[uuid] = note
         return change
 
-    def count(self, uuid: bytes) -> int:
+    def count_names(self, uuid: bytes) -> int:
         """Return how many names a node serves."""
         return len(self._of.get(uuid, ()))
 
-    def lost(self, uuid: bytes) -> list[tuple[ServedName, int]]:
+    def remove_node(self, uuid: bytes) -> list[tuple[ServedName, int]]:
         """Drop all reports of a node, and return them."""
         rows = [(name, self._rows[name][uuid]) for name in sorted(self._of.get(uuid, ()))]
         for name, _ in rows:
             self._drop(uuid, name)
         return rows
 
-    def forget(self, names: Iterable[ServedName]) -> None:
+    def drop_names(self, names: Iterable[ServedName]) -> None:
         """Drop names that are no longer watched here."""
         for name in names:
             for uuid in list(self._rows.get(name, ())):

@@ -30,7 +30,7 @@ class Watcher(Generic[W]):
         self.due: dict[ServedName, None] = {}
         self._before: dict[ServedName, None] | None = None  # names not repeated in a full list so far
 
-    def says(self, command: Watch, most: int) -> tuple[list[ServedName], list[ServedName]]:
+    def apply_command(self, command: Watch, most: int) -> tuple[list[ServedName], list[ServedName]]:
         """Apply a command. Return (new names, removed names). Raises RemoteError for too many names."""
         if command.full and self._before is None:
             self._before = dict(self.names)
@@ -71,19 +71,19 @@ class Watchers(Generic[W]):
     def __len__(self) -> int:
         return len(self._all)
 
-    def says(self, who: W, command: Watch) -> tuple[list[ServedName], list[ServedName]]:
+    def apply_command(self, who: W, command: Watch) -> tuple[list[ServedName], list[ServedName]]:
         """Apply a watcher's command. Return (new names, removed names)."""
         watcher = self._all.get(who)
         if watcher is None:
             watcher = self._all[who] = Watcher(who)
-        new, gone = watcher.says(command, self._most)
+        new, gone = watcher.apply_command(command, self._most)
         for name in new:
             self._of.setdefault(name, {})[who] = None
         self._unwatched(who, gone)
         self._due[who] = None
         return new, gone
 
-    def lost(self, who: W) -> Iterable[ServedName]:
+    def remove_watcher(self, who: W) -> Iterable[ServedName]:
         """Remove a watcher whose connection is lost, and return its names."""
         watcher = self._all.pop(who, None)
         self._due.pop(who, None)
@@ -99,13 +99,13 @@ class Watchers(Generic[W]):
             if not watching:
                 self._of.pop(name, None)
 
-    def changed(self, name: ServedName) -> None:
+    def mark_changed(self, name: ServedName) -> None:
         """Mark the name as changed for its watchers."""
         for who in self._of.get(name, ()):
             self._all[who].due[name] = None
             self._due[who] = None
 
-    def said(self) -> Iterator[tuple[W, Serving]]:
+    def pending_updates(self) -> Iterator[tuple[W, Serving]]:
         """Yield the due messages of each watcher."""
         while self._due:
             who, _ = self._due.popitem()

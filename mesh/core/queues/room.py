@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.delivery.bindings import Bindings
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disks import Disks
+from mesh.core.context.node_context import NodeContext
+from mesh.core.delivery.durable_bindings import DurableBindings
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.definitions.declaring import Declaring
 from mesh.core.queues.definitions.durables import Durables
-from mesh.core.queues.keeping.dying import Dying
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.consumer_table import ConsumerTable
+from mesh.core.queues.keeping.dead_lettering import DeadLettering
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import RowsOf
-from mesh.core.queues.keeping.taking import Taking
-from mesh.core.queues.looking.everywhere import Everywhere
 from mesh.core.queues.looking.lastknown import LastKnown
 from mesh.core.queues.looking.looking import Looking
+from mesh.core.queues.looking.queue_part_calls import QueuePartCalls
 from mesh.core.queues.moves.balancing import QueueBalancing
-from mesh.core.queues.moves.byhand import ByHand
 from mesh.core.queues.moves.draining import Draining
+from mesh.core.queues.moves.manual_moves import ManualMoves
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.arriving import Arriving
 from mesh.core.queues.transfers.moving import Moving
 from mesh.core.queues.verbs.asked import ChangingVerbs
 from mesh.core.queues.verbs.durableverbs import DurableVerbs, FindAcceptors
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.consumers.queue_consumer import QueueConsumer
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import Memory
-from mesh.routing.portion import Portion
 
 
 class QueueRoom:
@@ -44,7 +44,7 @@ class QueueRoom:
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disks: Disks,
         memory: Memory,
         shared: Shared,
@@ -54,25 +54,25 @@ class QueueRoom:
         presence: Presence,
         neighbours: Neighbours,
         nodes: Nodes,
-        questions: Questions,
-        bindings: Bindings,
+        questions: PeerCalls,
+        bindings: DurableBindings,
         accepting: FindAcceptors,
     ) -> None:
-        dying = Dying(desk, dead, forwarder.publish, sessions.others)
+        dying = DeadLettering(desk, dead, forwarder.publish, sessions.others)
         queues = self.queues = Queues(
-            desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put
+            desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put_in_queue
         )
-        taking = self.taking = Taking(desk, queues)
+        taking = self.taking = ConsumerTable(desk, queues)
         moving = self.moving = Moving(desk, neighbours.peers, queues)
         arriving = self.arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
         last_known = LastKnown(desk, nodes, neighbours.peers, neighbours.acquaintances)
-        everywhere = Everywhere(nodes, questions, neighbours.peers, last_known)
+        everywhere = QueuePartCalls(nodes, questions, neighbours.peers, last_known)
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
         asked = ChangingVerbs(desk, disks.own, queues, self.declaring, everywhere)
-        self.parts: Sequence[Part] = (
+        self.parts: Sequence[Component] = (
             queues,
             self.declaring,
             self.durables,
@@ -85,39 +85,39 @@ class QueueRoom:
             Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,
-            ByHand(desk, nodes, neighbours, queues, moving),
+            ManualMoves(desk, nodes, neighbours, queues, moving),
             Draining(desk, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
         )
 
     # --- what it does for queues: see Around --------------------------------------------------------------
 
-    def push(self, taker: QueueTaker, portion: Portion) -> None:
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         self.taking.push(taker, portion)
 
-    def near(self, name: str) -> str:
-        return self.declaring.near(name)
+    def similar_name(self, name: str) -> str:
+        return self.declaring.similar_name(name)
 
     def was_removed(self, name: str) -> bool:
         return self.declaring.was_removed(name) or self.durables.was_removed(name)
 
-    def removed(self, queue: QueueHere) -> None:
-        self.taking.removed(queue)
-        self.stocks.removed(queue)
-        self.balancing.removed(queue)
+    def on_queue_removed(self, queue: QueueSink) -> None:
+        self.taking.on_queue_removed(queue)
+        self.stocks.on_queue_removed(queue)
+        self.balancing.on_queue_removed(queue)
 
-    def ended(self, queue: QueueHere) -> None:
-        self.moving.removed(queue)
-        self.arriving.removed(queue)
+    def on_queue_ended(self, queue: QueueSink) -> None:
+        self.moving.on_queue_removed(queue)
+        self.arriving.on_queue_removed(queue)
 
-    def redeemed(self, queue: QueueHere) -> None:
+    def redeemed(self, queue: QueueSink) -> None:
         self.arriving.redeemed(queue)
 
-    def put(self, queue: QueueHere) -> None:
-        self.balancing.put(queue)
+    def distribute_new(self, queue: QueueSink) -> None:
+        self.balancing.distribute_new(queue)
 
-    def seen_to(self, queue: QueueHere) -> None:
-        self.stocks.changed(queue)
-        self.balancing.changed(queue)
+    def seen_to(self, queue: QueueSink) -> None:
+        self.stocks.report_change(queue)
+        self.balancing.schedule_scan(queue)
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         return self.balancing.stays(queue)

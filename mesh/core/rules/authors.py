@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from discovery.member import NodeLife
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import PeerForgotten, PeerJoined
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -27,22 +27,22 @@ class UnknownAuthor(LocalError):
     """The author of a row is not a known member. Other rows of the same reply may be valid."""
 
 
-class Authors(Part):
+class Authors(Component):
     """Checks the authors of rows. Rows that are on this node's disk were checked before."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+    def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._since: dict[bytes, int] = {}  # wall time of the first contact with a peer
         self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(PeerJoined, self._joined), hear(PeerForgotten, self._forget))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(PeerJoined, self._on_peer_joined), on_fact(PeerForgotten, self._on_peer_forgotten))
 
-    def _joined(self, fact: PeerJoined) -> None:
+    def _on_peer_joined(self, fact: PeerJoined) -> None:
         self._since[fact.peer.node.uuid] = self._desk.wall
 
-    def _forget(self, fact: PeerForgotten) -> None:
+    def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._since.pop(fact.peer.node.uuid, None)
 
     def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
@@ -79,7 +79,7 @@ class Authors(Part):
             code="UNKNOWN_AUTHOR",
         )
 
-    def taken(self, row: SharedRow) -> None:
+    def count_row(self, row: SharedRow) -> None:
         """Count the accepted row if its author is not known."""
         if self._is_known(row.author):
             self.forgotten(row.kind, row.name)

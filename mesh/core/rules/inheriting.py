@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup, LookupResult
-from mesh.core.desk.desk import AHEAD, Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
-from mesh.core.ways.facts import Ruled
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import AHEAD, NodeContext
+from mesh.core.routes.facts import RulesChanged
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
 from mesh.patterns import SYSTEM
-from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH as BY_XPATH
 
@@ -27,11 +27,11 @@ ASKED = (6.0, 20.0, 50.0)  # s after the change; late ones reach disconnected no
 KINDS = {EXACT: "exact", PATTERN: "pattern", XPATH: BY_XPATH}
 
 
-class Inheriting(Part):
+class Inheriting(Component):
     """Component that asks for the values as a client does, while both sets of rules are in use."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
+        self, desk: NodeContext, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -43,10 +43,10 @@ class Inheriting(Part):
         self._queries: tuple[Query, ...] = ()
         self._due: list[float] = []  # when to ask, last one first
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(Ruled, self._ruled),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RulesChanged, self._on_rules),)
 
-    def _ruled(self, fact: Ruled) -> None:
+    def _on_rules(self, fact: RulesChanged) -> None:
         if not fact.is_now:
             self._before, self._due = self._ours(), []
             return
@@ -64,14 +64,14 @@ class Inheriting(Part):
         if self._due and self._due[-1] <= self._desk.now:
             self._due.pop()
             for query in self._queries:
-                self._lookup.get(query, self._take)
+                self._lookup.look_up(query, self._inherit_values)
         self._wake()
 
     def _wake(self) -> None:
         if self._due:
             self._desk.wake(self._due[-1])
 
-    def _take(self, found: LookupResult) -> None:
+    def _inherit_values(self, found: LookupResult) -> None:
         me = self._desk.me.name
         theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
         if count := self._log.inherit(filter(self._is_ours, theirs)):
@@ -79,7 +79,7 @@ class Inheriting(Part):
             values = "last value" if count == 1 else "retained values"
             self._desk.event("rules", f"took over {count:,} {values} from their earlier masters")
 
-    def _is_ours(self, value: Last) -> bool:
+    def _is_ours(self, value: RetainedValue) -> bool:
         e, key = value.envelope, value.key
         if key.startswith(SYSTEM) or e.sent > self._desk.believed + AHEAD:
             return False

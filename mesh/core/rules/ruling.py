@@ -17,20 +17,20 @@ from itertools import chain
 from math import inf
 
 from discovery.state import Summary
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.component import Beginning, Component, Reloaded, no_file
+from mesh.core.context.facts import Hearing, SettingsRead, on_fact
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import fitting
 from mesh.core.delivery.router import Router
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Beginning, Part, Reloaded, no_file
-from mesh.core.peers.facts import PeerLost, WaysChanged
-from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.facts import PeerLost, RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.states.facts import StateHeard
+from mesh.core.peers.peer_handshake import PeerHandshake
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.routes.nodes import Nodes
+from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.facts import Ruled
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, NotAvailable
 from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
 from mesh.mapping.changing import leaves_shared
@@ -48,19 +48,19 @@ BEFORE = 7  # older rules that are remembered
 LINES, TOLD = 1000, 8  # changes listed in an answer, in an event
 
 
-class Ruling(Part):
+class Ruling(Component):
     """Component for the rules in force and the next ones: settings, overlaid by shared rules."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         mapping: Mapping,
-        meeting: Meeting,
+        meeting: PeerHandshake,
         neighbours: Neighbours,
         nodes: Nodes,
         router: Router,
         gossiping: Gossiping,
-        demand: Demand,
+        demand: InterestSync,
     ) -> None:
         self._desk = desk
         self._mapping = mapping
@@ -81,19 +81,22 @@ class Ruling(Part):
         self._due = inf
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskReload, self._asked, Right.RUN),)
+        return (answer(AskReload, self._on_reload, Right.RUN),)
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, lambda _: self._look()), hear(PeerLost, lambda _: self._look()))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(StateReceived, lambda _: self._switch_if_due()),
+            on_fact(PeerLost, lambda _: self._switch_if_due()),
+        )
 
     def start(self, beginning: Beginning) -> None:
         self._read = beginning.reload
 
     # --- the settings -------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Inquiry[AskReload]) -> None:
+    def _on_reload(self, asked: IncomingCall[AskReload]) -> None:
         found = self.reload(asked.who.text)
-        asked.say(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
+        asked.reply(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 
     def reload(self, by: str) -> Reloaded:
         """Read the configuration again, and apply it. LocalError leaves everything unchanged."""
@@ -102,7 +105,7 @@ class Ruling(Part):
             self.adopt(found.ruleset.rules, found.ruleset.known)
         self._desk.settings = replace(self._desk.settings, **found.settings)
         found.keep()
-        self._desk.say(SettingsRead())
+        self._desk.publish_fact(SettingsRead())
         self._desk.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
         return found
 
@@ -133,7 +136,7 @@ class Ruling(Part):
             self._expect(is_shared=True)
         else:  # no message has been accepted yet
             self._next = None
-            self._take(counting(self.own, agreed))
+            self._apply_rules(counting(self.own, agreed))
             self._says_so()
 
     def check(self, own: RuleSet, agreed: Agreed) -> None:
@@ -178,7 +181,7 @@ class Ruling(Part):
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
-        self._said(Ruled(is_now=False, rules=found.rules))
+        self._publish_rules(RulesChanged(is_now=False, rules=found.rules))
         self._wake()
 
     def _wake(self) -> None:
@@ -188,14 +191,14 @@ class Ruling(Part):
         now = self._desk.now
         if self._next is not None:
             self._says_so()
-            self._look()
+            self._switch_if_due()
         elif now >= self._due:
             self._mind_others()
             self._due = min((until for until, _ in self._before), default=inf)
         if self._due < inf:
             self._wake()
 
-    def _look(self) -> None:
+    def _switch_if_due(self) -> None:
         """Send by the next rules, if it is time."""
         if self._next is None:
             return
@@ -204,15 +207,15 @@ class Ruling(Part):
             return
         found, self._next = self._next, None
         self._went_by(self._mapping.rules)  # other nodes may still use them
-        self._take(found)
+        self._apply_rules(found)
         self._mind_others()
         self._says_so()
-        self._said(Ruled(is_now=True, is_agreed=is_agreed, rules=found.rules))
+        self._publish_rules(RulesChanged(is_now=True, is_agreed=is_agreed, rules=found.rules))
         self._due = min(until for until, _ in self._before)
         self._desk.wake(self._due)
         self._settle()
 
-    def _take(self, found: RuleSet) -> None:
+    def _apply_rules(self, found: RuleSet) -> None:
         self._mapping.adopt(found.rules)
         self._demand.expect()
         self._nodes.adopt(found.known)
@@ -256,9 +259,9 @@ class Ruling(Part):
         states = (known.get(peer.node.uuid) for peer in self._neighbours.alive())
         return all(one is not None and mine in one.state.shared for one in states)
 
-    def _said(self, fact: Ruled) -> None:
-        self._desk.say(fact)
-        self._desk.say_last(WaysChanged())
+    def _publish_rules(self, fact: RulesChanged) -> None:
+        self._desk.publish_fact(fact)
+        self._desk.say_last(RoutesChanged())
 
 
 def told(found: Reloaded) -> str:

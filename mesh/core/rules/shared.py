@@ -16,20 +16,20 @@ import msgspec
 from msgspec.structs import replace
 
 from discovery.state import Summary
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import fitting
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.peer_calls import OnReplies, PeerCalls, Replies
 from mesh.core.rules.authors import Authors, UnknownAuthor
 from mesh.core.rules.told import Told, is_worth_asking
-from mesh.core.states.facts import StateHeard
+from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.questions import OnReplies, Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of
@@ -61,16 +61,16 @@ class RowKind:
     by_admin: bool = False
 
 
-class Shared(Part):
+class Shared(Component):
     """Component for the tables of all kinds that this release knows."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
         authors: Authors,
-        questions: Questions,
+        questions: PeerCalls,
         gossiping: Gossiping,
     ) -> None:
         self._desk = desk
@@ -86,13 +86,13 @@ class Shared(Part):
         self._doubted: set[bytes] = set()  # nodes whose rejected rows were reported
         self._swept = 0.0
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, self._heard), hear(PeerForgotten, self._forget))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(StateReceived, self._on_state), on_fact(PeerForgotten, self._on_peer_forgotten))
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRows, self._asked), answer(AskRow, self._given))
+        return (answer(AskRows, self._on_rows), answer(AskRow, self._given))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (SHARED,)
 
     def figures(self) -> dict[str, int | float]:
@@ -118,20 +118,20 @@ class Shared(Part):
         stamp = max(self._desk.stamp(), known.stamp + 1 if known is not None else 0)
         return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
 
-    def put(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
+    def write_row(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
         """Write a row, signed by this node. Raises LocalError for an invalid row, or if there is no room."""
         me, keyring = self._desk.me, self._desk.settings.keyring
         row = SharedRow(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
         if keyring is not None:
             row = replace(row, signature=keyring.sign(row.text))
         self._check(row)
-        self._take(row, by)
+        self._accept_row(row, by)
 
     def bring(self, row: SharedRow) -> None:
         """Accept a row of the admin from a client. Raises LocalError as `put` does, or CLOCK_AHEAD."""
         self._check_time(row)
         self._check(row)
-        self._take(row, None)
+        self._accept_row(row, None)
 
     def spread(self, kind: str, name: str, word: str, then: Callable[[], None]) -> None:
         """Send the row to all reachable nodes with the feature `word`.
@@ -146,12 +146,12 @@ class Shared(Part):
 
         def work() -> None:
             peers = [peer for peer in self._neighbours.alive() if word in peer.speaks]
-            self._questions.ask_all(peers, ask, says, then, by=self._neighbours.liveness.ask)
+            self._questions.ask_all(peers, ask, says, then, by=self._neighbours.liveness.send_question)
 
         self._questions.when_settled(work)
 
     def learner(self, *kinds: str) -> Callable[[Peer, Callable[[], None]], None]:
-        """Return a function that asks a node for newer rows of these kinds, and then calls `then`.
+        """Return a function that asks a node for newer rows of the given kinds, and then calls `then`.
 
         `then` is called after each kind was asked for, and not at all if the node does not answer.
         """
@@ -192,7 +192,7 @@ class Shared(Part):
     def _is_signed(self, row: SharedRow) -> bool:
         return self._authors.is_signed(row, self._kinds[row.kind].by_admin)
 
-    def _take(self, row: SharedRow, by: Peer | None) -> None:
+    def _accept_row(self, row: SharedRow, by: Peer | None) -> None:
         if not self._tables[row.kind].is_news(row):
             return
         self._changed[row.kind] = self._desk.now
@@ -201,20 +201,20 @@ class Shared(Part):
         self._counts(row, by)
 
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
-        self._tables[row.kind].take(row)
-        self._authors.taken(row)
+        self._tables[row.kind].insert(row)
+        self._authors.count_row(row)
         self._desk.ending[self._summarize] = None  # once per event, as it reads all rows
         self._kinds[row.kind].changed(row, by)
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
         """Forget the deletions of Law 3."""
-        for name in self._tables[kind].forget(self._desk.believed):
+        for name in self._tables[kind].drop_deletions(self._desk.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
             self._authors.forgotten(kind, name)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         if self._desk.now >= self._swept:
             self._swept = self._desk.now + SWEEP
             for kind in self._kinds:
@@ -248,21 +248,21 @@ class Shared(Part):
 
     # --- among nodes --------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Inquiry[AskRows]) -> None:
+    def _on_rows(self, asked: IncomingCall[AskRows]) -> None:
         """Answer a question for the rows of a kind behind a position."""
         ask = asked.ask
         table = self._tables.get(ask.kind)
         rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
-        asked.say(RowsTold(rows=list(fitting(rows, AT_ONCE))))
+        asked.reply(RowsTold(rows=list(fitting(rows, AT_ONCE))))
 
-    def _given(self, asked: Inquiry[AskRow]) -> None:
+    def _given(self, asked: IncomingCall[AskRow]) -> None:
         """Accept a row that another node sends."""
         row = row_of(asked.ask.row)
         if row.kind in self._tables:
             self._one(row, row.kind, (-1, ""), asked.who)
-        self._disk.commit_if_any(lambda error: asked.say(ReplyValue()) if error is None else None)
+        self._disk.commit_if_any(lambda error: asked.reply(ReplyValue()) if error is None else None)
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _on_state(self, fact: StateReceived) -> None:
         """Ask a node for its rows if its state announces different ones."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
         if peer is None or SHARED not in peer.speaks:
@@ -296,16 +296,16 @@ class Shared(Part):
         is_free = peer.reach.question is None
         return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
 
-    def ask(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
+    def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
         """Ask the peer; `then` gets its reply. A MeshError from `then` marks the reply as invalid."""
         self._told.asks(peer.node.uuid)
-        came = partial(self._came, peer, kind, then)
-        self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.ask)
+        came = partial(self._on_replies, peer, kind, then)
+        self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.send_question)
 
-    def _came(
+    def _on_replies(
         self, peer: Peer, kind: str, then: Callable[[R], None], replies: Replies[R], _: list[str]
     ) -> None:
-        self._told.answered(peer.node.uuid, kind, bool(replies))
+        self._told.record_reply(peer.node.uuid, kind, bool(replies))
         for reply in replies.values():
             try:
                 then(reply.value)
@@ -316,7 +316,7 @@ class Shared(Part):
         self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None] = lambda: None
     ) -> None:
         question = AskRows(kind=kind, stamp=place[0], name=place[1])
-        self.ask(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place, then))
+        self.ask_peer(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place, then))
 
     def _rows(
         self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None], told: RowsTold
@@ -345,7 +345,7 @@ class Shared(Part):
             if not self._kinds[kind].by_admin:
                 self._authors.check(row, peer)
             self._check(row)
-            self._take(row, peer)
+            self._accept_row(row, peer)
         return row.place
 
     def _doubt(self, peer: Peer, kind: str, error: MeshError) -> None:
@@ -353,6 +353,6 @@ class Shared(Part):
             self._doubted.add(peer.node.uuid)
             self._desk.event(kind, f"{peer.node.name} sent no rows: {error}", peer.node, level="warning")
 
-    def _forget(self, fact: PeerForgotten) -> None:
+    def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._doubted.discard(fact.peer.node.uuid)
-        self._told.forget(fact.peer.node.uuid)
+        self._told.forget_node(fact.peer.node.uuid)

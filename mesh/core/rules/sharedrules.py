@@ -11,16 +11,16 @@ from functools import partial
 import msgspec
 
 from discovery.state import Summary
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import Replies
 from mesh.core.rules.ruling import ASKS_BY, Ruling
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError
 from mesh.mapping.agreed import Agreed, AgreedNode, RuleSet, packed, unpacked
 from mesh.mapping.rules import Rule
@@ -35,11 +35,17 @@ ALLOWED = {True: "may be linked", False: "may not be linked", None: ""}
 SHOWN = 16  # node names in an answer
 
 
-class SharedRules(Part):
+class SharedRules(Component):
     """Component that accepts, spreads and shows the shared rules. `Ruling` applies them."""
 
     def __init__(
-        self, desk: Desk, disk: Disk, shared: Shared, nodes: Nodes, gossiping: Gossiping, ruling: Ruling
+        self,
+        desk: NodeContext,
+        disk: Disk,
+        shared: Shared,
+        nodes: Nodes,
+        gossiping: Gossiping,
+        ruling: Ruling,
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -48,13 +54,13 @@ class SharedRules(Part):
         self._gossiping = gossiping
         self._ruling = ruling
         self._refused = ""  # why this node does not apply them
-        shared.add(RowKind(RULES, self._check, self._changed, by_admin=True))
+        shared.add(RowKind(RULES, self._check, self._on_row_changed, by_admin=True))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (RULES,)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRules, self._read), answer(AskRulesPut, self._put, Right.RUN))
+        return (answer(AskRules, self._read), answer(AskRulesPut, self._on_rules_put, Right.RUN))
 
     # --- the row ------------------------------------------------------------------------------------------
 
@@ -64,7 +70,7 @@ class SharedRules(Part):
             raise LocalError(f"A row of rules must not have the name {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply the rules of the row."""
         before, agreed = self._ruling.agreed, unpacked(row.value)
         is_news = self._desk.serves
@@ -88,9 +94,9 @@ class SharedRules(Part):
         row = self._shared.get(RULES, "")
         return row.stamp if row is not None else 0
 
-    def _read(self, asked: Inquiry[AskRules]) -> None:
+    def _read(self, asked: IncomingCall[AskRules]) -> None:
         row, keyring = self._shared.get(RULES, ""), self._desk.settings.keyring
-        asked.say(
+        asked.reply(
             RulesTold(
                 value=row.value if row is not None else b"",
                 stamp=self.stamp,
@@ -120,7 +126,7 @@ class SharedRules(Part):
         alive = (peer.node.name for peer in self._nodes.askable())
         return sorted(name for name in alive if name not in has)[:SHOWN]
 
-    def _put(self, asked: Inquiry[AskRulesPut]) -> None:
+    def _on_rules_put(self, asked: IncomingCall[AskRulesPut]) -> None:
         """Put the rules of a client in force at all nodes."""
         row = self._admins(asked.ask.row)
         is_again = row == self._shared.get(RULES, "")  # the answer was lost
@@ -166,7 +172,7 @@ class SharedRules(Part):
 
     def _has_spread(
         self,
-        asked: Inquiry[AskRulesPut],
+        asked: IncomingCall[AskRulesPut],
         row: SharedRow,
         away: list[str],
         _: Replies[ReplyValue],
@@ -177,7 +183,7 @@ class SharedRules(Part):
             asked.fail(LocalError(text, hint="See `mesh rule ls`, then repeat the command.", code="STALE"))
             return
         told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
-        stored = partial(self._disk.commit_if_any, lambda error: asked.say(told) if error is None else None)
+        stored = partial(self._disk.commit_if_any, lambda error: asked.reply(told) if error is None else None)
         self._ruling.when_counting(stored)  # the rules are in force before the answer
 
 

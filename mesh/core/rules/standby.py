@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.asking.demand import Demand
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.rules.inheriting import query_of
 from mesh.core.subscribers.copies import Copies
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.mapping.mapping import Mapping
 from mesh.routing.interest import STANDBY
 from mesh.wire.calls import AskGet
@@ -28,11 +28,17 @@ from mesh.wire.replies import Values
 RETRY = 5.0  # s until a node without a reply is asked again
 
 
-class Standby(Part):
+class Standby(Component):
     """Component of a master with backups, and of a backup."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, demand: Demand, questions: Questions, copies: Copies
+        self,
+        desk: NodeContext,
+        mapping: Mapping,
+        nodes: Nodes,
+        demand: InterestSync,
+        questions: PeerCalls,
+        copies: Copies,
     ) -> None:
         self._desk = desk
         self._mapping = mapping
@@ -51,22 +57,22 @@ class Standby(Part):
                 self._queries[query] = partners
                 self._demand.want(query, by=STANDBY)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, lambda fact: self._ask(fact.peer)),
-            hear(PeerJoined, lambda fact: self._tell(fact.peer, is_back=True)),
-            hear(PeerLost, lambda fact: self._tell(fact.peer, is_back=False)),
+            on_fact(LoggedIn, lambda fact: self._fetch_values(fact.peer)),
+            on_fact(PeerJoined, lambda fact: self._report_master(fact.peer, is_back=True)),
+            on_fact(PeerLost, lambda fact: self._report_master(fact.peer, is_back=False)),
         )
 
     # --- values -------------------------------------------------------------------------------------------
 
-    def _ask(self, peer: Peer) -> None:
+    def _fetch_values(self, peer: Peer) -> None:
         """Ask the node for all values from before the subscription."""
         for query in self._open(peer):
             ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
 
             def came(replies: Replies[Values], missing: list[str], query: Query = query) -> None:
-                self._came(peer, query, replies)
+                self._on_values(peer, query, replies)
 
             self._questions.ask_all([peer], ask, Values, came)
 
@@ -75,14 +81,14 @@ class Standby(Part):
             if peer.node.name in partners and self._had.get((peer.node.uuid, query)) != peer.node.boot:
                 yield query
 
-    def _came(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
+    def _on_values(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if all(told.code for told in replies.values()):  # also without any reply
             self._again[peer.node.name] = self._desk.now + RETRY
             self._desk.wake(self._desk.now + RETRY)
             return
         self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
-        if count := self._copies.take(found):
+        if count := self._copies.store_copies(found):
             values = "last value" if count == 1 else "last values"
             self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
 
@@ -91,13 +97,13 @@ class Standby(Part):
             del self._again[name]
             peer = self._nodes.named(name)
             if peer is not None and peer.data is not None:
-                self._ask(peer)
+                self._fetch_values(peer)
         if self._again:
             self._desk.wake(min(self._again.values()))
 
     # --- events -------------------------------------------------------------------------------------------
 
-    def _tell(self, peer: Peer, is_back: bool) -> None:
+    def _report_master(self, peer: Peer, is_back: bool) -> None:
         """Report that a master with this node as a backup has appeared or disappeared."""
         what = self._mapping.stands_in_for(peer.node.name)
         if what:

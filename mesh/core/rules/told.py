@@ -55,7 +55,7 @@ class Told:
         """Record an open question to the node."""
         self._asking.add(uuid)
 
-    def answered(self, uuid: bytes, kind: str, is_answer: bool) -> None:
+    def record_reply(self, uuid: bytes, kind: str, is_answer: bool) -> None:
         """Record a reply, or its absence. Without a reply the next announcement is followed up again."""
         self._asking.discard(uuid)
         if not is_answer:
@@ -65,7 +65,7 @@ class Told:
         """Record that a row was skipped and may be accepted later."""
         self._passed[uuid, kind] = now + AGAIN
 
-    def forget(self, uuid: bytes) -> None:
+    def forget_node(self, uuid: bytes) -> None:
         """Forget the node."""
         for table in (self._boasts, self._passed, self._whole):
             for place in [place for place in table if place[0] == uuid]:

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from discovery.state import NodeState, Summary
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
-from mesh.core.states.facts import StateHeard
+from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete
@@ -45,7 +45,7 @@ ROW = b"set"  # only row in the table of earlier releases
 SHOWN = 16  # node names in an answer
 
 
-class Weights(Part):
+class Weights(Component):
     """Component for the set of weights, which is a shared row.
 
     A node of an earlier release has no shared rows. It is asked for its set when its state has a higher
@@ -54,7 +54,7 @@ class Weights(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         neighbours: Neighbours,
         gossiping: Gossiping,
@@ -70,22 +70,22 @@ class Weights(Part):
         self._shared = shared
         self._set = NONE
         self._are_over = True  # expiry was reported, if there was a set
-        shared.add(RowKind(WEIGHTS, self._check, self._changed, YEAR))
+        shared.add(RowKind(WEIGHTS, self._check, self._on_row_changed, YEAR))
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, lambda fact: self._heard(fact.known.state)),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(StateReceived, lambda fact: self._on_state(fact.known.state)),)
 
     @property
     def stamp(self) -> int:
         """The timestamp of this node's set; 0 if there is none."""
         return self._set.stamp
 
-    def of(self, node: str) -> float:
+    def weight_of(self, node: str) -> float:
         """Return the weight in force of a node, 0.25 to 4; 1 if it has none."""
         known = self._set.weights.get(node)
         return known.weight if known is not None and self._desk.wall < self._set.expires else 1.0
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind in (ADDRESS, TOPIC) and what.is_start and self.stamp and self._are_over:
             yield reason("WEIGHTS_EXPIRED")
 
@@ -98,7 +98,7 @@ class Weights(Part):
         try:
             old = weight_set(unpack(stored))
             if old.stamp > self.stamp:
-                self._shared.put(WEIGHTS, "", old.stamp, packed(old))
+                self._shared.write_row(WEIGHTS, "", old.stamp, packed(old))
         except MeshError as error:  # other nodes have it too
             self._desk.note("warning", f"the stored weights are damaged: {error}")
 
@@ -111,26 +111,26 @@ class Weights(Part):
         if row.name or new.stamp != row.stamp:
             raise bad("Their name or timestamp differs from that of their row.")
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply the weights of the row."""
         new, old = weight_set(unpack(row.value)), self._set
         self._set, self._are_over = new, self._desk.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
             done = "applied" if new.weights else "cleared"
-            self._tell(f"were {done} by {new.by}, according to {by.node.name}", by)
+            self._report_weights(f"were {done} by {new.by}, according to {by.node.name}", by)
 
-    def _put(self, new: WeightSet, by: Peer | None = None) -> None:
-        self._shared.put(WEIGHTS, "", new.stamp, packed(new), by)
+    def _write_weights(self, new: WeightSet, by: Peer | None = None) -> None:
+        self._shared.write_row(WEIGHTS, "", new.stamp, packed(new), by)
 
     # --- for clients ------------------------------------------------------------------------------------
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskWeights, self._called),)
 
-    def _called(self, asked: Inquiry[AskWeights]) -> None:
+    def _called(self, asked: IncomingCall[AskWeights]) -> None:
         if asked.ask != AskWeights():
             asked.check_keys()
-        asked.say(self.called(asked.ask, asked.who.text))
+        asked.reply(self.called(asked.ask, asked.who.text))
 
     def called(self, ask: AskWeights, by: str) -> ReplyValue:
         """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one."""
@@ -138,8 +138,10 @@ class Weights(Part):
             self._apply(learnt(ask.set), by)
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
         if ask.clear:
-            self._put(WeightSet(self._shared.stamp(WEIGHTS, ""), self._desk.wall, self._desk.wall, by, {}))
-            self._tell(f"were cleared by {by}")
+            self._write_weights(
+                WeightSet(self._shared.stamp(WEIGHTS, ""), self._desk.wall, self._desk.wall, by, {})
+            )
+            self._report_weights(f"were cleared by {by}")
             return Applied(stamp=self.stamp)
         return self._read()
 
@@ -165,8 +167,8 @@ class Weights(Part):
         check_times(new, self._desk.wall)
         if new.expires <= self._desk.wall:
             raise bad(f"The weights expired at {iso(new.expires)}.", "Run `mesh weights learn` again.")
-        self._put(new)
-        self._tell(f"were applied by {by}, until {iso(new.expires)}")
+        self._write_weights(new)
+        self._report_weights(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
         """Return the names with a weight that belong to no known node."""
@@ -176,24 +178,24 @@ class Weights(Part):
     # --- among nodes of earlier releases ----------------------------------------------------------------
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskWeights, self._asked),)
+        return (answer(AskWeights, self._on_weights_asked),)
 
-    def _asked(self, asked: Inquiry[AskWeights]) -> None:
-        asked.say(WeightsTold(set=self._set if self.stamp else None))
+    def _on_weights_asked(self, asked: IncomingCall[AskWeights]) -> None:
+        asked.reply(WeightsTold(set=self._set if self.stamp else None))
 
-    def _heard(self, state: NodeState) -> None:
+    def _on_state(self, state: NodeState) -> None:
         """Ask a node of an earlier release if it announces a newer set."""
         peer = self._neighbours.peers.get(state.uuid)
         if state.weights <= self.stamp or peer is None or SHARED in peer.speaks:
             return
         if self._shared.may_ask(peer, Summary(WEIGHTS, state.weights, b"")):
-            self._shared.ask(peer, WEIGHTS, AskWeights(), WeightsTold, partial(self._told, peer))
+            self._shared.ask_peer(peer, WEIGHTS, AskWeights(), WeightsTold, partial(self._on_weights, peer))
 
-    def _told(self, peer: Peer, told: WeightsTold) -> None:
+    def _on_weights(self, peer: Peer, told: WeightsTold) -> None:
         new = weight_set(told.set)
         check_times(new, self._desk.wall)
         if new.stamp > self.stamp:
-            self._put(new, peer)
+            self._write_weights(new, peer)
 
     # --- time -----------------------------------------------------------------------------------------------
 
@@ -201,9 +203,9 @@ class Weights(Part):
         """Report once that the weights have expired."""
         if not self._are_over and self._desk.wall >= self._set.expires:
             self._are_over = True
-            self._tell(f"expired at {iso(self._set.expires)}")
+            self._report_weights(f"expired at {iso(self._set.expires)}")
 
-    def _tell(self, what: str, peer: Peer | None = None) -> None:
+    def _report_weights(self, what: str, peer: Peer | None = None) -> None:
         n = len(self._set.weights)
         of = f" of {n:,} node{'s' if n > 1 else ''}" if n else ""
         self._desk.event(WEIGHTS, f"the weights{of} {what}", peer.node if peer is not None else None)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import REPLIES, Session, feed_key
 from mesh.core.subscribers.sessions import Sessions
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 
 class RequestFeeds:
     """The reply feed of each session that has sent a request."""
 
-    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
         self._desk = desk
         self._sessions = sessions
 
@@ -25,13 +25,13 @@ class RequestFeeds:
             self._connect(session, feed)
 
     def _make(self, session: Session) -> Feed:
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             self._desk.push(session.outlet, feed, portion)
 
         key = feed_key(session.stream, REPLIES)
         return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
 
-    def back(self, session: Session) -> None:
+    def resume(self, session: Session) -> None:
         """Resume delivery after a reconnect."""
         if REPLIES in session.feeds:
             self._connect(session, session.feeds[REPLIES])
@@ -45,6 +45,6 @@ class RequestFeeds:
         self.expect(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped
-        parcel = Parcel(envelope, master=self._desk.me.uuid, own=True)
-        feed.offer(Portion(parcel), self._desk.now)
+        parcel = StoredEnvelope(envelope, master=self._desk.me.uuid, own=True)
+        feed.offer(EnvelopeSlice(parcel), self._desk.now)
         return feed.dropped == dropped

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class CameBack(Fact):
+class RequestAnswered(Fact):
     """The outcome of a message from a client here to an address here is known."""

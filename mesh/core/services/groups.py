@@ -11,21 +11,21 @@ from math import inf
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.members import GroupMembers
 from mesh.core.services.dealing import dealt
-from mesh.core.services.departing import Departing
+from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
 from mesh.names import check_group
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
@@ -40,14 +40,14 @@ class Group:
     owner = ""
 
     def __init__(
-        self, name: str, give: Callable[[Group, Envelope], None], released: Callable[[Parcel], None]
+        self, name: str, give: Callable[[Group, Envelope], None], released: Callable[[StoredEnvelope], None]
     ) -> None:
         self.name = name
         self.key = b"g" + name.encode()
         self.floors: dict[bytes, int] = {}
         self._give, self._released = give, released
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         parcel = portion.parcel
         envelope = parcel.envelope
         self._give(self, envelope if portion.indices is None else envelope.cut(portion.indices))
@@ -59,27 +59,27 @@ class Group:
             if parcel.paged:
                 parcel.give_away()
 
-    def comes(self, parcel: Parcel, sign: int) -> None:
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
         """Do nothing: a group has no backlog."""
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return inf  # offered messages are never owed again
 
     def alive(self, now: float) -> bool:
         return False
 
 
-class Groups(Part):
+class Groups(Component):
     """The groups with members at any node."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         router: Router,
         neighbours: Neighbours,
         members: GroupMembers,
         serving: ServedAddresses,
-        departing: Departing,
+        departing: RequestBatch,
         strategies: NodeStrategies,
     ) -> None:
         self._desk = desk
@@ -94,21 +94,23 @@ class Groups(Part):
         self._open: dict[tuple[bytes, bytes, str], dict[int, tuple[Envelope, Group, int]]] = {}
         self._count = 0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(GroupChanged, self._changed),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
-            hear(PeerLost, lambda fact: self._lost(fact.peer.node.uuid)),
+            on_fact(GroupChanged, self._on_group_changed),
+            on_fact(LoggedOut, lambda fact: self._on_node_lost(fact.peer.node.uuid)),
+            on_fact(PeerLost, lambda fact: self._on_node_lost(fact.peer.node.uuid)),
         )
 
-    def _changed(self, fact: GroupChanged) -> None:
+    def _on_group_changed(self, fact: GroupChanged) -> None:
         """Add the group as a sink with its first member, and remove it with its last one."""
         has_members = bool(self._nodes(fact.name, is_here=False))
         group = self._groups.get(fact.name)
         _, domain, pattern = check_group(fact.name)
         query = Query("pattern", pattern, domain)
         if has_members and group is None:
-            group = self._groups[fact.name] = Group(fact.name, self._give, self._router.shelf.released)
+            group = self._groups[fact.name] = Group(
+                fact.name, self._assign_members, self._router.shelf.delete_released
+            )
             self._router.groups.add(group, query)
         elif group is not None and not has_members:
             self._router.groups.discard(group, query)
@@ -124,7 +126,7 @@ class Groups(Part):
                 nodes[self._peers[uuid].node.name] = members
         return {node: members for node, members in nodes.items() if node not in in_vain}
 
-    def _give(self, group: Group, e: Envelope) -> None:
+    def _assign_members(self, group: Group, e: Envelope) -> None:
         if not e.flags & ERASED:
             self._choose(group, e)
 
@@ -134,9 +136,9 @@ class Groups(Part):
             self._desk.count("group_dropped", e.count)
             return
         for indices, node in dealt(self._strategies, group.name, nodes, e):
-            self._go(group, node, e.cut(indices), tries)
+            self._send_to_node(group, node, e.cut(indices), tries)
 
-    def _go(self, group: Group, node: str, e: Envelope, tries: int) -> None:
+    def _send_to_node(self, group: Group, node: str, e: Envelope, tries: int) -> None:
         sent = replace(e, to=group.name, flags=0)
         if node == self._desk.me.name:
             uuid = self._desk.me.uuid
@@ -154,7 +156,7 @@ class Groups(Part):
         while self._count > OPEN:
             self._settled(next(iter(self._open)))
         if uuid == self._desk.me.uuid:
-            self._serving.take(b"", sent, 0)
+            self._serving.accept(b"", sent, 0)
         else:
             self._departing.add(uuid, sent, 0)
 
@@ -167,15 +169,15 @@ class Groups(Part):
             return
         numbers = [n for n in waiting if a.first <= n <= a.last]
         again: dict[int, tuple[Envelope, Group, int]] = {n: waiting.pop(n) for n in numbers}
-        self._left(uuid, len(again))
+        self._count_settled(uuid, len(again))
         if not waiting:
             del self._open[key]
         if a.state != "OK":
-            self._again(uuid, again)
+            self._reassign(uuid, again)
         elif not again:
             self._desk.count("unasked")
 
-    def _again(self, uuid: bytes, what: Mapping[int, tuple[Envelope, Group, int]]) -> None:
+    def _reassign(self, uuid: bytes, what: Mapping[int, tuple[Envelope, Group, int]]) -> None:
         """Choose another node for messages that no member there accepted."""
         by_envelope: dict[int, list[int]] = {}
         for n, (e, _, _) in what.items():
@@ -186,7 +188,7 @@ class Groups(Part):
             places = [i for i, n in enumerate(e.number_list(range(e.count))) if n in what]
             self._choose(group, e.cut(places), tries + 1, (node,))
 
-    def _lost(self, uuid: bytes) -> None:
+    def _on_node_lost(self, uuid: bytes) -> None:
         """Give up the messages at a lost node, as members may have received them."""
         for key in [key for key in self._open if key[0] == uuid]:
             self._desk.count("group_dropped", self._settled(key))
@@ -194,12 +196,12 @@ class Groups(Part):
     def _settled(self, key: tuple[bytes, bytes, str]) -> int:
         """Remove the open messages under a key, and return their number."""
         n = len(self._open.pop(key))
-        self._left(key[0], n)
+        self._count_settled(key[0], n)
         return n
 
-    def _left(self, uuid: bytes, n: int) -> None:
+    def _count_settled(self, uuid: bytes, n: int) -> None:
         self._count -= n
-        self._strategies.answered(self._name(uuid), n)
+        self._strategies.count_answers(self._name(uuid), n)
 
     def _name(self, uuid: bytes) -> str:
         peer = self._peers.get(uuid)

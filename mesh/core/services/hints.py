@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from itertools import islice
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.presence import Presence
 from mesh.names import ADDRESS
 
@@ -17,13 +17,13 @@ FOR = 5.0  # s to cache: comparing takes ms
 class Hints:
     """A cache of such texts."""
 
-    def __init__(self, desk: Desk, presence: Presence) -> None:
+    def __init__(self, desk: NodeContext, presence: Presence) -> None:
         self._desk = desk
         self._presence = presence
         self._said: dict[str, tuple[float, str]] = {}
 
     def nobody(self, address: str) -> str:
-        """Return the text that tells that no node serves the address."""
+        """Return the text that says that no node serves the address."""
         until, text = self._said.get(address, (0.0, ""))
         if self._desk.now >= until:
             if len(self._said) >= REMEMBERED:
@@ -33,7 +33,7 @@ class Hints:
         return text
 
     def _text(self, address: str) -> str:
-        known = (name for kind, name in self._presence.known() if kind == ADDRESS and name != address)
+        known = (name for kind, name in self._presence.known_names() if kind == ADDRESS and name != address)
         near = get_close_matches(address, list(islice(known, LOOKED_AT)), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "Is its service running? See `mesh ls --addresses`."
         return f"No client serves {address[:80]!r}. {hint}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.core.services.abroad import RequestWays
-from mesh.core.services.back import Back
+from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.subscribers.doubted import DoubtedItems
 from mesh.core.subscribers.origins import Verdict
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
@@ -30,7 +30,7 @@ def _home(session: str) -> tuple[str | None, str | None]:
     return name.site, name.node
 
 
-class IncomingSends(Part):
+class IncomingSends(Component):
     """Component that accepts messages for addresses from other nodes.
 
     A node may send for its own clients, and for clients of other sites if it is a gateway.
@@ -38,10 +38,10 @@ class IncomingSends(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         serving: ServedAddresses,
-        back: Back,
-        abroad: Callable[[], RequestWays],
+        back: ReplyBatch,
+        abroad: Callable[[], SiteRequestRoutes],
         doubted: DoubtedItems,
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
@@ -52,9 +52,9 @@ class IncomingSends(Part):
         self._back = back
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Sends, self._came),)
+        return (on_command(Sends, self._on_sends),)
 
-    def _came(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
+    def _on_sends(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
             raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
@@ -66,7 +66,7 @@ class IncomingSends(Part):
                 continue
             for part in self._short(peer, envelope):
                 taker = self._abroad() if part.to.startswith(OTHERS) else self._serving
-                taker.take(peer.node.uuid, part, ttl)
+                taker.accept(peer.node.uuid, part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here

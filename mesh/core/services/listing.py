@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, ROWS, fitting, page
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
+from mesh.core.routes.balancing import Balancing
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.ways.balancing import Balancing
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.names import ADDRESS, check_address
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
@@ -25,15 +25,15 @@ from mesh.wire.replies import Reason, ServedAt, ServedRow, ServedRows, ServerRow
 SHOWN = 16  # nodes per address
 
 
-class Listing(Part):
+class Listing(Component):
     """Component that lists all addresses. Each node reports what it serves; the queried node merges it."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         balancing: Balancing,
         presence: Presence,
         serving: ServedAddresses,
@@ -48,12 +48,12 @@ class Listing(Part):
         self._hints = Hints(desk, presence)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskAddresses, self._all), answer(AskServers, self._servers))
+        return (answer(AskAddresses, self._on_list), answer(AskServers, self._servers))
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskAddresses, lambda asked: asked.say(self._own(asked.ask))),)
+        return (answer(AskAddresses, lambda asked: asked.reply(self._own(asked.ask))),)
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the nodes that serve an address, in the order of choice, and whether this one is busy."""
         if what.kind != ADDRESS:
             return
@@ -77,7 +77,7 @@ class Listing(Part):
             yield reason("CHOSEN", strategy=told.strategy, node=told.servers[0].node)
 
     def _addresses(self) -> Iterator[str]:
-        return (name for kind, name in self._presence.known() if kind == ADDRESS)
+        return (name for kind, name in self._presence.known_names() if kind == ADDRESS)
 
     def _own(self, ask: AskAddresses) -> ServedRows:
         """Return a page of the addresses served here."""
@@ -91,12 +91,12 @@ class Listing(Part):
         rows, after = page(served, row, ask)
         return ServedRows(addresses=rows, next=after)
 
-    def _all(self, asked: Inquiry[AskAddresses]) -> None:
+    def _on_list(self, asked: IncomingCall[AskAddresses]) -> None:
         """Answer with a page of the addresses served at any node."""
 
         def came(replies: Replies[ServedRows], missing: list[str]) -> None:
             pages = [self._own(asked.ask), *(told.value for told in replies.values() if not told.code)]
-            asked.say(merged(pages, asked.ask, missing))
+            asked.reply(merged(pages, asked.ask, missing))
 
         def ask() -> None:
             self._questions.ask_all(self._nodes.askable(), asked.ask, ServedRows, came)
@@ -105,11 +105,11 @@ class Listing(Part):
 
     # --- one of them --------------------------------------------------------------------------------------
 
-    def _servers(self, asked: Inquiry[AskServers]) -> None:
+    def _servers(self, asked: IncomingCall[AskServers]) -> None:
         """Answer with the ranked nodes of one address. Raises LocalError for an invalid address."""
         address = check_address(asked.ask.address)
         self._questions.when_settled(
-            lambda: self._presence.ask((ADDRESS, address), lambda: asked.say(self._ranked(address)))
+            lambda: self._presence.when_known((ADDRESS, address), lambda: asked.reply(self._ranked(address)))
         )
 
     def _ranked(self, address: str) -> Servers:

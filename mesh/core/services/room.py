@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mesh.core.context.component import Component
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
-from mesh.core.services.abroad import RequestWays
-from mesh.core.services.back import Back
-from mesh.core.services.departing import Departing
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.unresponsive_peers import UnresponsivePeers
 from mesh.core.services.groups import Groups
 from mesh.core.services.incoming import IncomingSends
+from mesh.core.services.reply_batch import ReplyBatch
+from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.doubted import DoubtedItems
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.slow import Slow
 
 
 class Services:
@@ -30,19 +30,19 @@ class Services:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         nodes: Nodes,
-        slow: Slow,
+        slow: UnresponsivePeers,
         sessions: Sessions,
         router: Router,
         strategies: NodeStrategies,
-        abroad: Callable[[], RequestWays],
+        abroad: Callable[[], SiteRequestRoutes],
         doubted: DoubtedItems,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
-        back = self.back = Back(desk, peers.get)
-        departing = Departing(desk, peers)
+        back = self.back = ReplyBatch(desk, peers.get)
+        departing = RequestBatch(desk, peers)
         audience = Audience(nodes, slow)
         self.presence = Presence(desk, neighbours, nodes, audience)
         self.members = GroupMembers(desk, neighbours, nodes, audience)
@@ -62,7 +62,7 @@ class Services:
             abroad,
         )
         self.figures = self.sending.figured
-        self.parts: Sequence[Part] = (
+        self.parts: Sequence[Component] = (
             self.presence,
             self.members,
             self.serving,

@@ -8,31 +8,31 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from balancers.base import Registration
-from mesh.core.desk.asked import Verb, answer
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandleEnvelope, HandlerEntry, Part, Share, take
+from mesh.core.context.component import Component, HandleEnvelope, HandlerEntry, Share, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.incoming_call import Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.services.abroad import RequestWays, SiteGuest
-from mesh.core.services.back import Back
 from mesh.core.services.dealing import dealt, seen
-from mesh.core.services.departing import Departing
-from mesh.core.services.facts import CameBack
-from mesh.core.services.fates import SendFates
+from mesh.core.services.facts import RequestAnswered
 from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
+from mesh.core.services.reply_batch import ReplyBatch
+from mesh.core.services.request_batch import RequestBatch
+from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.site_request_routes import SiteGuest, SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
-from mesh.services.memory import EnvelopeWay, SentMemory
+from mesh.services.sent_requests import EnvelopeWay, SentRequests
 from mesh.sites.hops import site_of
 from mesh.sites.letters import UNREACHABLE
 from mesh.wire.calls import AskFared
@@ -46,22 +46,22 @@ OPEN = 100_000  # open requests of one client
 _known_address = lru_cache(256)(check_asked)  # clients repeat the same addresses
 
 
-class Sending(Part):
+class Sending(Component):
     """Component that sends the messages of clients here to the nodes that the strategies choose."""
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         named: Callable[[str], Peer | None],
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
         presence: Presence,
         serving: ServedAddresses,
-        back: Back,
+        back: ReplyBatch,
         strategies: NodeStrategies,
-        departing: Departing,
+        departing: RequestBatch,
         groups: Groups,
-        abroad: Callable[[], RequestWays],
+        abroad: Callable[[], SiteRequestRoutes],
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
@@ -76,33 +76,33 @@ class Sending(Part):
         self._departing = departing
         self._groups = groups
         self._hints = Hints(desk, presence)
-        self._fates = SendFates(desk, peers, sessions, strategies, departing, self._hints, self._choose)
+        self._fates = RequestOutcomes(desk, peers, sessions, strategies, departing, self._hints, self._choose)
         self.figured = self._fates.faring.figures
 
-    def sends(self) -> Mapping[str, HandleEnvelope]:
+    def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
         return {ADDRESS: self.send}
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Sent, self._sent), take(Respond, self._responded))
+        return (on_command(Sent, self._sent), on_command(Respond, self._responded))
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedOut, lambda fact: self._fates.lost(fact.peer.node.uuid)),
-            hear(PeerLost, lambda fact: self._fates.lost(fact.peer.node.uuid)),
-            hear(ServersChanged, self._changed),
-            hear(SessionBack, lambda fact: self._fates.arriving.back(fact.session)),
-            hear(CameBack, lambda _: self._came_back()),
-            hear(SessionClosed, lambda fact: self._fates.closed(fact.session.stream)),
-            hear(SessionCutOff, lambda fact: self._fates.cut_off(fact.session.stream)),
+            on_fact(LoggedOut, lambda fact: self._fates.on_node_lost(fact.peer.node.uuid)),
+            on_fact(PeerLost, lambda fact: self._fates.on_node_lost(fact.peer.node.uuid)),
+            on_fact(ServersChanged, self._on_servers_changed),
+            on_fact(SessionBack, lambda fact: self._fates.arriving.resume(fact.session)),
+            on_fact(RequestAnswered, lambda _: self._came_back()),
+            on_fact(SessionClosed, lambda fact: self._fates.drop_session(fact.session.stream)),
+            on_fact(SessionCutOff, lambda fact: self._fates.cut_off(fact.session.stream)),
         )
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskFared, lambda asked: asked.say(self._fates.faring.by_address())),)
+        return (answer(AskFared, lambda asked: asked.reply(self._fates.faring.by_address())),)
 
     def figures(self) -> dict[str, int | float]:
         return {
             "requests_open": sum(len(memory.asked) for memory in self._fates.streams.values()),
-            **self._fates.faring.told(),
+            **self._fates.faring.as_metrics(),
         }
 
     def holds_for_sessions(self) -> int:
@@ -138,7 +138,7 @@ class Sending(Part):
         """Forget a session of another site that waits for nothing."""
         self._sessions.others.pop(guest.stream, None)
         self._fates.guests.pop(guest.stream, None)
-        self._fates.closed(guest.stream)
+        self._fates.drop_session(guest.stream)
 
     def _send(self, session: Session | SiteGuest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
@@ -156,12 +156,12 @@ class Sending(Part):
         for first, last, known in memory.sort(envelope, bool(envelope.flags & RESENT)):
             if known is not None:
                 self._desk.count("repeated", last - first + 1)
-                self._sessions.answer(session.stream, known)
+                self._sessions.answer_client(session.stream, known)
                 continue
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
-            self._ask(memory, envelope.part(first, last), until)
+            self._choose_when_known(memory, envelope.part(first, last), until)
 
-    def _check_room(self, session: Session | SiteGuest, memory: SentMemory, envelope: Envelope) -> None:
+    def _check_room(self, session: Session | SiteGuest, memory: SentRequests, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
                 f"{session.text} has {len(memory.asked):,} requests without a reply, which is the limit.",
@@ -169,18 +169,18 @@ class Sending(Part):
                 code="TOO_MANY_REQUESTS",
             )
 
-    def _ask(self, memory: SentMemory, e: Envelope, until: float) -> None:
+    def _choose_when_known(self, memory: SentRequests, e: Envelope, until: float) -> None:
         """Choose a node once the servers are known, in order behind earlier messages."""
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
         elif site := site_of(e.to):
-            self._abroad().ask(site, lambda: self._choose_way(memory, e, until, site))
+            self._abroad().when_known(site, lambda: self._choose_way(memory, e, until, site))
         else:
-            self._presence.ask((ADDRESS, e.to), lambda: self._choose(memory, e, until))
+            self._presence.when_known((ADDRESS, e.to), lambda: self._choose(memory, e, until))
 
     def _choose(
         self,
-        memory: SentMemory,
+        memory: SentRequests,
         e: Envelope,
         until: float,
         tries: int = 0,
@@ -196,15 +196,15 @@ class Sending(Part):
         if not names:
             self._fates.nobody(memory, e)
         elif e.flags & EVERY:
-            self._go(memory, e, until, {self._uuid(name): None for name in names}, tries, in_vain)
+            self._send_to_nodes(memory, e, until, {self._uuid(name): None for name in names}, tries, in_vain)
         else:
             for indices, name in dealt(self._strategies, e.to, nodes, e):
                 part = e.part(e.first + indices[0], e.first + indices[-1])
-                self._go(memory, part, until, {self._uuid(name): None}, tries, in_vain)
+                self._send_to_nodes(memory, part, until, {self._uuid(name): None}, tries, in_vain)
 
     def _choose_way(
         self,
-        memory: SentMemory,
+        memory: SentRequests,
         e: Envelope,
         until: float,
         site: str,
@@ -217,11 +217,11 @@ class Sending(Part):
         why = self._abroad().why_none(site)
         way = self._abroad().way(site, e.stream, in_vain) if not why else None
         if way is not None:
-            self._go(memory, e, until, {way: None}, tries, in_vain)
+            self._send_to_nodes(memory, e, until, {way: None}, tries, in_vain)
         else:
             why = why or self._abroad().why_no_way(site)
             answer = Answer("", 1, 1, UNREACHABLE, text=f"{why}.")
-            self._fates.say(memory, e.stream, range(e.first, e.last + 1), answer)
+            self._fates.report_answer(memory, e.stream, range(e.first, e.last + 1), answer)
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
         """Return the nodes that serve the address, with their number of consumers."""
@@ -240,9 +240,9 @@ class Sending(Part):
         peer = self._named(name)
         return self._desk.me.uuid if peer is None else peer.node.uuid
 
-    def _go(
+    def _send_to_nodes(
         self,
-        memory: SentMemory,
+        memory: SentRequests,
         e: Envelope,
         until: float,
         nodes: dict[bytes, int | None],
@@ -259,9 +259,9 @@ class Sending(Part):
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)
             if uuid == self._desk.me.uuid and e.to.startswith(OTHERS):
-                self._abroad().take(b"", e, ttl)
+                self._abroad().accept(b"", e, ttl)
             elif uuid == self._desk.me.uuid:
-                self._serving.take(uuid if e.sender.startswith(OTHERS) else b"", e, ttl)
+                self._serving.accept(uuid if e.sender.startswith(OTHERS) else b"", e, ttl)
             else:
                 self._departing.add(uuid, e, ttl)
 
@@ -280,9 +280,9 @@ class Sending(Part):
             if e.domain != SENDS or e.keys != ("",) or not (e.sender == "" or e.sender.startswith(theirs)):
                 self._desk.count("forged")
             else:
-                self._fates.replied(peer.node.uuid, e)
+                self._fates.deliver_replies(peer.node.uuid, e)
 
-    def _changed(self, fact: ServersChanged) -> None:
+    def _on_servers_changed(self, fact: ServersChanged) -> None:
         peer = self._peers.get(fact.uuid)
         if fact.kind == ADDRESS and fact.change and (peer is not None or fact.uuid == self._desk.me.uuid):
             node = self._desk.me.name if peer is None else peer.node.name
@@ -294,9 +294,9 @@ class Sending(Part):
         while here:
             back = here.popleft()
             if isinstance(back, Envelope):
-                self._fates.replied(self._desk.me.uuid, back)
+                self._fates.deliver_replies(self._desk.me.uuid, back)
             else:
                 self._outcome(self._desk.me.uuid, *back)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         self._fates.sweep()

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Giver, Part, Share
+from mesh.core.context.component import Component, DeliverySource, Share
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, InboundClosed, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
-from mesh.core.services.back import Back
+from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
-from mesh.services.work import GivenMessage, ServedAddress, Server, Work, works_of
+from mesh.services.work import GivenMessage, QueuedRequests, ServedAddress, Server, works_of
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
@@ -33,10 +33,12 @@ ALL = 2**32 - 1  # all delivery tags
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
 
-class ServedAddresses(Part):
+class ServedAddresses(Component):
     """Component for the addresses served here. Answers and replies are sent through `back`."""
 
-    def __init__(self, desk: Desk, presence: Presence, members: GroupMembers, back: Back) -> None:
+    def __init__(
+        self, desk: NodeContext, presence: Presence, members: GroupMembers, back: ReplyBatch
+    ) -> None:
         self._desk = desk
         self._presence = presence
         self._members = members
@@ -48,7 +50,7 @@ class ServedAddresses(Part):
         self._epoch = 0
         self._served = 0
 
-    def gives(self) -> Mapping[str, Giver]:
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
         return {ADDRESS: self}
 
     def has(self, session: Session, number: int) -> bool:
@@ -57,10 +59,10 @@ class ServedAddresses(Part):
     def has_work(self, session: Session) -> bool:
         return any(server.busy for _, server in self._of.get(session, {}).values())
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SessionAway, lambda fact: self._gone(fact.session)),
-            hear(SomebodyLeft, lambda _: self._ping_all()),
+            on_fact(SessionAway, lambda fact: self._gone(fact.session)),
+            on_fact(InboundClosed, lambda _: self._ping_all()),
         )
 
     def figures(self) -> dict[str, int | float]:
@@ -74,7 +76,7 @@ class ServedAddresses(Part):
         return sum(size for _, _, size in self.shares())
 
     def shares(self) -> Iterator[Share]:
-        """Yield delivered messages that are not settled, and those that wait for consumers."""
+        """Yield delivered messages that are not settled, and messages that wait for consumers."""
         seen = set[ServedAddress]()
         for session, served in self._of.items():
             for address, server in served.values():
@@ -83,7 +85,7 @@ class ServedAddresses(Part):
                 seen.add(address)
 
     def here(self, name: str, is_ours: bool) -> int:
-        """Return how many consumers serve the address here. `is_ours` tells that a client here sends."""
+        """Return how many consumers serve the address here. `is_ours` means that a client here sends."""
         address = self.addresses.get(name)
         if address is None:
             return 0
@@ -107,7 +109,7 @@ class ServedAddresses(Part):
             raise BadArgument("A selector, lease or list of held messages is allowed only for queues.")
         ours = self._of.setdefault(session, {})
         if number in ours:
-            self._end(session, number, ALL if command.credit else command.begun)
+            self._end_consumer(session, number, ALL if command.credit else command.begun)
         if command.credit:
             if len(ours) >= self._desk.settings.max_subscriptions:
                 raise LocalError(
@@ -143,20 +145,20 @@ class ServedAddresses(Part):
         self._epoch += 1
         key = feed_key(session.stream, command.subscription)
 
-        def push(server: Server, portion: Portion) -> None:
+        def push(server: Server, portion: EnvelopeSlice) -> None:
             self._desk.push(session.outlet, server, portion)
 
         server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
         address.servers[key] = server
         self._of[session][command.subscription] = address, server
-        self._say(address)
+        self._announce_address(address)
         self._has_room(address)
 
-    def _end(self, session: Session, number: int, begun: int = ALL) -> None:
+    def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         """End a consumer. Messages that it has begun are lost, the others go to other consumers."""
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
-        self._say(address)
+        self._announce_address(address)
         session.outlet.withdraw(server)
         for count, given in reversed(server.out.items()):
             if count <= begun or given.work.is_for_all:
@@ -180,7 +182,7 @@ class ServedAddresses(Part):
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
-            self._end(session, number)
+            self._end_consumer(session, number)
         self._of.pop(session, None)
 
     def _ping_all(self) -> None:
@@ -188,7 +190,7 @@ class ServedAddresses(Part):
         for session in self._of:
             self._desk.send(session.conn, Ping(0))
 
-    def _say(self, address: ServedAddress) -> None:
+    def _announce_address(self, address: ServedAddress) -> None:
         name = (ADDRESS, address.name)
         if is_group(address.name):
             if self._members.own.get(address.name, 0) != address.consumers:
@@ -198,10 +200,10 @@ class ServedAddresses(Part):
 
     # --- what comes -------------------------------------------------------------------------------------
 
-    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Accept messages for an address here. `ttl` is their remaining time in ms; 0 means no limit."""
         until = end_of(ttl, self._desk.now)
-        work = Work(self._taken(envelope), source, until, self._desk.now)
+        work = QueuedRequests(self._as_delivered(envelope), source, until, self._desk.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(source) if address is not None else []
         if address is None or not ready:
@@ -219,7 +221,7 @@ class ServedAddresses(Part):
             address.add(work)
             self._has_room(address)
 
-    def _taken(self, e: Envelope) -> Envelope:
+    def _as_delivered(self, e: Envelope) -> Envelope:
         """Return the envelope as it is delivered.
 
         Messages for a group have passed their master, and keep their route.
@@ -230,10 +232,10 @@ class ServedAddresses(Part):
         is_ours = bool(e.route) and e.route[-1].node == self._desk.me.name
         return replace(e, to="", route=e.route if is_ours else (*e.route, self._desk.hop(far)))
 
-    def _to_all(self, work: Work, ready: Sequence[Server]) -> None:
+    def _to_all(self, work: QueuedRequests, ready: Sequence[Server]) -> None:
         for server in ready:
             server.line.append((work, 0))
-        self._answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
+        self._answer_work(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def _has_room(self, address: ServedAddress) -> None:
         """Schedule the assignment, as a consumer may have credit."""
@@ -257,7 +259,7 @@ class ServedAddresses(Part):
     def tick(self) -> None:
         self._back.tick()
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Assign again, because waiting messages may have expired."""
         for address in self._waiting:
             self._has_room(address)
@@ -269,11 +271,11 @@ class ServedAddresses(Part):
             if work.until <= self._desk.now:
                 self._skipped(work, at, LATE, "The request expired before a server accepted it.")
                 continue
-            self._give(address, server, work, range(at, at + count))
+            self._deliver(address, server, work, range(at, at + count))
             if at + count < work.envelope.count:
                 server.line.appendleft((work, at + count))
 
-    def _line(self, address: ServedAddress, line: Sequence[Work]) -> None:
+    def _line(self, address: ServedAddress, line: Sequence[QueuedRequests]) -> None:
         while line:
             work = line[0]
             if work.until <= self._desk.now:
@@ -286,32 +288,34 @@ class ServedAddresses(Part):
                 return
             first = work.at
             for server, share in shares:
-                self._give(address, server, work, range(work.at, work.at + share))
+                self._deliver(address, server, work, range(work.at, work.at + share))
                 work.at += share
             if work.at == count:
                 address.drop(work)
             if not work.was_given:
-                self._answer(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
+                self._answer_work(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
 
-    def _give(self, address: ServedAddress, server: Server, work: Work, indices: range) -> None:
+    def _deliver(self, address: ServedAddress, server: Server, work: QueuedRequests, indices: range) -> None:
         address.turn += 1
         server.turn = address.turn
         now, whole = self._desk.now, len(indices) == work.envelope.count
         for index in indices:
-            server.give(GivenMessage(work, index, now))
+            server.add_message(GivenMessage(work, index, now))
         ttl = ttl_of(work.until, now)
-        parcel = Parcel(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
-        server.push(server, Portion(parcel, None if whole else tuple(indices)))
+        parcel = StoredEnvelope(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
+        server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
-    def _refuse(self, work: Work, code: str, text: str) -> None:
+    def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
         """Refuse the messages that were not delivered."""
-        self._answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
+        self._answer_work(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
-    def _answer(self, work: Work, start: int, end: int, answer: Answer, may_wait: bool = False) -> None:
+    def _answer_work(
+        self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
+    ) -> None:
         for part in work.answers(start, end, answer):
             self._back.outcome(work.source, work.envelope.stream, part, may_wait)
 
-    def _skipped(self, work: Work, at: int, code: str, text: str) -> None:
+    def _skipped(self, work: QueuedRequests, at: int, code: str, text: str) -> None:
         """Fail the request at one of its consumers, which did not get it. Other messages need no reply."""
         if work.is_request:
             e = work.envelope
@@ -345,7 +349,7 @@ class ServedAddresses(Part):
         asked: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}
         to: dict[bytes, str] = {}
         for place, count in enumerate(command.replied):
-            given = server.take(count)
+            given = server.take_message(count)
             self._served += given is not None
             if given is None or not given.work.is_request:
                 continue

@@ -22,10 +22,10 @@ class Aliases:
 
     def __init__(self, secret: bytes) -> None:
         self._key = blake2b(b"heronry streams of other sites", key=secret[:64], digest_size=32).digest()
-        self.here = lru_cache(maxsize=4096)(self._here)
+        self.here = lru_cache(maxsize=4096)(self._alias_here)
         self.there = lru_cache(maxsize=4096)(self._there)
 
-    def _here(self, site: str, stream: bytes) -> bytes:
+    def _alias_here(self, site: str, stream: bytes) -> bytes:
         """Return the name in this site of a stream of `site`."""
         left, right = stream[:HALF], stream[HALF:]
         for number in range(ROUNDS):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.batches import say_relayed
-from mesh.core.sites.gate import Gate, Gateway
 from mesh.core.sites.gateway import UUID, Gateways
+from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.wire.commands import Answer, Outcome
 
 FROM_SITE = b"s"  # prefix of a source: then uuid and site
@@ -16,22 +16,22 @@ FROM_SITE = b"s"  # prefix of a source: then uuid and site
 class Answering:
     """Collects the answers of one event, and sends them in few messages when the event ends."""
 
-    def __init__(self, desk: Desk, gateways: Gateways) -> None:
+    def __init__(self, desk: NodeContext, gateways: Gateways) -> None:
         self._desk = desk
         self._gateways = gateways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
         self.aliases = Aliases(desk.settings.secret)
 
-    def answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
+    def send_answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
         """Send the answer to messages of the stream with this alias to the gateway that brought them.
 
         `to` is the destination site if it is not this one.
         """
         outcome = Outcome(self.aliases.there(neighbour_of(source), alias), answer)
         self._answers.setdefault((source, to or self._desk.settings.site), []).append(outcome)
-        self._desk.ending[self._say] = None
+        self._desk.ending[self._send_answers] = None
 
-    def _say(self) -> None:
+    def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
         for (source, to), outcomes in answers.items():
             gateway = self._gateway(source)
@@ -47,7 +47,7 @@ class Answering:
         return gate.gateways.get(source[len(FROM_SITE) :][:UUID]) if gate is not None else None
 
 
-def source_of(gate: Gate, conn: Conn) -> bytes:
+def source_of(gate: SiteConnection, conn: Conn) -> bytes:
     """Return the source that stands for the gateway at the other end of a connection in use."""
     return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from mesh.core.desk.desk import AHEAD, is_followed
+from mesh.core.context.node_context import AHEAD, is_followed
 from mesh.core.sites.passing import TRAVELS
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused, SiteUnreachable
 from mesh.names import SessionName
@@ -95,7 +95,7 @@ def origin(envelope: Envelope) -> str:
 def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
     """Return an error for a forged sender, a routing loop, or too many hops.
 
-    `is_sent` tells that the envelope goes to an address.
+    `is_sent` means that the envelope goes to an address.
     """
     sites: list[str] = []
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.wire.commands import Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
@@ -32,7 +32,7 @@ def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
 
 
 def say_relay(
-    desk: Desk, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
+    desk: NodeContext, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
 ) -> None:
     """Send the envelopes toward the site, with the number of messages dropped before them."""
     for batch in batches(envelopes):
@@ -40,7 +40,7 @@ def say_relay(
         dropped = 0
 
 
-def say_relayed(desk: Desk, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
+def say_relayed(desk: NodeContext, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
     """Send the answers of that site."""
     for at in range(0, len(outcomes), OUTCOMES):
         desk.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))

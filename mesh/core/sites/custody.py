@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.log import stream_key
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
-from mesh.sites.pauses import FOR_NOW
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.promises import Promises
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -25,7 +25,7 @@ WAITS = "FORWARD_WARNING"  # in transit, so not a final answer
 class PartlySent(Struct, eq=False):
     """A stored envelope that was partly sent, with the numbers that have no final answer yet."""
 
-    parcel: Parcel
+    parcel: StoredEnvelope
     envelope: Envelope
     left: Ranges
     was_sent: bool = False  # to a gateway: may have arrived
@@ -43,7 +43,7 @@ class Custody:
         """Return the number of sent slices without a final answer."""
         return sum(map(len, self._given.values()))
 
-    def offer(self, portion: Portion) -> None:
+    def offer(self, portion: EnvelopeSlice) -> None:
         """Promise the messages of a slice to the site."""
         envelope = _wanted(portion)
         for first, last in envelope.ranges():
@@ -54,7 +54,7 @@ class Custody:
         for first, last in envelope.ranges():
             self._promises.close(stream_key(envelope), first, last)
 
-    def send(self, portion: Portion) -> PartlySent:
+    def send(self, portion: EnvelopeSlice) -> PartlySent:
         """Record a slice as sent."""
         envelope, left = _wanted(portion), Ranges()
         left.add_all(envelope.ranges())
@@ -140,7 +140,7 @@ def answer_key(stream: bytes, answer: Answer) -> bytes:
     return stream + answer.domain.encode(errors="surrogatepass")
 
 
-def _wanted(portion: Portion) -> Envelope:
+def _wanted(portion: EnvelopeSlice) -> Envelope:
     """Return the messages of a slice that are for the site."""
     envelope = portion.parcel.envelope
     return envelope if portion.indices is None else envelope.cut(portion.indices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 from mesh.wire.commands import Outcome
 
 
@@ -19,7 +19,7 @@ class PauseChanged(Fact):
 class GateChanged(Fact):
     """A gateway of another site has connected or disconnected.
 
-    `is_less` tells that messages in transit to it may be lost.
+    `is_less` means that messages in transit to it may be lost.
     """
 
     site: str
@@ -30,7 +30,7 @@ class GateChanged(Fact):
 class ReachChanged(Fact):
     """A neighbor's gateway has reported that it now reaches, or no longer reaches, a third site.
 
-    `is_less` tells that messages in transit to that site may be lost.
+    `is_less` means that messages in transit to that site may be lost.
     """
 
     site: str

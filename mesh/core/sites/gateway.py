@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.access.door import SOFTWARE
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded, Hearing, SettingsRead, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.desk.settings import SiteKeys
+from mesh.core.access.authenticator import SOFTWARE
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.sites.facts import GateChanged
-from mesh.core.sites.gate import PAUSED, PING, Gate, Gateway
+from mesh.core.sites.site_connection import PAUSED, PING, Gateway, SiteConnection
 from mesh.errors import RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.duel import keep_mine
@@ -39,39 +39,45 @@ WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be 
 # Rule 3: any message from it is a sign of life, so a PING needs no reply.
 
 
-class Gateways(Part):
+class Gateways(Component):
     """The links of this node, as a gateway, with other sites.
 
     `alive` returns the names of the other live nodes of this site.
     """
 
     def __init__(
-        self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]], is_reached: Callable[[str], bool]
+        self,
+        desk: NodeContext,
+        dialler: Dialler,
+        alive: Callable[[], list[str]],
+        is_reached: Callable[[str], bool],
     ) -> None:
-        """Create the component. `is_reached(site)` tells that another gateway here reaches the site."""
+        """Create the component. `is_reached(site)` means that another gateway here reaches the site."""
         self._desk = desk
         self._is_reached = is_reached
         self._dialler = dialler
         self._alive = alive
         self._keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
         self.views = SiteViews((), 0.0)
-        self._gates: dict[str, Gate] = {}
+        self._gates: dict[str, SiteConnection] = {}
         self._told: Site | None = None
 
     # --- the face -----------------------------------------------------------------------------------------
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (
-            take(c.Site, self._site),
-            take(c.Bye, lambda conn, gate, command, _: self._lost(gate, conn)),
-            take(c.Who, lambda conn, gate, command, _: self._lost(gate, conn)),
-            take(c.Ping, lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.believed)),
+            on_command(c.Site, self._site),
+            on_command(c.Bye, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
+            on_command(c.Who, lambda conn, gate, command, _: self._on_disconnected(gate, conn)),
+            on_command(
+                c.Ping, lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.believed)
+            ),
         )
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(ConnEnded, self._ended), hear(SettingsRead, lambda _: self._adopt()))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(ConnEnded, self._on_conn_ended), on_fact(SettingsRead, lambda _: self._adopt()))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (SITES, CHAINS) if self._desk.settings.site else ()
 
     def figures(self) -> dict[str, int | float]:
@@ -91,7 +97,7 @@ class Gateways(Part):
         now = self._desk.now
         for gate in self._gates.values():
             for gateway in list(gate.gateways.values()):
-                self._keep(gate, gateway)
+                self._keep_alive(gate, gateway)
             self._apply(gate, gate.link.tick(now))
             self._desk.wake(gate.deadline())
         for news in self.views.tick(now) if self._gates else ():
@@ -101,19 +107,19 @@ class Gateways(Part):
         if self._gates:
             self._desk.wake(self.views.deadline())
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Report membership changes once a second, so that several changes make one report."""
         if not self._gates:
             return
         self.views.reached(self._is_reached, self._desk.now)
         self._desk.wake(self.views.deadline())
         if (now := self._own()) != self._told:
-            self._tell(now)
+            self._announce_site(now)
 
     def finish(self) -> None:
         """Stop. The last node of a site also announces that the site stops."""
         if self._gates and not self._alive():
-            self._tell(replace(self._own(), leaving=True))
+            self._announce_site(replace(self._own(), leaving=True))
 
     def link(self, site: str) -> SiteLink | None:
         """Return the state of the link with that site, or None if this node is no gateway to it."""
@@ -154,7 +160,7 @@ class Gateways(Part):
         """Dial the site at these addresses, with the current keys."""
         s, now, old = self._desk.settings, self._desk.now, self._gates.get(name)
         timing = Timing(low=s.backoff_min, high=s.backoff_max)
-        gate = self._gates[name] = Gate(name, addresses, now, self._desk.jitter, timing)
+        gate = self._gates[name] = SiteConnection(name, addresses, now, self._desk.jitter, timing)
         if old is not None:
             self._drop(old)
             gate.gateways = old.gateways
@@ -163,7 +169,7 @@ class Gateways(Part):
         if addresses and name in self._keys:
             self._apply(gate, gate.link.wanted(now))
 
-    def _drop(self, gate: Gate, *conns: Conn) -> None:
+    def _drop(self, gate: SiteConnection, *conns: Conn) -> None:
         """Close these connections, and a dial in progress."""
         for conn in (gate.dial, *conns):
             if conn is not None:
@@ -173,12 +179,12 @@ class Gateways(Part):
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
-    def of(self, conn: Conn) -> Gate | None:
+    def gate_of(self, conn: Conn) -> SiteConnection | None:
         """Return the site whose connection it is, if it is still in use."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
 
-    def all(self) -> Iterable[Gate]:
+    def all(self) -> Iterable[SiteConnection]:
         """Return the sites to which this node is a gateway."""
         return self._gates.values()
 
@@ -188,7 +194,7 @@ class Gateways(Part):
             for uuid, gateway in gate.gateways.items():
                 yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
 
-    def gate(self, site: str) -> Gate | None:
+    def gate(self, site: str) -> SiteConnection | None:
         """Return the gate of that site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
@@ -203,7 +209,7 @@ class Gateways(Part):
             node=self._me(),
             software=SOFTWARE,
             process=self._desk.process,
-            speaks=self._desk.face.speaks,
+            speaks=self._desk.face.features,
             site=s.site,
             wall=self._desk.believed,
         )
@@ -219,25 +225,25 @@ class Gateways(Part):
             return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are already connected here")
         conn.site = h.site
         s = self._desk.settings
-        return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.speaks)
+        return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.features)
 
-    def opened(self, conn: Conn, node: Introduction) -> None:
+    def on_opened(self, conn: Conn, node: Introduction) -> None:
         """Register a connection after the handshake, on either side."""
         gate, now = self._gates[conn.site], self._desk.now
         if conn is gate.dial:
             gate.dial = None
         old = gate.gateways.get(node.uuid)
         if old is not None:
-            self._forget(old.conn)
+            self._close_replaced(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
-        self._desk.say(GateChanged(gate.name, old is not None))
+        self._desk.publish_fact(GateChanged(gate.name, old is not None))
         if gate.link.by:  # the other side allows us again
             self._apply(gate, gate.link.allowed(now))
         self._apply(gate, gate.link.hello(now))
         if (own := self._own()) == self._told:
             self._desk.send(conn, own)
         else:  # send to all, so that nobody misses a change that is reverted at once
-            self._tell(own)
+            self._announce_site(own)
         self._desk.wake(now + PING)
 
     def entered(self, conn: Conn, w: Welcome) -> None:
@@ -245,62 +251,63 @@ class Gateways(Part):
         gate, mine = self._gates[conn.site], self._desk.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:
             self._desk.hang_up(conn)
-            self.refused(conn, Refuse("MALFORMED", "the gateway has no uuid of its own", final=True))
+            self.on_refused(conn, Refuse("MALFORMED", "the gateway has no uuid of its own", final=True))
         elif conn is not gate.dial or (
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
         ):
-            self._forget(conn)
+            self._close_replaced(conn)
             gate.remove(conn)
         else:
-            self.opened(conn, w.node)
+            self.on_opened(conn, w.node)
 
-    def refused(self, conn: Conn, r: Refuse) -> None:
+    def on_refused(self, conn: Conn, r: Refuse) -> None:
         """Handle a refusal, by the other side or by us."""
         gate, now = self._gates.get(conn.site), self._desk.now
         if gate is not None and self._remove(gate, conn):
             is_lasting = r.code != "DUEL"
             self._apply(
-                gate, gate.link.refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now)
+                gate,
+                gate.link.on_refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now),
             )
 
     # --- keeping it ---------------------------------------------------------------------------------------
 
-    def _keep(self, gate: Gate, gateway: Gateway) -> None:
+    def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
         now = self._desk.now
         if now >= gateway.silent_at:
             self._desk.note("info", f"{gateway.node.name} of the site {gate.name} does not answer")
-            self._lost(gate, gateway.conn)
+            self._on_disconnected(gate, gateway.conn)
         elif now >= gateway.said + PING:
             gateway.said = now
             self._desk.send(gateway.conn, Ping(0, self._desk.believed))
 
-    def _ended(self, fact: ConnEnded) -> None:
+    def _on_conn_ended(self, fact: ConnEnded) -> None:
         gate = self._gates.get(fact.conn.site)
         if gate is not None:
-            self._lost(gate, fact.conn)
+            self._on_disconnected(gate, fact.conn)
 
-    def _lost(self, gate: Gate, conn: Conn) -> None:
+    def _on_disconnected(self, gate: SiteConnection, conn: Conn) -> None:
         self._desk.hang_up(conn)
         if self._remove(gate, conn):
             self._apply(gate, gate.link.disconnected(self._desk.now))
 
-    def _remove(self, gate: Gate, conn: Conn) -> bool:
+    def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
         """Remove a connection. Return whether none is left."""
         was_open = gate.has(conn)
         uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
         if was_open:
-            self._desk.say(GateChanged(gate.name, True))
+            self._desk.publish_fact(GateChanged(gate.name, True))
             for site in (gate.name, *self._behind(gate)):
-                self.views.lost(uuid, self._desk.now, site)
+                self.views.drop_gateway(uuid, self._desk.now, site)
             self._desk.wake(self.views.deadline())
         return is_last
 
-    def _forget(self, conn: Conn) -> None:
+    def _close_replaced(self, conn: Conn) -> None:
         self._desk.send(conn, Bye(REPLACED))
         self._desk.hang_up(conn)
 
-    def _apply(self, gate: Gate, actions: tuple[LinkAction, ...]) -> None:
+    def _apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
         """Execute the actions of the link table."""
         for action in actions:
             if action is LinkAction.DIAL:
@@ -317,17 +324,17 @@ class Gateways(Part):
 
     # --- who is there -------------------------------------------------------------------------------------
 
-    def _site(self, conn: Conn, gate: Gate, said: Site, _: object) -> None:
+    def _site(self, conn: Conn, gate: SiteConnection, said: Site, _: object) -> None:
         if said.name != gate.name:
             what = f"a gateway of the site {gate.name} claims to be of {said.name[:64]!r}"
             raise RemoteError(what, code="SITE")
         members = [SiteMember(node_name(name), uuid) for name, uuid in said.nodes]
         if any(len(member.gateway) not in (0, UUID) for member in members):
             raise RemoteError(f"a gateway of the site {gate.name} sends an invalid uuid", code="MALFORMED")
-        self.views.heard(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
+        self.views.record_report(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
         self._desk.wake(self.views.deadline())
 
-    def _behind(self, gate: Gate) -> list[str]:
+    def _behind(self, gate: SiteConnection) -> list[str]:
         """Return the sites that are reached through this one."""
         return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
 
@@ -336,7 +343,7 @@ class Gateways(Part):
         others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
         return Site(self._desk.settings.site, ((self._desk.me.name, self._desk.me.uuid), *others))
 
-    def _tell(self, site: Site) -> None:
+    def _announce_site(self, site: Site) -> None:
         self._told = site
         for gate in self._gates.values():
             for conn in gate.conns():

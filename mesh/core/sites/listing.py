@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, ROWS, fitting, page
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, ROWS, fitting, page
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.gateway import Gateways
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
 from mesh.printable import count
 from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
@@ -24,7 +24,7 @@ LONG = 1.0  # s after which waiting messages are reported
 STATES = ("up", "down", "unreachable")  # several gateways: the first of these counts
 
 
-class Sites(Part):
+class Sites(Component):
     """Component that lists all other sites.
 
     Each gateway reports what it sees and each master what it keeps; the node that a client asks merges the
@@ -34,9 +34,9 @@ class Sites(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         gateways: Gateways,
         waiting: Callable[[str], Iterable[Depth]],
         is_paused: Callable[[str], bool],
@@ -51,12 +51,12 @@ class Sites(Part):
         self._lacks = lacks
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSites, self._all),)
+        return (answer(AskSites, self._on_list),)
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSites, lambda asked: asked.say(self._own(asked.ask))),)
+        return (answer(AskSites, lambda asked: asked.reply(self._own(asked.ask))),)
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield the reasons why that site is reached from here, or is not."""
         if what.kind != SITE:
             return
@@ -106,10 +106,10 @@ class Sites(Part):
             lacks=self._lacks(site),
         )
 
-    def _all(self, asked: Inquiry[AskSites]) -> None:
+    def _on_list(self, asked: IncomingCall[AskSites]) -> None:
         def came(replies: Replies[SiteRows], missing: list[str]) -> None:
             told = [self._own(asked.ask), *(one.value for one in replies.values() if not one.code)]
-            asked.say(merged(told, asked.ask, missing))
+            asked.reply(merged(told, asked.ask, missing))
 
         def ask() -> None:
             # Only gateways reply with rows, and only the gateways know their role.

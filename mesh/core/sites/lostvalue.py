@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mesh.core.forwarding.deadletters import LetterContents
+from mesh.core.forwarding.deadletters import DeadLetterContents
 from mesh.errors import MessageTooLarge, RemoteError
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.values import Headers, message_id
 from mesh.wire.envelope import PERSISTENT
 from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
@@ -15,11 +15,11 @@ from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, e
 class LostValue(NamedTuple):
     """A retained value that lost, and the value that stays in its place."""
 
-    value: Last
-    winner: Last
+    value: RetainedValue
+    winner: RetainedValue
 
 
-def letter_of(lost: LostValue, here: str) -> LetterContents:
+def letter_of(lost: LostValue, here: str) -> DeadLetterContents:
     """Return the content and headers of the losing value, with headers about the winner.
 
     `here` is the name of this site.
@@ -49,4 +49,4 @@ def letter_of(lost: LostValue, here: str) -> LetterContents:
         props = encode_properties(Properties(headers, is_text=before.is_text))
     except MessageTooLarge:
         props = encode_properties(Properties(Headers(told), is_text=before.is_text))
-    return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())
+    return DeadLetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.sites.facts import PauseChanged
@@ -27,18 +27,18 @@ MOST = 1024  # paused sites, whatever other nodes report
 # message, and messages already sent get their answers. A paused neighbor also pauses the sites behind it.
 
 
-class Pausing(Part):
+class Pausing(Component):
     """Component that pauses and resumes sites. A site need not be known to any node."""
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared) -> None:
         self._desk = desk
         self._disk = disk
         self._shared = shared
         self._rows: dict[str, bool] = {}  # paused sites
-        shared.add(RowKind(PAUSES, self._check, self._changed))
+        shared.add(RowKind(PAUSES, self._check, self._on_row_changed))
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSitePause, self._asked, Right.RUN),)
+        return (answer(AskSitePause, self._on_pause, Right.RUN),)
 
     def is_paused(self, site: str) -> bool:
         """Return whether the site is paused."""
@@ -58,11 +58,11 @@ class Pausing(Part):
         way = self._desk.settings.ways.get(site, "")
         return next((each for each in (site, way) if self._rows.get(each)), "")
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == SITE and (paused := self._paused(what.text)):
             yield reason("SITE_PAUSED", site=paused)
 
-    def _asked(self, asked: Inquiry[AskSitePause]) -> None:
+    def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
         """Pause or resume a site. A repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:
@@ -70,11 +70,11 @@ class Pausing(Part):
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self._rows.get(site, False) != pause
         if is_news:
-            self._shared.put(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
+            self._shared.write_row(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
             done = "is paused" if pause else "is resumed"
             self._desk.event(PAUSES, f"{site} {done} by {asked.doer}")
         said = SitePaused(changed=is_news)
-        self._disk.commit_if_any(lambda error: asked.say(said) if error is None else None)
+        self._disk.commit_if_any(lambda error: asked.reply(said) if error is None else None)
 
     def _check(self, row: SharedRow) -> None:
         """Raise LocalError for a row that is no valid pause."""
@@ -86,11 +86,11 @@ class Pausing(Part):
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
             raise LocalError("The mesh has rows for too many sites.", code="TOO_MANY_ROWS")
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         if row.value:
             self._rows[row.name] = True
         else:
             self._rows.pop(row.name, None)
         behind = [site for site, way in self._desk.settings.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
-            self._desk.say(PauseChanged(site))
+            self._desk.publish_fact(PauseChanged(site))

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut
-from mesh.core.services.back import Back, ReplyBatch, batches, sends
+from mesh.core.services.reply_batch import ReplyBatch, TimedEnvelopes, batches, sends
 from mesh.core.services.serving import LOST
-from mesh.core.sites.exits import Exits
 from mesh.core.sites.facts import GateChanged
-from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
+from mesh.core.sites.gateway_relay import GatewayRelay
+from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
-from mesh.core.sites.transit import Transit
+from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import BadName
 from mesh.names import OTHERS, SENDS, SessionName
 from mesh.sites.gateways import gateway
@@ -44,10 +44,10 @@ SWEEP = 5.0  # s after its deadline until a request is forgotten
 
 
 @dataclass(slots=True, eq=False)
-class Trip:
+class SiteRequestInFlight:
     """An envelope that was sent to a site.
 
-    `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` tells that a service
+    `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` means that a service
     there has it, so that only replies are still expected.
     """
 
@@ -60,16 +60,16 @@ class Trip:
     is_taken: bool = False
 
 
-class SiteRequests(Part):
+class SiteRequests(Component):
     """Component that sends requests to other sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         gateways: Gateways,
-        transit: Transit,
-        exits: Exits,
-        back: Back,
+        transit: GatewayRelay,
+        exits: GatewayRoutes,
+        back: ReplyBatch,
         why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
@@ -78,31 +78,31 @@ class SiteRequests(Part):
         self._exits = exits
         self._back = back
         self._why_paused = why_paused
-        self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
+        self._open: dict[bytes, dict[int, SiteRequestInFlight]] = {}  # by stream and number
         self._counts: Counter[str] = Counter()  # open messages by site
-        self._due: dict[Conn, ReplyBatch] = {}
+        self._due: dict[Conn, TimedEnvelopes] = {}
         self._swept = 0.0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),
-            hear(LoggedOut, lambda fact: self._forget(fact.peer.node.uuid)),
+            on_fact(GateChanged, lambda fact: self._on_gate_changed(fact.site) if fact.is_less else None),
+            on_fact(LoggedOut, lambda fact: self._forget_source(fact.peer.node.uuid)),
         )
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        return (take(Sent, self._sent), take(Respond, self._responded))
+        return (on_command(Sent, self._sent), on_command(Respond, self._responded))
 
     def figures(self) -> dict[str, int | float]:
         return {"site_requests": self._counts.total()}
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def ask(self, site: str, then: Callable[[], None]) -> None:
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways to that site are known."""
         if self.why_none(site):
             then()
         else:
-            self._exits.ask(site, then)
+            self._exits.when_known(site, then)
 
     def why_none(self, site: str) -> str:
         """Return why nothing can be sent there, whatever the gateways, or ""."""
@@ -117,7 +117,7 @@ class SiteRequests(Part):
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
         return gateway(stream, site, able, self._desk.settings.relays)
 
-    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Send the envelope to its site, or refuse it."""
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
@@ -131,7 +131,7 @@ class SiteRequests(Part):
             self._refuse(source, e, "TOO_MANY_REQUESTS", text)
         else:
             until = end_of(ttl, self._desk.now)
-            trip = Trip(site, conn, source, e.sender, e.flags, until)
+            trip = SiteRequestInFlight(site, conn, source, e.sender, e.flags, until)
             numbers = range(e.first, e.last + 1)
             self._drop(e.stream, numbers)
             self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
@@ -146,7 +146,7 @@ class SiteRequests(Part):
         return known[uuid] if uuid is not None else None
 
     def _as_it_leaves(self, e: Envelope, is_first: bool) -> Envelope:
-        """Return the envelope as it leaves. `is_first` tells that no other node of this site forwarded it."""
+        """Return the envelope as it leaves. `is_first` means that no other node of this site forwarded it."""
         e = e.passed(self._desk.hop(0), self._desk.stamp()) if is_first else e
         return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 
@@ -162,11 +162,11 @@ class SiteRequests(Part):
 
     # --- and back ---------------------------------------------------------------------------------------
 
-    def _sent(self, conn: Conn, gate: Gate, command: Sent, _: list[Envelope]) -> None:
+    def _sent(self, conn: Conn, gate: SiteConnection, command: Sent, _: list[Envelope]) -> None:
         for outcome in command.outcomes:
             a = outcome.answer
             if a.domain == SENDS:
-                self._tell(outcome.stream, self._within(outcome.stream, conn, a), a)
+                self._forward_answer(outcome.stream, self._within(outcome.stream, conn, a), a)
 
     def _within(self, stream: bytes, conn: Conn, a: Answer) -> list[int]:
         """Return the open numbers that the answer concerns."""
@@ -175,10 +175,10 @@ class SiteRequests(Part):
             return [n for n in range(a.first, a.last + 1) if n in trips and trips[n].conn is conn]
         return [n for n, trip in trips.items() if a.first <= n <= a.last and trip.conn is conn]
 
-    def _tell(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
+    def _forward_answer(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
         """Pass an answer on to the senders. Accepted requests stay open for their replies."""
         trips = self._open.get(stream, {})
-        by_trip: dict[Trip, list[int]] = {}
+        by_trip: dict[SiteRequestInFlight, list[int]] = {}
         for n in numbers:
             by_trip.setdefault(trips[n], []).append(n)
         for trip, some in by_trip.items():
@@ -190,7 +190,9 @@ class SiteRequests(Part):
             else:
                 trips.update(dict.fromkeys(some, dataclasses.replace(trip, is_taken=True)))
 
-    def _responded(self, conn: Conn, gate: Gate, command: Respond, envelopes: list[Envelope]) -> None:
+    def _responded(
+        self, conn: Conn, gate: SiteConnection, command: Respond, envelopes: list[Envelope]
+    ) -> None:
         for e in envelopes:
             home = f"{OTHERS}{self._desk.settings.site}"
             site = self._site_of(gate, e)
@@ -199,7 +201,7 @@ class SiteRequests(Part):
                 continue
             to = e.to.removeprefix(home) if is_of(self._desk.settings.site, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
-            came: dict[Trip, list[int]] = {}
+            came: dict[SiteRequestInFlight, list[int]] = {}
             for place, n in enumerate(numbers):
                 trip = trips.get(n)
                 if trip is None or trip.conn is not conn or trip.sender != to or site not in ("", trip.site):
@@ -215,7 +217,7 @@ class SiteRequests(Part):
             if late:
                 self._desk.count("late_replies", late)
 
-    def _site_of(self, gate: Gate, e: Envelope) -> str | None:
+    def _site_of(self, gate: SiteConnection, e: Envelope) -> str | None:
         """Return the site of the replying client, "" for the mesh itself, or None if forged."""
         try:
             site = (SessionName.parse(e.sender).site or "") if e.sender else ""
@@ -226,42 +228,42 @@ class SiteRequests(Part):
 
     # --- what changes -----------------------------------------------------------------------------------
 
-    def _all(self) -> Iterator[tuple[bytes, int, Trip]]:
+    def _open_requests(self) -> Iterator[tuple[bytes, int, SiteRequestInFlight]]:
         for stream, trips in list(self._open.items()):
             for n, trip in list(trips.items()):
                 yield stream, n, trip
 
-    def _changed(self, site: str) -> None:
+    def _on_gate_changed(self, site: str) -> None:
         """Answer LOST for requests on a lost connection. They may have been handled."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         lost: dict[bytes, list[int]] = {}
-        for stream, n, trip in self._all():
+        for stream, n, trip in self._open_requests():
             if trip.conn.site == site and trip.conn not in conns:
                 lost.setdefault(stream, []).append(n)
         text = f"The connection with the site {site} was lost. The request may have run there."
         for stream, numbers in lost.items():
-            self._tell(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
+            self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
 
-    def _forget(self, source: bytes) -> None:
+    def _forget_source(self, source: bytes) -> None:
         """Forget the requests of a node that waits for nothing any more."""
-        for stream, n, trip in self._all():
+        for stream, n, trip in self._open_requests():
             if trip.source == source:
                 self._drop(stream, (n,))
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Forget requests long after their deadline, and answer LOST for those without an answer."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
         text = "The request timed out. It may have run at the other site."
-        for stream, n, trip in self._all():
+        for stream, n, trip in self._open_requests():
             if trip.until + SWEEP >= self._desk.now:
                 continue
             if trip.is_taken:
                 self._drop(stream, (n,))
             else:
-                self._tell(stream, (n,), Answer(SENDS, n, n, LOST, text=text))
+                self._forward_answer(stream, (n,), Answer(SENDS, n, n, LOST, text=text))
 
     def _drop(self, stream: bytes, numbers: Iterable[int]) -> None:
         trips = self._open.get(stream, {})

@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import islice, takewhile
 
 from mesh.core.sites.custody import Custody, PartlySent
-from mesh.core.sites.parked import Parked
-from mesh.core.sites.passedover import PassedOver
 from mesh.core.sites.passing import may_leave
+from mesh.core.sites.skipped_positions import SkippedPositions
+from mesh.core.sites.waiting_at_site import WaitingAtSite
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.expiry import all_void
@@ -44,7 +44,7 @@ class SiteFeed(Feed):
         site: str,
         credit: Credit,
         leaves: Callable[[SiteFeed, PartlySent], None],
-        released: Callable[[Parcel], None],
+        released: Callable[[StoredEnvelope], None],
         transient: int,
         wall: Callable[[], int] = lambda: 0,
         paging: Paging | None = None,
@@ -65,20 +65,20 @@ class SiteFeed(Feed):
         self.paces = False
         self.connected = True  # always: sent slices wait in custody
         self.rejects = False
-        self.passed_over = PassedOver()
+        self.passed_over = SkippedPositions()
         self._passes = passes
         self._not_owed: Ranges | None = None  # positions in our log, during the start
         self._transient = transient
         self._window = credit.bytes
         self._backlog.void_at = all_void
         self._leaves = leaves
-        self._row: dict[PartlySent, Portion] = {}  # sent slices in order, except parked ones
-        self._parked = Parked()
+        self._row: dict[PartlySent, EnvelopeSlice] = {}  # sent slices in order, except parked ones
+        self._parked = WaitingAtSite()
         self._passed = 0  # last position before everything in transit
         self._ahead = 0  # last settled position among parked slices
         self._may_expire = False  # whether any waiting message can expire
 
-    def offer(self, portion: Portion, now: float) -> None:
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
         parcel, dropped = portion.parcel, self.dropped
         is_owed = self._not_owed is None or parcel.position not in self._not_owed
         if not (is_owed and may_leave(parcel.envelope)):  # kept in the log for other sinks
@@ -88,9 +88,9 @@ class SiteFeed(Feed):
         self._may_expire |= parcel.envelope.expires > 0
         super().offer(portion, now)
         if portion.is_persistent and self.dropped == dropped:
-            self.passed_over.keep()
+            self.passed_over.end_run()
 
-    def resumes(self, position: int, passed_over: PassedOver) -> None:
+    def resumes(self, position: int, passed_over: SkippedPositions) -> None:
         """Resume behind `position`.
 
         Messages offered until `resumed` were kept before the start, except those in `passed_over`.
@@ -104,7 +104,7 @@ class SiteFeed(Feed):
     def adopt(self, size: int, rejects: bool) -> None:
         """Set the limit to `size` bytes. Waiting messages stay.
 
-        `rejects` tells that messages without room are refused to their publisher.
+        `rejects` means that messages without room are refused to their publisher.
         """
         self.rejects = rejects
         self.credit = replace(self.credit, bytes=min(self._window, size), backlog=size)
@@ -123,10 +123,10 @@ class SiteFeed(Feed):
             return False
         return is_persistent or self._backlog.bytes < self._transient
 
-    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
 
-    def answered(
+    def apply_answer(
         self, stream: bytes, answer: Answer, now: float
     ) -> list[tuple[PartlySent, list[tuple[int, int]]]]:
         """Apply an answer of the site. Return the slices that it concerns, with their numbers."""
@@ -139,7 +139,7 @@ class SiteFeed(Feed):
             del self._row[done]
             before += 1
         if before > self._flight.used:
-            self.taken(before, now)
+            self.on_processed(before, now)
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
@@ -149,7 +149,7 @@ class SiteFeed(Feed):
                 self._parked.add(given, self._recall(given))
         self.pump()
 
-    def _recall(self, given: PartlySent) -> Portion:
+    def _recall(self, given: PartlySent) -> EnvelopeSlice:
         """Remove a slice from the window, whatever is before it."""
         self._flight.sent -= 1  # else it would be settled next
         return self._flight.remove(self._row.pop(given))
@@ -172,7 +172,7 @@ class SiteFeed(Feed):
         portion = None if given.was_sent else self._row.get(given)
         return portion is not None and portion.is_void(self._wall())
 
-    def void(self) -> list[PartlySent]:
+    def drop_expired(self) -> list[PartlySent]:
         """Return all such slices."""
         return [given for given in self._row if self.is_void(given)]
 
@@ -205,7 +205,7 @@ class SiteFeed(Feed):
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 
     def _oldest(self) -> Iterator[PartlySent]:
-        """Yield the oldest unanswered slice of each kind, parked and in transit."""
+        """Yield the oldest unanswered slice of each kind, accepted by the site and in transit."""
         for row in (self._parked, self._row):
             yield from islice((given for given in row if given.left), 1)
 
@@ -228,33 +228,33 @@ class SiteFeed(Feed):
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
         return super().holds(stream, domain, number) or self._parked.holds(stream, domain, number)
 
-    def _leave(self, portion: Portion) -> None:
+    def _leave(self, portion: EnvelopeSlice) -> None:
         given = self.custody.send(portion)
         self._row[given] = portion
         self._leaves(self, given)
 
-    def _took(self, portion: Portion) -> None:
+    def _settle_slice(self, portion: EnvelopeSlice) -> None:
         parcel = portion.parcel
         if parcel.own:
             self._passed = max(self._passed, parcel.position)
             self._settle()
         self._release(parcel)
 
-    def _take_everything(self) -> list[Portion]:
+    def _take_everything(self) -> list[EnvelopeSlice]:
         self._row = {}
         return [*self._parked.take_all(), *super()._take_everything()]
 
-    def _finds_room(self, portion: Portion, now: float) -> bool:
+    def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
         is_persistent = portion.is_persistent
         # Messages that were being written when the last room went have been accepted, or will be.
         is_kept = self._not_owed is not None or (self.rejects and is_persistent)
         return is_kept or self.has_room(is_persistent)
 
-    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
+    def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         self.custody.drop(portion.parcel.envelope.cut(void))
         super()._leave_out(portion, void)
 
-    def _drop(self, portion: Portion, why: str) -> int:
+    def _drop(self, portion: EnvelopeSlice, why: str) -> int:
         if portion.parcel.is_here:  # else its contents are unknown
             self.custody.drop(portion.parcel.envelope.cut(portion.every))
         place = portion.parcel.position

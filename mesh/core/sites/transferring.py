@@ -7,27 +7,27 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk, is_followed
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext, is_followed
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SiteAnswered
-from mesh.core.sites.marking import Marking
+from mesh.core.sites.gateway_relay import SITE
 from mesh.core.sites.passing import leaving
-from mesh.core.sites.relaying import Relaying
-from mesh.core.sites.transit import SITE
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions, Replies
+from mesh.core.sites.site_relay import SiteRelay
+from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import LocalError
 from mesh.patterns import SYSTEM
 from mesh.routing.keylist import KeyList
-from mesh.routing.last import Last
 from mesh.routing.retained import Retained
+from mesh.routing.retained_value import RetainedValue
 from mesh.sites.hops import is_foreign
-from mesh.sites.pauses import FOR_NOW, Pauses
+from mesh.sites.stream_backoff import FOR_NOW, StreamBackoff
 from mesh.sites.transfers import SiteTransfer, Topic
 from mesh.wire.calls import AskSiteSync
 from mesh.wire.commands import Outcome
@@ -44,17 +44,17 @@ FORGED = "FORGED_SENDER"  # answer of a gateway without transfers
 # Rule 4: values of other sites are not transferred.
 
 
-class Transferring(Part):
+class Transferring(Component):
     """Component that transfers retained values to other sites."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         retained: Retained,
-        relaying: Relaying,
-        marking: Marking,
+        relaying: SiteRelay,
+        marking: TransferMarks,
         nodes: Nodes,
-        questions: Questions,
+        questions: PeerCalls,
         is_paused: Callable[[str], bool],
     ) -> None:
         self._desk = desk
@@ -65,21 +65,23 @@ class Transferring(Part):
         self._questions = questions
         self._is_paused = is_paused
         self._transfers: dict[str, SiteTransfer] = {}
-        self._pauses = Pauses()  # by site
+        self._pauses = StreamBackoff()  # by site
         self._unsent: dict[str, None] = {}  # sites that need everything unanswered again
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
-            hear(ServersChanged, lambda fact: self._lost(fact.name) if fact.kind == SITE else None),
-            hear(LoggedOut, lambda _: self._all_lost()),
+            on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
+            on_fact(
+                ServersChanged, lambda fact: self._on_gateways_lost(fact.name) if fact.kind == SITE else None
+            ),
+            on_fact(LoggedOut, lambda _: self._all_lost()),
         )
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSiteSync, self._asked, Right.RUN),)
+        return (answer(AskSiteSync, self._on_sync, Right.RUN),)
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskSiteSync, lambda asked: self._want(asked.ask.site, asked.say)),)
+        return (answer(AskSiteSync, lambda asked: self._want(asked.ask.site, asked.reply)),)
 
     def figures(self) -> dict[str, int | float]:
         return {"site_transfers": sum(transfer.left for transfer in self._transfers.values())}
@@ -94,7 +96,7 @@ class Transferring(Part):
         self._desk.wake(self._desk.now)
         self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
 
-    def _asked(self, asked: Inquiry[AskSiteSync]) -> None:
+    def _on_sync(self, asked: IncomingCall[AskSiteSync]) -> None:
         """Begin a transfer at all masters."""
 
         def ask() -> None:
@@ -104,7 +106,7 @@ class Transferring(Part):
             def came(replies: Replies[SiteSync], missing: list[str]) -> None:
                 doing = [names[uuid] for uuid, one in replies.items() if not one.code]
                 refused = [names[uuid] for uuid, one in replies.items() if one.code]
-                asked.say(SiteSync(nodes=[self._desk.me.name, *doing], missing=[*missing, *refused]))
+                asked.reply(SiteSync(nodes=[self._desk.me.name, *doing], missing=[*missing, *refused]))
 
             self._questions.ask_all(peers, asked.ask, SiteSync, came)
 
@@ -117,17 +119,17 @@ class Transferring(Part):
                     self._desk.me.uuid + self._desk.stamp().to_bytes(8) + site.encode(), digest_size=16
                 )
                 keys = KeyList(self._retained)
-                self._transfers[site] = SiteTransfer(stream.digest(), keys, self._marking.count(site))
-        for key in self._pauses.over(self._desk.now):
+                self._transfers[site] = SiteTransfer(stream.digest(), keys, self._marking.dropped_count(site))
+        for key in self._pauses.take_ended(self._desk.now):
             self._unsent[key.decode()] = None
         for site in list(self._transfers):
-            self._go(site)
+            self._send_values(site)
         self._desk.wake(self._pauses.deadline())
 
     def _may_go(self, site: str) -> bool:
         return self._relaying.has_way(site) and not self._is_paused(site)
 
-    def _lost(self, site: str) -> None:
+    def _on_gateways_lost(self, site: str) -> None:
         """Resend everything unanswered, because the gateways to the site have changed."""
         if site in self._transfers or site in self._marking:
             self._unsent[site] = None
@@ -135,13 +137,13 @@ class Transferring(Part):
 
     def _all_lost(self) -> None:
         for site in self._transfers:
-            self._lost(site)
+            self._on_gateways_lost(site)
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def _go(self, site: str) -> None:
+    def _send_values(self, site: str) -> None:
         if site not in self._relaying.sites or site not in self._marking:
-            self._end(site)  # no longer configured
+            self._end_transfer(site)  # no longer configured
             return
         if not self._may_go(site) or site.encode() in self._pauses:
             return
@@ -149,7 +151,7 @@ class Transferring(Part):
         going: list[Envelope] = []
         if site in self._unsent:
             del self._unsent[site]
-            going += self._again(site, transfer)
+            going += self._resend_values(site, transfer)
         looked = transfer.next_keys(LOOKED)
         for value in self._values(site, looked):
             going.append(
@@ -161,17 +163,17 @@ class Transferring(Part):
         elif looked:
             self._desk.wake(self._desk.now)
 
-    def _again(self, site: str, transfer: SiteTransfer) -> Iterator[Envelope]:
+    def _resend_values(self, site: str, transfer: SiteTransfer) -> Iterator[Envelope]:
         for number, topic in transfer.unanswered():
             value = self._value(site, topic)
             if value is not None and not self._is_ahead(value):
                 yield self._leaving(transfer, number, value)
             else:  # the topic is gone, or has changed
-                transfer.answered(topic[1], number, number, True)
+                transfer.apply_answer(topic[1], number, number, True)
                 transfer.ahead += value is not None
 
-    def _values(self, site: str, keys: Sequence[str]) -> Iterator[Last]:
-        """Yield the retained values of these keys that are for that site."""
+    def _values(self, site: str, keys: Sequence[str]) -> Iterator[RetainedValue]:
+        """Yield the retained values of the given keys that are for that site."""
         for key in keys:
             for domain in self._retained.domains(key):
                 value = self._value(site, (key, domain))
@@ -182,11 +184,11 @@ class Transferring(Part):
                 else:
                     yield value
 
-    def _is_ahead(self, value: Last) -> bool:
+    def _is_ahead(self, value: RetainedValue) -> bool:
         """Return whether its timestamp is too far ahead, so that it would block all others for years."""
         return not is_followed(value.envelope.sent, self._desk.wall)
 
-    def _value(self, site: str, topic: Topic) -> Last | None:
+    def _value(self, site: str, topic: Topic) -> RetainedValue | None:
         value = self._retained.get(*topic)
         if value is None or value.is_void(self._desk.believed):
             return None
@@ -194,14 +196,14 @@ class Transferring(Part):
         stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
         return None if stays or site not in self._relaying.names(*topic) else value
 
-    def _leaving(self, transfer: SiteTransfer, number: int, value: Last) -> Envelope:
+    def _leaving(self, transfer: SiteTransfer, number: int, value: RetainedValue) -> Envelope:
         e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)
         left = leaving(e, self._desk.settings.site, transfer.low)
         return replace(left, flags=left.flags | INITIAL)
 
     # --- and back ---------------------------------------------------------------------------------------
 
-    def _answered(self, site: str, outcomes: Sequence[Outcome]) -> None:
+    def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         transfer = self._transfers.get(site)
         if transfer is None:
             return
@@ -210,18 +212,18 @@ class Transferring(Part):
             if outcome.stream != transfer.stream or not transfer.is_about(a.domain, a.first, a.last):
                 continue
             if a.state in FOR_NOW:
-                self._desk.wake(self._pauses.put_off(site.encode(), self._desk.now))
+                self._desk.wake(self._pauses.defer_stream(site.encode(), self._desk.now))
             elif a.state == FORGED:
                 self._give_up(site, a.text)
                 return
             elif a.state != WAITS:
-                transfer.answered(a.domain, a.first, a.last, a.state == "OK")
+                transfer.apply_answer(a.domain, a.first, a.last, a.state == "OK")
                 self._pauses.went_on(site.encode(), self._desk.now)
             self._desk.wake(self._desk.now)
 
     def _is_done(self, site: str, transfer: SiteTransfer) -> None:
-        self._end(site)
-        if self._marking.count(site) > transfer.dropped:  # more was dropped meanwhile
+        self._end_transfer(site)
+        if self._marking.dropped_count(site) > transfer.dropped:  # more was dropped meanwhile
             self._desk.wake(self._desk.now)
             return
         self._marking.clear(site)
@@ -233,11 +235,11 @@ class Transferring(Part):
 
     def _give_up(self, site: str, why: str) -> None:
         """Stop, because the site does not support transfers. The count of what it lacks stays."""
-        self._end(site)
-        self._marking.put_off(site)
+        self._end_transfer(site)
+        self._marking.defer_transfer(site)
         self._desk.event("site", f"{site} does not accept retained values: {why[:200]!r}", level="warning")
 
-    def _end(self, site: str) -> None:
+    def _end_transfer(self, site: str) -> None:
         self._transfers.pop(site, None)
         self._unsent.pop(site, None)
-        self._pauses.forget(site.encode())
+        self._pauses.drop_stream(site.encode())

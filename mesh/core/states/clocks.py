@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.states.facts import StateHeard
+from mesh.core.states.facts import StateReceived
 
 APART = 5.0  # s by which two clocks differ so that it is reported,
 TOGETHER = APART / 2  # and below which they agree again
@@ -21,7 +21,7 @@ LOOK = 3.0  # s between two looks
 NAMED = 3  # nodes that one event names
 
 
-class Clocks(Part):
+class Clocks(Component):
     """The clocks of all nodes that are connected: a wrong one is reported before anything is lost by it.
 
     `gateways` yields the uuid of each connected gateway of another site, its name, and by how many ns its
@@ -29,7 +29,10 @@ class Clocks(Part):
     """
 
     def __init__(
-        self, desk: Desk, neighbours: Neighbours, gateways: Callable[[], Iterable[tuple[bytes, str, int]]]
+        self,
+        desk: NodeContext,
+        neighbours: Neighbours,
+        gateways: Callable[[], Iterable[tuple[bytes, str, int]]],
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
@@ -38,8 +41,8 @@ class Clocks(Part):
         self._reported: set[bytes] = set()
         self._due = 0.0
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, self._heard),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(StateReceived, self._on_state),)
 
     def figures(self) -> dict[str, int | float]:
         return {"clock_apart": max((abs(ahead) for _, ahead in self._connected().values()), default=0.0)}
@@ -50,7 +53,7 @@ class Clocks(Part):
         clocks = {peer.node.uuid: (peer.node.name, peer.ahead / 1e9) for peer in peers}
         return clocks | {uuid: (name, ahead / 1e9) for uuid, name, ahead in self._gateways()}
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _on_state(self, fact: StateReceived) -> None:
         """Law 1."""
         state = fact.known.state
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
@@ -58,12 +61,12 @@ class Clocks(Part):
             if conn is not None and not conn.clock.is_told:
                 conn.clock.shows(state.wall, self._desk.believed)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         if self._desk.now >= self._due:
             self._due = self._desk.now + LOOK
-            self._look()
+            self._compare()
 
-    def _look(self) -> None:
+    def _compare(self) -> None:
         connected = self._connected()
         before, self._apart = self._apart, {}
         for uuid, (_, ahead) in connected.items():
@@ -84,7 +87,7 @@ class Clocks(Part):
 
 
 def apart(here: str, found: Mapping[str, float]) -> str:
-    """Return the text of an event about the clocks of these nodes, with how many s each is ahead."""
+    """Return the text of an event about the clocks of the given nodes, with how many s each is ahead."""
     if len(found) > NAMED:
         furthest = max(found.values(), key=abs)
         what = f"{_names(list(found))} up to {_by(furthest)} the clock of {here}"

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from discovery.gossip import Known
 from discovery.state import NodeState
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class StateHeard(Fact):
+class StateReceived(Fact):
     """A state of another node was received."""
 
     known: Known
 
 
 @dataclass(frozen=True, slots=True)
-class Spoke(Fact):
+class OwnStateSent(Fact):
     """This node has published its state."""
 
     state: NodeState

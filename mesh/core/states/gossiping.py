@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from discovery.gossip import StateGossip, StateLine, decode, encode
 from discovery.state import NodeState, Sample, Summary, load_index
-from mesh.core.desk import effects
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context import effects
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
+from mesh.core.states.facts import OurWaysChanged, OwnStateSent, StateReceived
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import OwnWays
 from mesh.loglevels import GOSSIP
@@ -37,12 +37,12 @@ RATES = (
 WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
-class Gossiping(Part):
+class Gossiping(Component):
     """Component for the gossip of node states. `sample` measures the machine."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         censuses: Censuses,
         topics: StateTopics,
@@ -70,37 +70,37 @@ class Gossiping(Part):
         self._last: tuple[float, dict[str, int | float]] | None = None
         self._born = 0.0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(PeerJoined, self._joined),
-            hear(PeerLost, self._lost),
-            hear(OurWaysChanged, lambda _: self.hurry()),
+            on_fact(PeerJoined, self._on_peer_joined),
+            on_fact(PeerLost, self._on_peer_lost),
+            on_fact(OurWaysChanged, lambda _: self.hurry()),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
-            take(States, lambda conn, peer, command, _: self._states(peer, command)),
-            take(Hear, lambda conn, peer, command, _: self._hear(peer, command)),
+            on_command(States, lambda conn, peer, command, _: self._states(peer, command)),
+            on_command(Hear, lambda conn, peer, command, _: self._on_hear(peer, command)),
         )
 
     # --- others ---------------------------------------------------------------------------------------
 
-    def heard(self, frames: list[bytes]) -> None:
+    def on_message(self, frames: list[bytes]) -> None:
         """Process a message of a PUB that we listen to."""
         if len(frames) == 2 and frames[0] == TOPIC:
-            sender = self._take(frames[1])
+            sender = self._process_gossip(frames[1])
             peer = self._neighbours.peers.get(sender)
             if sender in self._asked and peer is not None:
                 self._asked.discard(sender)  # its PUB is received after all
                 self._desk.send(peer.control or peer.data, Hear(False))
 
     def _states(self, peer: Peer, command: States) -> None:
-        """Process a state of a peer whose PUB was unreachable, and tell it if that has changed."""
-        self._take(command.gossip)
+        """Process a state of a peer whose PUB was unreachable, and notify it if that has changed."""
+        self._process_gossip(command.gossip)
         if peer.node.uuid not in self._asked:
             self._desk.send(peer.control or peer.data, Hear(False))
 
-    def _take(self, gossip: bytes) -> bytes:
+    def _process_gossip(self, gossip: bytes) -> bytes:
         """Process a gossip message, and return the uuid of its sender."""
         try:
             message = decode(gossip)
@@ -109,8 +109,8 @@ class Gossiping(Part):
             self._desk.note("debug", f"malformed gossip: {error}", GOSSIP)
             return b""
         for known in self.gossip.heard(message, self._boot_of, self._desk.now):
-            self.topics.changed(known.state)
-            self._desk.say(StateHeard(known))
+            self.topics.publish_state(known.state)
+            self._desk.publish_fact(StateReceived(known))
         if self.gossip.strangers:
             self._censuses.mentioned(message.sender, self.gossip.strangers)
         return message.sender
@@ -125,7 +125,7 @@ class Gossiping(Part):
         peer = self._neighbours.peers.get(line.uuid)
         return peer is not None and self._keyring.verify(peer.node.key, line.signature, signed_text(line))
 
-    def _hear(self, peer: Peer, command: Hear) -> None:
+    def _on_hear(self, peer: Peer, command: Hear) -> None:
         """Note whether a peer can receive our PUB."""
         peer.hears_us = not command.wanted
 
@@ -144,16 +144,16 @@ class Gossiping(Part):
         known = self.gossip.known.values()
         return [one.state.name for one in known if one.state.weights < stamp]
 
-    def _joined(self, fact: PeerJoined) -> None:
+    def _on_peer_joined(self, fact: PeerJoined) -> None:
         if not self._neighbours.is_crowd:  # a crowd takes time to choose whom to listen to
             self._listen()
 
-    def _lost(self, fact: PeerLost) -> None:
+    def _on_peer_lost(self, fact: PeerLost) -> None:
         peer, boot = fact.peer, fact.boot
         peer.hears_us = True
         self._asked.discard(peer.node.uuid)
-        self.gossip.gone(peer.node.uuid, boot, self._desk.now)
-        self.topics.gone(peer.node.name)
+        self.gossip.remove_node(peer.node.uuid, boot, self._desk.now)
+        self.topics.remove_state(peer.node.name)
         place = self._listening.pop(peer.node.uuid, "")
         if place:  # also after a restart: ZeroMQ gives up after a failed handshake
             self._desk.emit(effects.Listen(place, wanted=False))
@@ -166,10 +166,10 @@ class Gossiping(Part):
         self._ways.adopt(rules)
         self._listen()
 
-    def reads(self, query: Query) -> None:
+    def before_read(self, query: Query) -> None:
         """Provide the state topics before a client reads them."""
         known = [known.state for known in self.gossip.known.values()]
-        self.topics.asked(query, known if self.mine is None else [self.mine, *known])
+        self.topics.provide_topics(query, known if self.mine is None else [self.mine, *known])
 
     def _alive(self) -> set[bytes]:
         return {uuid for uuid, peer in self._neighbours.peers.items() if peer.alive}
@@ -243,8 +243,8 @@ class Gossiping(Part):
             if not peer.hears_us:
                 self._desk.send(peer.control or peer.data, States(message))
         self._ask_the_unheard(self._listen())
-        self.topics.changed(mine)
-        self._desk.say(Spoke(mine))
+        self.topics.publish_state(mine)
+        self._desk.publish_fact(OwnStateSent(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
         """Measure this node. Return its state, and the message with this and some other states."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.states.telling import Telling
-from mesh.core.ways.facts import Ruled
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rulesxml import info_xml, master_xml
 from mesh.patterns import matches
@@ -20,38 +20,46 @@ from mesh.wire.commands import Query
 INFO = "__sys__cluster.node.info"
 
 
-class NodeTopics(Part):
+class NodeTopics(Component):
     """Component for the topics `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`.
 
     They contain XML, for clients of this node only. The first one exists for nodes with rules.
     """
 
-    def __init__(self, desk: Desk, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
+    def __init__(
+        self, desk: NodeContext, telling: StateTopicStream, neighbours: Neighbours, mapping: Mapping
+    ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._mapping = mapping
         self._telling = telling
         self._masters: dict[str, bytes] = {}  # last contents, while rules change
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(Ruled, self._ruled),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RulesChanged, self._on_rules),)
 
-    def reads(self, query: Query) -> None:
+    def before_read(self, query: Query) -> None:
         """Provide these topics before a client reads them."""
         if query.text.startswith(MASTER):
             rules = self._mapping.rules
-            self._keep(query, MASTER, ((name, partial(master_xml, name, rules)) for name in self._names()))
+            self._create_topics(
+                query, MASTER, ((name, partial(master_xml, name, rules)) for name in self._names())
+            )
         elif query.text.startswith(INFO):
-            self._keep(query, INFO, ((name, partial(info_xml, name, at)) for name, at in self._known()))
+            self._create_topics(
+                query, INFO, ((name, partial(info_xml, name, at)) for name, at in self._known())
+            )
 
-    def _keep(self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]) -> None:
+    def _create_topics(
+        self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]
+    ) -> None:
         """Create the topics that the query reads."""
         for name, content in contents:
             key = f"{prefix}[{name}]"
             if matches(query.text, key):
-                self._telling.keep(key, name, content())
+                self._telling.store_value(key, name, content())
 
-    def _ruled(self, fact: Ruled) -> None:
+    def _on_rules(self, fact: RulesChanged) -> None:
         """Send changed rules to the subscribers."""
         if not fact.is_now:
             self._masters = self._rules()
@@ -60,9 +68,9 @@ class NodeTopics(Part):
         for name in sorted({*before, *now}):
             content = now.get(name) or master_xml(name, ())
             if before.get(name) != content:
-                self._telling.tell(f"{MASTER}[{name}]", name, partial(bytes, content))
+                self._telling.publish_value(f"{MASTER}[{name}]", name, partial(bytes, content))
             if name not in now:
-                self._telling.gone(f"{MASTER}[{name}]")
+                self._telling.remove_value(f"{MASTER}[{name}]")
 
     def _rules(self) -> dict[str, bytes]:
         return {name: master_xml(name, self._mapping.rules) for name in self._names()}

@@ -6,17 +6,17 @@ from collections.abc import Callable, Hashable, Sequence
 
 from discovery.gossip import line_of, read
 from discovery.state import NodeState
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Stop
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.effects import Stop
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import PeerConnected, Unwelcome
+from mesh.core.peers.facts import LoginRefused, PeerConnected
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.questions import Questions, Replies
 from mesh.operations import StoreReach
 from mesh.wire.calls import AskState
 from mesh.wire.commands import Login
@@ -31,7 +31,7 @@ WITHIN = 1.0  # s to wait after the start, as for the first view of the mesh
 # is for operators who have a newer copy: messages accepted now would be lost once that is restored.
 
 
-class Recall(Part):
+class Recall(Component):
     """Component for the check at the start.
 
     Until it is over, no client and no message is admitted, nothing is written, and this node publishes no
@@ -40,10 +40,10 @@ class Recall(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         dialler: Dialler,
         neighbours: Neighbours,
-        questions: Questions,
+        questions: PeerCalls,
         gossiping: Gossiping,
         learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
@@ -68,15 +68,18 @@ class Recall(Part):
     def is_over(self) -> bool:
         return self._desk.serves
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(PeerConnected, lambda fact: self._joined(fact.peer)), hear(Unwelcome, self._refused))
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(PeerConnected, lambda fact: self._on_peer_joined(fact.peer)),
+            on_fact(LoginRefused, self._on_refused),
+        )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
+        return (on_command(Login, lambda conn, peer, command, _: self._login(peer)),)
 
     def _login(self, peer: Peer) -> None:
         """Give a peer the data connection that it wants. It may not be reachable from here."""
-        self.when_over(peer, lambda: self._dialler.asked(peer))
+        self.when_over(peer, lambda: self._dialler.on_data_requested(peer))
 
     def start(self, beginning: Beginning) -> None:
         self._reach, self._ends = beginning.image.reach, self._desk.now + WITHIN
@@ -92,21 +95,23 @@ class Recall(Part):
     # --- what others hold of us ---------------------------------------------------------------------------
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskState, self._asked),)
+        return (answer(AskState, self._on_state_asked),)
 
-    def _asked(self, asked: Inquiry[AskState]) -> None:
+    def _on_state_asked(self, asked: IncomingCall[AskState]) -> None:
         """Answer with the newest state of the requester that this node has."""
         line = self._gossiping.gossip.last_of(asked.who.node.uuid)
         fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)
-        asked.say(StateTold(line=fields))
+        asked.reply(StateTold(line=fields))
 
-    def _joined(self, peer: Peer) -> None:
+    def _on_peer_joined(self, peer: Peer) -> None:
         """Ask a peer with a new control connection. An earlier question may be lost."""
         if self.is_over or peer.node.uuid in self._told:
             return
         self._open.add(peer.node.uuid)
-        ask = self._neighbours.liveness.ask
-        self._questions.ask_all([peer], AskState(), StateTold, lambda r, _: self._came(peer, r), WITHIN, ask)
+        ask = self._neighbours.liveness.send_question
+        self._questions.ask_all(
+            [peer], AskState(), StateTold, lambda r, _: self._on_replies(peer, r), WITHIN, ask
+        )
         if DURABLE in peer.speaks:
             self._teach.add(peer.node.uuid)
             self._learn(peer, lambda: self._taught(peer))
@@ -115,7 +120,7 @@ class Recall(Part):
         self._teach.discard(peer.node.uuid)
         self._desk.wake(self._desk.now)
 
-    def _came(self, peer: Peer, replies: Replies[StateTold]) -> None:
+    def _on_replies(self, peer: Peer, replies: Replies[StateTold]) -> None:
         self._open.discard(peer.node.uuid)
         self._told.update(replies)
         for reply in replies.values():
@@ -132,7 +137,7 @@ class Recall(Part):
             return Stop(_rolled_back(state, by, self._reach), "STORE_ROLLED_BACK")
         return None
 
-    def _refused(self, fact: Unwelcome) -> None:
+    def _on_refused(self, fact: LoginRefused) -> None:
         """Keep a refusal of another node. It counts unless some node admits us."""
         self._unwelcome = fact.stop
         if self.is_over:

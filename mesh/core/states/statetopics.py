@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discovery.state import NodeState
-from mesh.core.states.telling import Telling
+from mesh.core.states.state_topic_stream import StateTopicStream
 from mesh.patterns import matches
 from mesh.wire.commands import Query
 
@@ -15,23 +15,23 @@ PREFIX = "__sys__cluster.node.state"
 class StateTopics:
     """The topics `__sys__cluster.node.state[heron]`: XML, for clients of this node only."""
 
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, telling: StateTopicStream) -> None:
         self._telling = telling
 
-    def changed(self, state: NodeState) -> None:
+    def publish_state(self, state: NodeState) -> None:
         """Send the state to its subscribers."""
-        self._telling.tell(_key(state), state.name, lambda: _xml(state))
+        self._telling.publish_value(_key(state), state.name, lambda: _xml(state))
 
-    def asked(self, query: Query, states: Iterable[NodeState]) -> None:
+    def provide_topics(self, query: Query, states: Iterable[NodeState]) -> None:
         """Provide the topics before a client reads them."""
         if query.text.startswith(PREFIX):
             for state in states:
                 if matches(query.text, _key(state)):
-                    self._telling.keep(_key(state), state.name, _xml(state))
+                    self._telling.store_value(_key(state), state.name, _xml(state))
 
-    def gone(self, name: str) -> None:
+    def remove_state(self, name: str) -> None:
         """Remove the state of a node that is dead or has left."""
-        self._telling.gone(f"{PREFIX}[{name}]")
+        self._telling.remove_value(f"{PREFIX}[{name}]")
 
 
 def _xml(state: NodeState) -> bytes:

@@ -6,25 +6,25 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from discovery.state import WAYS
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
-from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule, has_several
 
 
-class OwnWays(Part):
+class OwnWays(Component):
     """At most WAYS names, nodes that forward our messages first. Reports OurWaysChanged."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._onward, self._masters = by_rules(desk.settings.me.name, desk.settings.rules)
         self._by_word: OrderedDict[str, None] = OrderedDict()  # most recently used last
         self._desk = desk
         self.names = self._chosen()
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(WayTold, lambda fact: self._found(fact.way) if fact.way else None),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RouteLearned, lambda fact: self._found(fact.way) if fact.way else None),)
 
     def adopt(self, rules: Iterable[Rule]) -> None:
         """Apply new rules."""
@@ -43,10 +43,10 @@ class OwnWays(Part):
         names = self._chosen()
         if set(names) != set(self.names):
             self.names = names
-            self._desk.say(OurWaysChanged())
+            self._desk.publish_fact(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
-        """Report ways that will not be believed."""
+        """Report hops that will not be believed."""
         left = self._onward[WAYS:]
         if left:
             text = (
@@ -61,7 +61,7 @@ class OwnWays(Part):
 
 
 def by_rules(me: str, rules: Iterable[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the other nodes in the rules: those that forward, and those that keep messages as masters.
+    """Return the other nodes in the rules: forwarders, and masters.
 
     Next hops forward, and so does each of several masters. A sole master keeps, unless its own rules differ.
     """

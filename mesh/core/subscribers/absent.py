@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.errors import PublishRefused, StoreFull
 from mesh.routing.inbox import Inbox
 from mesh.routing.memory import OWN
@@ -22,7 +22,7 @@ INBOX = 4_096  # bytes of an empty inbox
 class AbsentClients:
     """The budget for direct messages to disconnected clients."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
         self._bytes = 0  # in all inboxes: last count, and additions
         self.is_full = False  # at the last count
@@ -49,7 +49,7 @@ class AbsentClients:
             raise PublishRefused(text, hint="Send to a connected client.", code="INBOX_FULL")
         size = len(envelope.body) + OWN + is_new * INBOX
         if self._bytes + size > most:
-            self._desk.losing(to)(envelope, "INBOX_FULL", envelope.count)
+            self._desk.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
             text = f"{me} holds {self._bytes:,} bytes for disconnected clients, which is the limit."
             hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` there."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")

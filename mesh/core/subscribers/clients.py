@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.conn import NODE, ONLY_READS, Conn
+from mesh.core.context.facts import ConnEnded, Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.outlet import Outlet
+from mesh.core.context.records import read_record
 from mesh.core.delivery.router import Router, refusal
-from mesh.core.desk.conn import NODE, ONLY_READS, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded, Hearing, hear
-from mesh.core.desk.outlet import Outlet
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
-from mesh.core.desk.records import read_record
 from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
-from mesh.core.subscribers.holders import Holders, in_use
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
+from mesh.core.subscribers.session_takeover import SessionTakeover, in_use
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.silence import SilentClients
 from mesh.core.subscribers.subscribing import SubscriberFeeds
-from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
 from mesh.names import PUTS, SENDS, SessionName, kind_of, node_name
 from mesh.patterns import SYSTEM
@@ -46,12 +46,12 @@ RESERVE = 16  # sessions beyond the limit, for a local operator
 LOOK = 60.0  # s between two sweeps
 
 
-class Clients(Part):
+class Clients(Component):
     """The sessions of clients: admits, resumes and closes them, and takes their messages."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         router: Router,
         nodes: Nodes,
         forwarder: Forwarder,
@@ -68,23 +68,23 @@ class Clients(Part):
         self._generated = 0
         self._looked = 0.0
         self._ingress = Ingress(desk)
-        self.holders = Holders(desk, self._lost)
+        self.holders = SessionTakeover(desk, self._disconnect_holder)
         self.silent = SilentClients(desk, sessions)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
-            take(Publish, self.publish),
-            take(Pong, lambda conn, session, command, _: self.holders.answered(session, command)),
-            take(Bye, lambda conn, session, command, _: self._goodbye(conn, session)),
+            on_command(Publish, self.publish),
+            on_command(Pong, lambda conn, session, command, _: self.holders.on_pong(session, command)),
+            on_command(Bye, lambda conn, session, command, _: self._goodbye(conn, session)),
         )
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(ConnEnded, self._ended),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(ConnEnded, self._on_conn_ended),)
 
-    def _ended(self, fact: ConnEnded) -> None:
-        session = self._all.of(fact.conn)
+    def _on_conn_ended(self, fact: ConnEnded) -> None:
+        session = self._all.session_of(fact.conn)
         if session is not None:
-            self.gone(session)
+            self.on_disconnected(session)
 
     def _goodbye(self, conn: Conn, session: Session) -> None:
         self._desk.hang_up(conn)
@@ -111,7 +111,7 @@ class Clients(Part):
         if opened is None or isinstance(opened, Refuse):
             return opened
         if opened.conn is not None:  # the newest connection holds the session
-            self._desk.say(SessionAway(opened))
+            self._desk.publish_fact(SessionAway(opened))
             self._desk.hang_up(opened.conn)
         return self._attach(opened, conn, h)
 
@@ -137,7 +137,7 @@ class Clients(Part):
         if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
             return in_use(holder)  # even if disconnected: it may return for its subscriptions
         if holder is not None and holder.conn is not None:
-            self.holders.ask(holder, conn, h)
+            self.holders.ask_holder(holder, conn, h)
             return None
         most = self._desk.settings.max_sessions
         if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
@@ -174,7 +174,7 @@ class Clients(Part):
         have = have if have < session.outlet.next else 0
         session.outlet.attach(session.conn, have, self._desk.raw)
         self._desk.outlets[session.outlet] = None
-        self._desk.say(SessionBack(session))
+        self._desk.publish_fact(SessionBack(session))
 
     def welcome(self, session: Session, conn: Conn) -> Welcome:
         s = self._desk.settings
@@ -187,41 +187,41 @@ class Clients(Part):
             max_content=s.max_content,
             token=token(s.secret, session.text, session.stream),
             window=(s.window_bytes, s.window_count),
-            speaks=self._desk.face.speaks,
+            speaks=self._desk.face.features,
         )
 
-    def gone(self, session: Session) -> None:
+    def on_disconnected(self, session: Session) -> None:
         """Keep a session whose connection ended."""
         session.conn = None
         session.outlet.detach()
         session.gone_since = self._desk.now
         for feed in session.feeds.values():
             feed.leave(self._desk.now)
-        self.holders.gone(session)
-        self._desk.say(SessionAway(session))
+        self.holders.on_holder_gone(session)
+        self._desk.publish_fact(SessionAway(session))
 
-    def _lost(self, session: Session) -> None:
+    def _disconnect_holder(self, session: Session) -> None:
         """Disconnect a session whose holder does not answer, as another client claims it."""
         if session.conn is not None:
             self._desk.hang_up(session.conn)
-        self.gone(session)
+        self.on_disconnected(session)
 
     def close(self, session: Session) -> None:
         """Remove a session that will not come back."""
         for number in list(session.feeds):
             self.subscribing.drop(session, number)
-        self._router.pacing.forget(session.stream)
-        self._desk.accounts.gone(session.stream)
+        self._router.pacing.drop_source(session.stream)
+        self._desk.accounts.close_stream(session.stream)
         self._all.remove(session)
-        self.holders.gone(session)
-        self._desk.say(SessionAway(session))
-        self._desk.say(SessionClosed(session))
+        self.holders.on_holder_gone(session)
+        self._desk.publish_fact(SessionAway(session))
+        self._desk.publish_fact(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
         """Close a session at its own request. Its streams can be forgotten, as all was answered."""
         self.close(session)
         self._router.log.forget_stream(session.stream)
-        self._ingress.forget(session.stream)
+        self._ingress.forget_session(session.stream)
 
     def tick(self) -> None:
         self.holders.tick()
@@ -254,7 +254,7 @@ class Clients(Part):
         for feed in session.feeds.values():
             feed.restart()
             feed.shed(frees_memory=True)
-        self._desk.say(SessionCutOff(session))
+        self._desk.publish_fact(SessionCutOff(session))
 
     def _cut_off(self, session: Session, what: str, event: str, hint: str) -> None:
         self._desk.count("slow_consumers")
@@ -262,7 +262,7 @@ class Clients(Part):
         if session.conn is not None:
             self._desk.send(session.conn, Refuse(SlowConsumer.code, what, hint))
             self._desk.hang_up(session.conn)
-            self.gone(session)
+            self.on_disconnected(session)
 
     # --- publishing -------------------------------------------------------------------------------------
 
@@ -288,9 +288,9 @@ class Clients(Part):
                     self._all.owe(session, refusal(e, refused))
                     continue
             sent[domain] = e.last
-            self._desk.accounts.said(e)
+            self._desk.accounts.count_published(e)
             if not may_write:
-                self._all.answer(
+                self._all.answer_client(
                     session.stream, Answer(e.domain, e.first, e.last, "NOT_ALLOWED", text=ONLY_READS)
                 )
                 continue
@@ -301,20 +301,22 @@ class Clients(Part):
                 error = self._ingress.misplaces(session, e)
                 if error is not None:
                     self._desk.count("refused", e.count)
-                    self._all.answer(session.stream, refusal(e, error))
+                    self._all.answer_client(session.stream, refusal(e, error))
                     continue
             self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
 
     def _sends(self, session: Session, envelope: Envelope, ttl: int) -> None:
         kind = kind_of(envelope.to)
-        send = self._desk.face.sends.get(kind)
+        send = self._desk.face.destination_handlers.get(kind)
         if send is None:
             text = f"Messages in domain {SENDS!r} must go to an address, and {envelope.to[:80]!r} is not one."
-            self._all.answer(session.stream, refusal(envelope, PublishRefused(text, code="BAD_NAME")))
+            self._all.answer_client(session.stream, refusal(envelope, PublishRefused(text, code="BAD_NAME")))
             return
         if envelope.flags & ODD_IN_SENDS:
             text = "A message to an address can be neither persistent nor queued."
-            self._all.answer(session.stream, refusal(envelope, PublishRefused(text, code="BAD_ARGUMENT")))
+            self._all.answer_client(
+                session.stream, refusal(envelope, PublishRefused(text, code="BAD_ARGUMENT"))
+            )
             return
         send(session, envelope, ttl)
 

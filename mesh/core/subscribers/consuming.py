@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.desk.conn import ONLY_READS, Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import ONLY_READS, Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import INBOX, REPLIES, Session
 from mesh.errors import BadArgument, LocalError
 from mesh.names import ADDRESS, kind_of
@@ -17,17 +17,17 @@ from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import Envelope
 
 
-class Consuming(Part):
+class Consuming(Component):
     """Passes CONSUME and SETTLE to the component that delivers from the address."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
 
     def from_clients(self) -> Sequence[HandlerEntry]:
-        return (take(Consume, self._consume), take(Settle, self._settle))
+        return (on_command(Consume, self._consume), on_command(Settle, self._settle))
 
     def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:
-        self._desk.answer(conn, command.request, lambda: self._begin(conn, session, command))
+        self._desk.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
 
     def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """Start or stop a consumer. LocalError for an address without consumers."""
@@ -39,22 +39,22 @@ class Consuming(Part):
                 f"The subscription number {number} is reserved.", hint="Use a number from 1 up."
             )
         kind = kind_of(command.address)
-        for other, giver in self._desk.face.gives.items():
+        for other, giver in self._desk.face.delivery_sources.items():
             if other != kind and giver.has(session, number):
                 raise BadArgument(f"The subscription number {number} is in use.", hint="Use another number.")
-        gives = self._desk.face.gives
+        gives = self._desk.face.delivery_sources
         gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which rejects invalid addresses
 
     def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """Settle deliveries. RemoteError for tags that were never delivered."""
-        for giver in self._desk.face.gives.values():
+        for giver in self._desk.face.delivery_sources.values():
             if giver.has(session, command.subscription):
                 giver.settle(conn, session, command, envelopes)
                 return
         self._desk.count("settled_late")
         if command.request:
             over = LocalError("The consumer with that number is closed.", code="LEASE_OVER")
-            self._desk.answer(conn, command.request, lambda: _raise(over))
+            self._desk.reply_to(conn, command.request, lambda: _raise(over))
 
 
 def _raise(error: LocalError) -> None:

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mesh.core.desk.desk import AHEAD, Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import AHEAD, NodeContext
 from mesh.mapping.mapping import Mapping
-from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.wire.envelope import ERASED, Envelope
 
 
 class Copies:
     """The copies of one node, in its own log."""
 
-    def __init__(self, desk: Desk, mapping: Mapping, log: Log, disk: Disk) -> None:
+    def __init__(self, desk: NodeContext, mapping: Mapping, log: Log, disk: Disk) -> None:
         self._desk = desk
         self._mapping = mapping
         self._log = log
         self._disk = disk
 
-    def keep(self, e: Envelope) -> None:
+    def keep_values(self, e: Envelope) -> None:
         """Keep the value of an envelope that another master accepted."""
         if not self._mapping.has_backups:
             return
@@ -34,16 +34,16 @@ class Copies:
         if e.flags & ERASED:
             self._log.inherit_end(e)
         else:
-            self._take(last_values(e, without=set(e.keys) - set(mine)))
+            self._store_values(last_values(e, without=set(e.keys) - set(mine)))
         self._disk.commit_later()
 
-    def take(self, values: Iterable[Envelope]) -> int:
+    def store_copies(self, values: Iterable[Envelope]) -> int:
         """Keep values that another master sent, and return how many are new."""
         latest, is_kept = self._desk.believed + AHEAD, self._mapping.is_kept
         ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
-        count = self._take(last for e in ours for last in last_values(e))
+        count = self._store_values(last for e in ours for last in last_values(e))
         self._disk.commit_later()
         return count
 
-    def _take(self, values: Iterable[Last]) -> int:
+    def _store_values(self, values: Iterable[RetainedValue]) -> int:
         return self._log.inherit(last for last in values if not last.is_void(self._desk.believed))

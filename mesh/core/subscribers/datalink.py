@@ -7,31 +7,31 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.passing import PassedNodes, mark, mark_of_site, pass_on
+from mesh.core.context.passing import read as read_gaps
 from mesh.core.delivery.router import Router
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.passing import PassedNodes, mark, mark_of_site, pass_on
-from mesh.core.desk.passing import read as read_gaps
+from mesh.core.forwarding.dirty_reads import DirtyReads
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.forwarding.provisional import Provisional
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.routes.nodes import Nodes
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.solicited import Solicited
-from mesh.core.ways.facts import Ruled
-from mesh.core.ways.nodes import Nodes
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
 from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
@@ -44,7 +44,7 @@ Greeting = TypeVar("Greeting", Hello, Welcome)
 Forged = frozenset[int]  # indices of envelopes
 
 
-class DataLinks(Part):
+class DataLinks(Component):
     """The data connections to all peers.
 
     Items of one direction are a numbered stream for each pair of boots; everything else can be repeated.
@@ -52,19 +52,19 @@ class DataLinks(Part):
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
         neighbours: Neighbours,
         nodes: Nodes,
         mapping: Mapping,
-        demand: Demand,
+        demand: InterestSync,
         forwarder: Forwarder,
         sessions: Sessions,
         settling: FeedSettling,
         merging: Merging,
         copies: Copies,
-        provisional: Provisional,
+        provisional: DirtyReads,
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -85,17 +85,17 @@ class DataLinks(Part):
         self._replying: dict[Peer, None] = {}  # peers owed a reply behind items
         self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedOut, lambda fact: self._logout(fact.peer)),
-            hear(LoggedIn, self._login),
-            hear(MissedFromSite, self._missed_from_site),
-            hear(Ruled, lambda _: self._ruled()),
-            hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
+            on_fact(LoggedOut, lambda fact: self._logout(fact.peer)),
+            on_fact(LoggedIn, self._login),
+            on_fact(MissedFromSite, self._missed_from_site),
+            on_fact(RulesChanged, lambda _: self._on_rules()),
+            on_fact(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Ack, self._ack),)
+        return (on_command(Ack, self._ack),)
 
     def tick(self) -> None:
         if self._router.pacing:
@@ -114,7 +114,7 @@ class DataLinks(Part):
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
-            self._router.pacing.forget(peer.node.uuid)  # held numbers are of the old stream
+            self._router.pacing.drop_source(peer.node.uuid)  # held numbers are of the old stream
         # A new process has also seen our boot when it welcomes us, but has none of our items.
         knows_us = said.boot_seen == self._desk.me.boot and not is_new
         if knows_us and peer.exchange.outlet.can_resume(said.have):
@@ -123,7 +123,7 @@ class DataLinks(Part):
         peer.exchange.feed.restart()
         return 0
 
-    def _ruled(self) -> None:
+    def _on_rules(self) -> None:
         """Apply new rules: other peers may relay items of other masters."""
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
@@ -137,7 +137,7 @@ class DataLinks(Part):
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.exchange.outlet] = None
         self.solicited.logged_in(peer)
-        peer.exchange.topics = self._demand.asked(peer).topics
+        peer.exchange.topics = self._demand.interest_of(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
         self._demand.say_all(peer, conn)
@@ -160,7 +160,7 @@ class DataLinks(Part):
                 begun.feed.leave(self._desk.now)
         self._forwarder.unlinked(peer)
 
-    def owes(self, peer: Peer) -> bool:
+    def requires_login(self, peer: Peer) -> bool:
         """Return whether a data connection is needed: for queries, questions, or waiting messages."""
         if not (self._desk.serves and self._nodes.is_usable(peer)):
             return False
@@ -205,7 +205,7 @@ class DataLinks(Part):
             self._receive(peer, master, position, head.position - position, envelope)
         x.taken += len(envelopes)
         state = (command.seq, x.taken)  # cumulative: held back while a live subscriber here is behind
-        self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
+        self._router.pacing.release_after(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
         """Have all items in flight resent, complete, as contents of one are not held here any longer."""
@@ -215,7 +215,7 @@ class DataLinks(Part):
             "info",
             f"{peer.node.name} sent a message without contents that this node does not hold; it resends all",
         )
-        self._desk.end(conn)
+        self._desk.end_connection(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
         """Record the gaps that a peer reports before an item."""
@@ -272,11 +272,11 @@ class DataLinks(Part):
         if far >= HOPS:
             self._desk.count("too_many_hops")
             return
-        self._desk.heard(envelope)
+        self._desk.observe_timestamp(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
-        parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
+        parcel = StoredEnvelope(arrived, position, master, source=peer.node.uuid, after=after)
         if self._mapping.has_dirty:
-            self._provisional.came(arrived)
+            self._provisional.record_delivery(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
             self._acking[peer] = None
@@ -289,13 +289,13 @@ class DataLinks(Part):
             return
         parcel.is_late = self._is_behind(parcel)
         if self._mapping.has_several:
-            self._copies.keep(envelope)
+            self._copies.keep_values(envelope)
         if self._settling.merges:
             self._merge(peer, parcel)
         else:
             self._relay(peer, parcel)
 
-    def _goes_round(self, parcel: Parcel) -> bool:
+    def _goes_round(self, parcel: StoredEnvelope) -> bool:
         """Return whether a peer relayed an item that this node relays to others.
 
         Nodes that relay to each other would wait for each other forever if a repeated item waited for its
@@ -303,7 +303,7 @@ class DataLinks(Part):
         """
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
-    def _is_held(self, parcel: Parcel) -> bool:
+    def _is_held(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer sent all of it before, and it is still needed here."""
         numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
         for peer in self._neighbours.peers.values():
@@ -331,7 +331,7 @@ class DataLinks(Part):
             for other in self._neighbours.peers.values():
                 self._note_received(other, master)
 
-    def _is_behind(self, parcel: Parcel) -> bool:
+    def _is_behind(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer has already relayed that log further.
 
         In that case this peer was the relay before, and was unreachable: its remaining items were not dropped
@@ -344,10 +344,10 @@ class DataLinks(Part):
             return False
         return by != parcel.source
 
-    def _merge(self, peer: Peer, parcel: Parcel) -> None:
+    def _merge(self, peer: Peer, parcel: StoredEnvelope) -> None:
         """Relay the part of an item that no other master has sent before."""
         merging = self._merging
-        news = merging.take(parcel)
+        news = merging.select_new(parcel)
         if news is not None and not news:
             self._desk.count("repeated", parcel.envelope.count)
             if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
@@ -355,7 +355,7 @@ class DataLinks(Part):
             return
         if news:
             piece = parcel.envelope.cut(news)
-            parcel = Parcel(
+            parcel = StoredEnvelope(
                 piece,
                 parcel.position,
                 parcel.master,
@@ -365,9 +365,9 @@ class DataLinks(Part):
             )
         self._relay(peer, parcel)
         if parcel.owed:
-            merging.keep(parcel)
+            merging.remember(parcel)
 
-    def _relay(self, peer: Peer, parcel: Parcel) -> None:
+    def _relay(self, peer: Peer, parcel: StoredEnvelope) -> None:
         self._router.relay(parcel)
         if parcel.position and not parcel.owed:
             self._settling.settle(peer, parcel)
@@ -407,9 +407,9 @@ class DataLinks(Part):
 
     def _ack(self, conn: Conn, peer: Peer, command: Ack, _: list[Envelope]) -> None:
         outlet, feed = peer.exchange.outlet, peer.exchange.feed
-        outlet.acked(command.have)
+        outlet.on_acked(command.have)
         for _number, total in command.taken:
-            feed.taken(total, self._desk.now)
+            feed.on_processed(total, self._desk.now)
         for master, position in command.settled:
             if feed.settled(master, position):
                 self._disk.later("position", feed.key, position_key(feed, feed.position))

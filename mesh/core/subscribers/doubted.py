@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from mesh.core.access.door import plain
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.access.authenticator import plain
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.held import EACH, WINDOWS
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import StateHeard
+from mesh.core.routes.facts import RulesChanged
+from mesh.core.states.facts import StateReceived
 from mesh.core.subscribers.origins import Origins, Verdict
 from mesh.core.subscribers.solicited import Solicited
-from mesh.core.ways.facts import Ruled
 from mesh.errors import RemoteError
 from mesh.sites.hops import inside
 from mesh.wire.commands import Items
@@ -40,7 +40,7 @@ class HeldItems:
     size: int = 0
 
 
-class DoubtedItems(Part):
+class DoubtedItems(Component):
     """Component that checks the senders of items before they are accepted.
 
     An item message in doubt, and all later ones of its peer, are held before their numbers count. If the
@@ -49,7 +49,7 @@ class DoubtedItems(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         origins: Origins,
         solicited: Solicited,
@@ -63,31 +63,31 @@ class DoubtedItems(Part):
         self._most = WINDOWS * (desk.settings.window_bytes + EACH * desk.settings.window_count)
         self._held: dict[Peer, HeldItems] = {}
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, lambda fact: self.origins.logged_in(fact.peer)),
-            hear(LoggedOut, self._logged_out),
-            hear(Ruled, lambda fact: self.origins.ruled(fact.rules)),
-            hear(StateHeard, self._heard),
+            on_fact(LoggedIn, lambda fact: self.origins.logged_in(fact.peer)),
+            on_fact(LoggedOut, self._on_logged_out),
+            on_fact(RulesChanged, lambda fact: self.origins.ruled(fact.rules)),
+            on_fact(StateReceived, self._on_state),
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Items, self._came),)
+        return (on_command(Items, self._on_items),)
 
     def tick(self) -> None:
         if self._held:
             self._review()
 
-    def _logged_out(self, fact: LoggedOut) -> None:
+    def _on_logged_out(self, fact: LoggedOut) -> None:
         self._held.pop(fact.peer, None)
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _on_state(self, fact: StateReceived) -> None:
         state = fact.known.state
         peer = self._neighbours.peers.get(state.uuid)
         if peer is not None and peer.node.name == state.name:
             self.origins.declared(state.name, state.ways)
 
-    def _came(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
+    def _on_items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
         homes = peer.exchange.homes
         if not self._held:
             for envelope in envelopes:

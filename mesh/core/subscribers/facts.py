@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.facts import Fact
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Fact
 from mesh.core.subscribers.session import Session
 from mesh.wire.commands import Hello, Refuse
 

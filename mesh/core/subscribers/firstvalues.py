@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.asking.lookup import Lookup, LookupResult
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.joining import Joining
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.peers.facts import RoutesChanged
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.subscribers.session import Session
-from mesh.core.ways.questions import Questions
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Query
 
 TURN = 32  # subscriptions in one turn; each asks other nodes
 
 
-class FirstValues(Part):
+class FirstValues(Component):
     """Fetches first values for new subscriptions. `joining` knows the newer messages."""
 
     def __init__(
-        self, desk: Desk, joining: Joining, demand: Demand, questions: Questions, lookup: Lookup
+        self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: PeerCalls, lookup: Lookup
     ) -> None:
         self._desk = desk
         self._joining = joining
@@ -36,14 +36,14 @@ class FirstValues(Part):
         self._ready: dict[Feed, tuple[Session, Query]] = {}  # and those that can get them now
         self._is_spent = False  # the budget of this tick is used
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(WaysChanged, lambda _: self.review()),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(RoutesChanged, lambda _: self.review()),)
 
     def expects(self, feed: Feed) -> None:
         """Register a new subscription that gets first values soon."""
         self._joining.expects(feed)
 
-    def give(
+    def deliver_values(
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
         """Deliver existing values to a subscription.
@@ -61,16 +61,16 @@ class FirstValues(Part):
             done()
 
         self._joining.begins(feed)
-        self._lookup.get(query, deliver, after=True)
+        self._lookup.look_up(query, deliver, after=True)
 
     def review(self) -> None:
         """Fetch missing values again, as nodes have come or gone."""
         for row, lacking in list(self._lacking.items()):
             if self._demand.is_reachable(next(iter(lacking.values()))[1]):
                 self._ready |= self._lacking.pop(row)
-        self._give()
+        self._fetch_values()
 
-    def _give(self) -> None:
+    def _fetch_values(self) -> None:
         """Fetch values that are reachable now, for as many feeds as the budget allows."""
         ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
         for feed, (session, query) in ready:
@@ -79,7 +79,7 @@ class FirstValues(Part):
             self._demand.catch_up(query)  # later messages must be asked for first
             self._questions.confirm(
                 self._demand.unconfirmed(),
-                lambda s=session, f=feed, q=query: self.give(s, f, q),  # type: ignore[misc]
+                lambda s=session, f=feed, q=query: self.deliver_values(s, f, q),  # type: ignore[misc]
             )
         if self._ready:
             self._desk.wake(self._desk.now)
@@ -88,7 +88,7 @@ class FirstValues(Part):
         """Continue with the next budget."""
         self._is_spent = False
         if self._ready:
-            self._give()
+            self._fetch_values()
 
     def lacks_nothing(self, feed: Feed, query: Query) -> None:
         """Remove a feed that ended from the feeds that lack values."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part, Share
+from mesh.core.context.component import Component, Share
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import INBOX, Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.excess import largest
@@ -26,10 +26,12 @@ from mesh.routing.memory import OWN
 SHARED = 256  # bytes, roughly, of a further holder of an envelope
 
 
-class Holdings(Part):
+class Holdings(Component):
     """The memory account. `cut_off` is called with a session that holds too much, and its bytes."""
 
-    def __init__(self, desk: Desk, sessions: Sessions, cut_off: Callable[[Session, int], None]) -> None:
+    def __init__(
+        self, desk: NodeContext, sessions: Sessions, cut_off: Callable[[Session, int], None]
+    ) -> None:
         self._desk = desk
         self._sessions = sessions
         self._cut_off = cut_off
@@ -38,7 +40,7 @@ class Holdings(Part):
     def figures(self) -> dict[str, int | float]:
         return {"held_bytes": self._bytes}
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Count the bytes, and disconnect the largest sessions if all together hold too much."""
         face, most = self._desk.face, self._desk.settings.sessions_bytes
         held = face.holds_for_sessions()

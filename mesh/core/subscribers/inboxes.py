@@ -15,10 +15,10 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.subscribers.absent import AbsentClients
 from mesh.core.subscribers.owners import Owners, owner_of, user_of
@@ -29,11 +29,11 @@ from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox, by_inbox, place
 from mesh.routing.paging import Paging
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Addressees, Targets
+from mesh.routing.sink import AddressResolver, Targets
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -45,14 +45,16 @@ SHOWN = 8  # inboxes in one answer
 IDLE = 60.0  # s that an empty inbox is kept, for pending commits
 
 
-class Inboxes(Part):
+class Inboxes(Component):
     """The inboxes by absolute name.
 
     `open_of(name)` returns the connected sessions of a client, or the named session; `bury(envelope, answer,
     owner)` republishes expired messages.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions) -> None:
+    def __init__(
+        self, desk: NodeContext, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions
+    ) -> None:
         self._desk = desk
         self._paging = paging
         self._disk = disk
@@ -82,10 +84,10 @@ class Inboxes(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskInbox, self._release, Right.RUN),)
 
-    def _release(self, asked: Inquiry[AskInbox]) -> None:
-        asked.say(Released(released=self.owners.release(asked.ask.release)))
+    def _release(self, asked: IncomingCall[AskInbox]) -> None:
+        asked.reply(Released(released=self.owners.release(asked.ask.release)))
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         """Yield reasons about the inboxes of a client, or about a message that waits in some."""
         if what.kind == CLIENT:
             for name, feed in islice(self._named(what.client), SHOWN):
@@ -108,7 +110,7 @@ class Inboxes(Part):
     def feeds(self) -> Iterator[Feed]:
         return iter(self._feeds.values())
 
-    def takes(self) -> Mapping[str, Addressees]:
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
@@ -131,7 +133,7 @@ class Inboxes(Part):
             is_full = self._absent.is_full and waiting > 0
             if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"The inbox of {name} is full: {waiting} bytes wait."
-                self._desk.losing(name)(envelope, "INBOX_FULL", envelope.count)
+                self._desk.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
         copies: list[tuple[Envelope, Targets]] = []
         for name, whom in names.items():
@@ -140,7 +142,7 @@ class Inboxes(Part):
 
     def _entitled(self, to: SessionName) -> list[Session]:
         """Return the connected sessions, unless the inbox belongs to another key."""
-        owner = self.owners.of(to)
+        owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
@@ -159,13 +161,13 @@ class Inboxes(Part):
             feed = self._feeds[name] = self._make(name)
         return feed
 
-    def _forget(self, name: str, feed: Inbox) -> None:
+    def _delete_inbox(self, name: str, feed: Inbox) -> None:
         del self._feeds[name], self._asked[name]
-        self._desk.accounts.closed(feed)
+        self._desk.accounts.count_closed(feed)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Inbox:
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             for session in self._open_of(SessionName.parse(name)):
                 self._desk.push(session.outlet, feed, portion)
 
@@ -173,7 +175,7 @@ class Inboxes(Part):
             inbox_key(name),
             self._desk.settings.credit,
             send,
-            self._shelf.released,
+            self._shelf.delete_released,
             partial(self._bury, name),
             wall=lambda: self._desk.believed,
             paging=self._paging,
@@ -182,7 +184,7 @@ class Inboxes(Part):
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
 
-    def _bury(self, name: str, portion: Portion, void: Sequence[int]) -> None:
+    def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         """Republish messages that waited too long, with their reason."""
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
@@ -192,10 +194,10 @@ class Inboxes(Part):
         answer = Answer(
             e.domain, e.first, e.last, "EXPIRED", 0, f"The message expired while it waited for {name}."
         )
-        self._dead.bury(e, answer, owner_of(self.owners, name, self._desk.me.name))
+        self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._desk.me.name))
         self._desk.count("expired", e.count)
 
-    def opened(self, session: Session) -> None:
+    def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
 
         A session with a chosen client name also gets the backlog of its client. LocalError if another key
@@ -211,7 +213,7 @@ class Inboxes(Part):
         if client in self._feeds and client not in self._moving:
             self._deal(client)
 
-    def closed(self, session: Session) -> None:
+    def close_inbox(self, session: Session) -> None:
         """Close the inbox of a session. Unread messages wait for their addressee."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
@@ -244,11 +246,11 @@ class Inboxes(Part):
 
         self._disk.commit((), landed)
 
-    def _take_unread(self, name: str) -> list[Portion]:
+    def _take_unread(self, name: str) -> list[EnvelopeSlice]:
         feed = self._feeds.get(name)
         return feed.take_all() if feed is not None and name not in self._opened else []
 
-    def _dealt(self, client: str, portions: list[Portion]) -> None:
+    def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
         """Assign the slices, which are all in memory."""
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
@@ -258,7 +260,7 @@ class Inboxes(Part):
         else:
             del self._moving[client]
 
-    def _put_back(self, name: str, portions: list[Portion]) -> None:
+    def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
         """Add the slices in front of newer ones, unless the inbox is being read."""
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()
@@ -272,7 +274,7 @@ class Inboxes(Part):
         self.owners.restore(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Republish messages that waited too long for their session."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
@@ -284,7 +286,7 @@ class Inboxes(Part):
         for name, feed in list(self._feeds.items()):
             is_idle = self._desk.now - self._asked[name] > IDLE
             if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
-                self._forget(name, feed)
+                self._delete_inbox(name, feed)
             for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.believed)):
                 void, portion.indices = portion.every, ()
                 self._bury(name, portion, void)

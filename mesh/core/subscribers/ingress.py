@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
 from mesh.errors import BadArgument, BadName, LocalError, PublishRefused, RemoteError
 from mesh.names import PUTS, QUEUE, RESERVED, SENDS, kind_of, queue_of
@@ -23,7 +23,7 @@ class Ingress:
     The caller consults `free` and `Session.sent` first, so that known names cost almost nothing.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self._desk = desk
         self.free: set[str] = set()  # keys that are not reserved
         self._streams: dict[bytes, dict[str, float]] = {}  # stream -> domain -> since when
@@ -96,7 +96,7 @@ class Ingress:
             return error
         return None
 
-    def forget(self, stream: bytes) -> None:
+    def forget_session(self, stream: bytes) -> None:
         """Forget the streams of a session that was closed for good."""
         self._uncount(stream, len(self._streams.pop(stream, {})))
         self._holder.pop(stream, None)
@@ -113,7 +113,7 @@ class Ingress:
                     sessions[stream].sent_before.pop(domain, None)
             self._uncount(stream, len(old))
             if not domains:
-                self.forget(stream)
+                self.forget_session(stream)
 
     def _uncount(self, stream: bytes, n: int) -> None:
         holder = self._holder.get(stream, stream)

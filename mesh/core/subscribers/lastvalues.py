@@ -9,12 +9,12 @@ from functools import partial
 from mesh.core.asking.erasing import Erasing, erasure
 from mesh.core.asking.erasures import Erasures
 from mesh.core.asking.lookup import LastValue, Lookup, LookupResult
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.conn import NODE
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, listed
-from mesh.core.desk.part import Part
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.component import Component
+from mesh.core.context.conn import NODE
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES, listed
+from mesh.core.context.settings import CONFIRM
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.privacy import as_seen_by
@@ -31,11 +31,11 @@ from mesh.wire.limits import ENVELOPES_A_MESSAGE, MAX_CONTENT_EVER
 from mesh.wire.replies import ClientErased, ClientValues, Erased, Reason, Values
 
 
-class LastValues(Part):
+class LastValues(Component):
     """The verbs `get` and `erase`."""
 
     def __init__(
-        self, desk: Desk, lookup: Lookup, erasing: Erasing, forwarder: Forwarder, links: DataLinks
+        self, desk: NodeContext, lookup: Lookup, erasing: Erasing, forwarder: Forwarder, links: DataLinks
     ) -> None:
         self._desk = desk
         self._lookup = lookup
@@ -44,7 +44,7 @@ class LastValues(Part):
         self._links = links
         self._erasures = Erasures(partial(desk.event, "erase"))
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC and (who := self._erasing.erased_by(what.text, what.domain)) is not None:
             yield reason("ERASED", who=who)
 
@@ -59,10 +59,10 @@ class LastValues(Part):
 
     # --- clients ----------------------------------------------------------------------------------------
 
-    def _get(self, asked: Inquiry[AskGet]) -> None:
-        self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
+    def _get(self, asked: IncomingCall[AskGet]) -> None:
+        self._lookup.look_up(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
 
-    def _erase_if_readable(self, asked: Inquiry[AskErase]) -> None:
+    def _erase_if_readable(self, asked: IncomingCall[AskErase]) -> None:
         """Erase a topic; a dead letter only for clients that may read it."""
         key = asked.ask.key
         if asked.conn.grant == NODE or not key.startswith(DEAD):
@@ -76,9 +76,9 @@ class LastValues(Part):
                 what = f"{key} had one receiver: its erasure requires that client, its sender or a node."
                 asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
 
-        self._lookup.get(Query("exact", key), found)
+        self._lookup.look_up(Query("exact", key), found)
 
-    def _erase(self, asked: Inquiry[AskErase]) -> None:
+    def _erase(self, asked: IncomingCall[AskErase]) -> None:
         session, ask = asked.who, asked.ask
         it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text)
         if self._forwarder.onward.holds(session.stream, it.domain):
@@ -88,13 +88,13 @@ class LastValues(Part):
         def done(was_there: bool) -> None:
             if was_there:
                 self._erasures.add(asked.conn.user or session.text, asked.doer, it.key, self._desk.now)
-            asked.say(ClientErased(erased=[it.key] if was_there else []))
+            asked.reply(ClientErased(erased=[it.key] if was_there else []))
 
         self._erasing.erase(it, done, asked.fail)
 
     # --- nodes ------------------------------------------------------------------------------------------
 
-    def _get_for(self, asked: Inquiry[AskGet]) -> None:
+    def _get_for(self, asked: IncomingCall[AskGet]) -> None:
         ask, peer = asked.ask, asked.who
 
         def came(found: LookupResult) -> None:
@@ -106,21 +106,21 @@ class LastValues(Part):
         within = min(CONFIRM, ask.within)
         self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after)
 
-    def _say_to_node(self, asked: Inquiry[AskGet], found: LookupResult) -> None:
+    def _say_to_node(self, asked: IncomingCall[AskGet], found: LookupResult) -> None:
         me, missing, away = self._desk.me.name, found.missing[:NAMES], _names(found.away)
         for part, more in _parts(found.values):
             sources = [(value.source or me, value.age, value.master) for value in part]
             said = Values(more=more, missing=missing, away=away, sources=sources)
-            asked.say(said, [value.envelope for value in part])
+            asked.reply(said, [value.envelope for value in part])
 
-    def _erase_for(self, asked: Inquiry[AskErase]) -> None:
+    def _erase_for(self, asked: IncomingCall[AskErase]) -> None:
         def came(was_there: bool, away: list[str]) -> None:
-            asked.say(Erased(erased=was_there, away=_names(away)))
+            asked.reply(Erased(erased=was_there, away=_names(away)))
 
         self._erasing.erase_for(asked.who, asked.ask, came, asked.fail)
 
 
-def _say(asked: Inquiry[AskGet], found: LookupResult) -> None:
+def _say(asked: IncomingCall[AskGet], found: LookupResult) -> None:
     """Answer a client."""
     if not found.best and found.away:
         text = f"{listed(found.away)} cannot be reached, and no value is cached here."
@@ -130,7 +130,7 @@ def _say(asked: Inquiry[AskGet], found: LookupResult) -> None:
     for part, more in _parts(seen):
         sources = [(value.source, value.age) for value in part]
         said = ClientValues(more=more, missing=found.missing[:NAMES], sources=sources)
-        asked.say(said, [value.envelope for value in part])
+        asked.reply(said, [value.envelope for value in part])
 
 
 def _names(away: list[str]) -> list[str]:

@@ -31,12 +31,12 @@ from enum import Enum
 from itertools import pairwise
 
 from discovery.state import WAYS
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.states.vouching import Vouching
+from mesh.core.states.route_proofs import RouteProofs
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.patterns import SYSTEM
@@ -108,17 +108,17 @@ class Origins:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         gossiping: Gossiping,
-        vouching: Vouching,
+        route_proofs: RouteProofs,
         mapping: Mapping,
         has_grace: Callable[[Peer], bool],
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._known = gossiping.gossip.known
-        self._vouching = vouching
+        self._route_proofs = route_proofs
         self._mapping = mapping
         self._has_grace = has_grace
         self._ever: tuple[Mapping, ...] = ()  # latest first
@@ -208,7 +208,7 @@ class Origins:
 
     def _undeclared(self, peer: Peer, nodes: Sequence[str]) -> list[tuple[str, str]]:
         """Return each node on the route that is not known to have the next one as its way, with that one."""
-        if self._desk.settings.keyring is not None and self._vouching.believes(peer, tuple(nodes)):
+        if self._desk.settings.keyring is not None and self._route_proofs.believes(peer, tuple(nodes)):
             return []
         return [(node, way) for node, way in pairwise(nodes) if not self._has_way(node, way)]
 
@@ -222,7 +222,7 @@ class Origins:
     def ask(self, peer: Peer, envelope: Envelope) -> None:
         """Ask a peer for the signed ways of the nodes on a route."""
         if self._desk.settings.keyring is not None:
-            self._vouching.ask(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
+            self._route_proofs.request_proofs(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
 
     def settle(self, peer: Peer, envelope: Envelope, since: float) -> Verdict:
         """Return the verdict on an envelope in doubt for some seconds: DOUBT if nobody can be asked."""

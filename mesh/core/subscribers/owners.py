@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
 from mesh.errors import BadName, LocalError
 from mesh.names import SessionName
@@ -22,7 +22,7 @@ class Owners:
     `later(table, key, op)` stores a row with the next commit.
     """
 
-    def __init__(self, desk: Desk, later: Callable[[str, bytes, Op], None]) -> None:
+    def __init__(self, desk: NodeContext, later: Callable[[str, bytes, Op], None]) -> None:
         self._desk = desk
         self._later = later
         self._users: dict[str, str] = {}
@@ -34,7 +34,7 @@ class Owners:
             self._users[key.decode()] = user.decode()
             self._used[key.decode()] = self._desk.now
 
-    def of(self, name: SessionName) -> str | None:
+    def owner_of(self, name: SessionName) -> str | None:
         """Return the key that owns the inbox of this client or session; `None` if it is free."""
         user = self._users.get(str(name))
         return user if user is not None else self._users.get(str(name.of_all_sessions()))
@@ -58,11 +58,11 @@ class Owners:
                 code="INBOX_TAKEN",
             )
         if session.is_named:
-            self._take(str(client), user_of(session))
+            self._claim_name(str(client), user_of(session))
         elif not session.name.session_is_generated:
-            self._take(session.text, user_of(session))
+            self._claim_name(session.text, user_of(session))
 
-    def _take(self, name: str, user: str) -> None:
+    def _claim_name(self, name: str, user: str) -> None:
         self._used[name] = self._desk.now
         if name not in self._users:
             self._users[name] = user
@@ -100,7 +100,7 @@ def user_of(session: Session) -> str:
 def owner_of(owners: Owners, text: str, node: str) -> str:
     """Return the key that owns the inbox of an addressee; "" without any."""
     try:
-        return owners.of(SessionName.parse(text).at(node)) or ""
+        return owners.owner_of(SessionName.parse(text).at(node)) or ""
     except BadName:
         return ""
 

@@ -10,7 +10,7 @@ from array import array
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import NODE
+from mesh.core.context.conn import NODE
 from mesh.core.subscribers.owners import user_of
 from mesh.core.subscribers.session import Session
 from mesh.errors import BadName, RemoteError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import INBOX, REPLIES, Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SessionName
@@ -21,7 +21,7 @@ QUERIES, PORTIONS = 10_000, 20_000  # examined at most
 
 
 def of_topic(
-    desk: Desk, sessions: Sessions, takers: Iterable[Feed], key: str, domain: str
+    desk: NodeContext, sessions: Sessions, takers: Iterable[Feed], key: str, domain: str
 ) -> Iterator[Reason]:
     """Yield reasons about a topic from `takers`, its local subscriptions.
 
@@ -37,7 +37,7 @@ def of_topic(
         yield from _near(queries, key, domain)
 
 
-def _slow(desk: Desk, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
+def _slow(desk: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
     """Yield reasons for subscribers that do not read."""
     for session, feed in wanting:
         if session.conn is None:
@@ -65,11 +65,11 @@ def _queries(sessions: Sessions) -> Iterator[Query]:
         yield from feed.queries
 
 
-def of_client(desk: Desk, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
+def of_client(desk: NodeContext, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
     """Yield reasons about the sessions of a client here, or about one of them."""
     found = list(islice(sessions.all_of(name), SHOWN))
     is_ours = name.node in (None, desk.me.name)
-    if is_ours and (refused := desk.refused_clients.of(name.client, desk.now)) is not None:
+    if is_ours and (refused := desk.refused_clients.last_refusal(name.client, desk.now)) is not None:
         age = ago(desk.now - refused.at)
         yield reason("CLIENT_REFUSED", who=name.client, why=f"{refused.reason} [{refused.code}]", age=age)
     elif is_ours and not found and (stranger := desk.refused_clients.stranger(desk.now)) is not None:
@@ -82,7 +82,7 @@ def of_client(desk: Desk, sessions: Sessions, name: SessionName) -> Iterator[Rea
         yield reason("NEAR_CLIENT", near=names)
 
 
-def _of_session(desk: Desk, session: Session) -> Iterator[Reason]:
+def _of_session(desk: NodeContext, session: Session) -> Iterator[Reason]:
     feeds = [feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES)]
     waiting = sum(feed.pending for feed in session.feeds.values())
     if session.conn is None:
@@ -95,7 +95,9 @@ def _of_session(desk: Desk, session: Session) -> Iterator[Reason]:
         yield reason("CLIENT_SLOW", who=session.text, what=what, n=feed.pending)
 
 
-def of_message(desk: Desk, sessions: Sessions, stream: bytes, domain: str, number: int) -> Iterator[Reason]:
+def of_message(
+    desk: NodeContext, sessions: Sessions, stream: bytes, domain: str, number: int
+) -> Iterator[Reason]:
     """Yield reasons about a message: its publisher here, and subscribers that have not read it yet."""
     if (is_done := desk.accounts.is_done(stream, domain, number)) is not None:
         session = sessions.by_stream.get(stream)
@@ -110,5 +112,5 @@ def of_message(desk: Desk, sessions: Sessions, stream: bytes, domain: str, numbe
                 yield reason("HELD_FOR", who=session.text)
 
 
-def _gone(desk: Desk, session: Session) -> str:
+def _gone(desk: NodeContext, session: Session) -> str:
     return ago(desk.now - session.gone_since)

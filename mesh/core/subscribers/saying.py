@@ -41,7 +41,7 @@ class Saying:
             what = f"{peer.node.name} sent INTEREST {part.version} before all of {self.version}"
             raise RemoteError(what, code="UNEXPECTED")
 
-    def says(self, queries: Iterable[Query]) -> None:
+    def record_named(self, queries: Iterable[Query]) -> None:
         """Record queries that this INTEREST names."""
         for query in queries:
             if query in self.unsaid:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.outlet import Keyed, Outlet
+from mesh.core.context.conn import Conn
+from mesh.core.context.outlet import Keyed, Outlet
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Ended

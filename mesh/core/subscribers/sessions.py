@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import INBOX, REPLIES, Session, merged
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Answers
 
 
-class Sessions(Part):
+class Sessions(Component):
     """The sessions by stream id (`by_stream`), by name, and by client."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: NodeContext) -> None:
         self.by_stream: dict[bytes, Session] = {}
         self._names: dict[str, Session] = {}
         self._of_client: dict[str, dict[str, Session]] = {}  # by the client's name
@@ -35,7 +35,7 @@ class Sessions(Part):
         for session in self.by_stream.values():
             yield from (feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES))
 
-    def of(self, conn: Conn) -> Session | None:
+    def session_of(self, conn: Conn) -> Session | None:
         """Return the session of a connection, if it is its current one."""
         session = self.by_stream.get(conn.owner)
         return session if session is not None and session.conn is conn else None
@@ -85,9 +85,9 @@ class Sessions(Part):
             if not ours:
                 del self._of_client[session.name.client]
 
-    def answer(self, stream: bytes, answer: Answer) -> None:
+    def answer_client(self, stream: bytes, answer: Answer) -> None:
         """Answer a client's published message."""
-        self._desk.accounts.answered(stream, answer)
+        self._desk.accounts.count_answer(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
             self.owe(session, answer)

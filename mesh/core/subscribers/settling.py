@@ -5,8 +5,8 @@ from __future__ import annotations
 from mesh.core.peers.peer import Peer
 from mesh.mapping.mapping import Mapping
 from mesh.routing.merging import Merging
-from mesh.routing.parcel import Parcel
-from mesh.routing.shelf import Shelf
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class FeedSettling:
@@ -18,7 +18,7 @@ class FeedSettling:
 
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: StoreHandle,
         mapping: Mapping,
         merging: Merging,
         peers: dict[bytes, Peer],
@@ -36,20 +36,20 @@ class FeedSettling:
         """Whether a message may come from several peers."""
         return self._mapping.has_several or self._knows_sites
 
-    def released(self, parcel: Parcel) -> None:
+    def on_released(self, parcel: StoredEnvelope) -> None:
         """Handle the end of one subscriber's need of an envelope."""
         if parcel.own and parcel.owed:
-            self._shelf.thinned(parcel)
+            self._shelf.shrink(parcel)
         elif parcel.own:
-            self._shelf.released(parcel)
+            self._shelf.delete_released(parcel)
         elif (peer := self._peers.get(parcel.source)) is not None:  # otherwise forgotten
             self.settle(peer, parcel)
 
-    def settle(self, peer: Peer, parcel: Parcel) -> None:
+    def settle(self, peer: Peer, parcel: StoredEnvelope) -> None:
         """Settle an envelope with the peer that sent it."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
-        for repeat in self._merging.released(parcel) if self.merges else ():
+        for repeat in self._merging.release(parcel) if self.merges else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)

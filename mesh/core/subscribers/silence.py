@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire.commands import CLIENT
@@ -27,17 +27,17 @@ def is_given_up(unheard: float, has_work: bool, silence: float, busy: float) -> 
 class SilentClients:
     """Disconnects clients that are silent for too long, and reports silent clients with work."""
 
-    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+    def __init__(self, desk: NodeContext, sessions: Sessions) -> None:
         self._desk = desk
         self._sessions = sessions
         self._reported: dict[Conn, float] = {}  # last traffic when it was reported
 
-    def look(self, conns: Iterable[Conn]) -> None:
+    def disconnect_silent(self, conns: Iterable[Conn]) -> None:
         """Disconnect clients that are silent for too long."""
         now, silence = self._desk.now, self._desk.settings.silence
         silent = [x for x in conns if x.role == CLIENT and now - x.heard > silence and not x.within]
         for conn in silent:
-            session = self._sessions.of(conn)
+            session = self._sessions.session_of(conn)
             self._judge(conn, session, session is not None and self._desk.face.has_work(session))
         self._reported = {conn: self._reported[conn] for conn in silent if conn in self._reported}
 
@@ -52,4 +52,4 @@ class SilentClients:
             text = f"{session.text} has been silent for {unheard:,.0f} s, and has work: {ADVICE}; {what}"
             self._desk.event(KIND, text, level="warning")
         if is_over:
-            self._desk.end(conn)
+            self._desk.end_connection(conn)

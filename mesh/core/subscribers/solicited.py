@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.core.asking.demand import Demand
-from mesh.core.desk.desk import Desk
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.envelope import Envelope
 
@@ -24,7 +24,7 @@ class Solicited:
     `was_met(uuid)` returns whether an earlier process of this node knew that peer.
     """
 
-    def __init__(self, desk: Desk, demand: Demand, was_met: Callable[[bytes], bool]) -> None:
+    def __init__(self, desk: NodeContext, demand: InterestSync, was_met: Callable[[bytes], bool]) -> None:
         self._desk = desk
         self._demand = demand
         self._was_met = was_met
@@ -51,7 +51,7 @@ class Solicited:
         if part is None:
             if not is_forged:
                 self._desk.count("unasked", envelope.count)
-                self._tell(peer, envelope)
+                self._report_unrequested(peer, envelope)
             self._settle(peer, master, position, envelope)
         return part
 
@@ -82,13 +82,13 @@ class Solicited:
             x.upstreams.setdefault(master, Upstream())
         upstream = x.upstreams.get(master)
         if upstream is not None and position:
-            parcel = Parcel(envelope, position, master, source=peer.node.uuid)
+            parcel = StoredEnvelope(envelope, position, master, source=peer.node.uuid)
             if upstream.receive(parcel):
                 upstream.release(parcel)
         elif position and (master in x.refused or len(x.refused) < MASTERS):
             x.refused[master] = max(position, x.refused.get(master, 0))
 
-    def _tell(self, peer: Peer, envelope: Envelope) -> None:
+    def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, a peer may be asked by the old ones and relay by the new ones.
         if self._demand.is_changing or self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
             return

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import msgspec
 
-from mesh.core.asking.demand import Demand
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.records import FeedRecord, write_record
 from mesh.core.delivery.router import Router
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.records import FeedRecord, write_record
+from mesh.core.routes.peer_calls import PeerCalls
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
@@ -21,17 +22,16 @@ from mesh.core.subscribers.reasons import of_client, of_message, of_topic
 from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key, subscription_of
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
-from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
 from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
 from mesh.operations import Delete, Put
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
 from mesh.routing.paging import Paging
-from mesh.routing.portion import Portion
 from mesh.routing.querytrie import visits_together
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
@@ -43,16 +43,16 @@ from mesh.wire.replies import Reason
 MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths, half of the total
 
 
-class SubscriberFeeds(Part):
+class SubscriberFeeds(Component):
     """The feeds of sessions. Their queries are registered here and requested from other nodes."""
 
     def __init__(  # noqa: PLR0913
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         router: Router,
-        demand: Demand,
-        questions: Questions,
+        demand: InterestSync,
+        questions: PeerCalls,
         first: FirstValues,
         inboxes: Inboxes,
         settling: FeedSettling,
@@ -64,7 +64,7 @@ class SubscriberFeeds(Part):
         self._paging = paging
         self._sessions = sessions
         self._disk = disk
-        self._released = settling.released
+        self._released = settling.on_released
         self._received = received
         self._desk = desk
         self._router = router
@@ -75,17 +75,17 @@ class SubscriberFeeds(Part):
         self._count = 0  # subscriptions of all sessions
         self.overran: dict[Feed, Session] = {}  # feeds with drops since the last check
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (GAPS,)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
-            take(Ack, self._ack),
-            take(Subscribe, self._asked),
-            take(Unsubscribe, lambda conn, session, command, _: self.unsubscribe(session, command)),
+            on_command(Ack, self._ack),
+            on_command(Subscribe, self._on_subscribe),
+            on_command(Unsubscribe, lambda conn, session, command, _: self.unsubscribe(session, command)),
         )
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
             takers = self._router.clients.match(what.text, what.domain)
             yield from of_topic(self._desk, self._sessions, takers, what.text, what.domain)
@@ -94,17 +94,17 @@ class SubscriberFeeds(Part):
         elif what.kind == MESSAGE:
             yield from of_message(self._desk, self._sessions, *what.message)
 
-    def _asked(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
-        self._desk.answer(conn, command.request, lambda: self.subscribe(session, command))
+    def _on_subscribe(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
+        self._desk.reply_to(conn, command.request, lambda: self.subscribe(session, command))
 
     def _ack(self, conn: Conn, session: Session, command: Ack, _: list[Envelope]) -> None:
-        session.outlet.acked(command.have)
+        session.outlet.on_acked(command.have)
         self._desk.outlets[session.outlet] = None
         for number, total in command.taken:
             feed = session.feeds.get(number)
             if feed is not None:  # otherwise just unsubscribed
                 before = feed.position
-                feed.taken(total, self._desk.now)
+                feed.on_processed(total, self._desk.now)
                 if feed.position != before:
                     self._disk.later("position", feed.key, position_key(feed, feed.position))
 
@@ -143,7 +143,7 @@ class SubscriberFeeds(Part):
         if command.subscription != INBOX or command.query.kind != "inbox":
             raise BadQuery("Subscription 0 is reserved for the inbox.", hint="See docs/wire.md.")
         try:
-            self._inboxes.opened(session)
+            self._inboxes.open_inbox(session)
         except LocalError as error:
             if command.request:  # 0: the session had it before
                 raise
@@ -161,7 +161,7 @@ class SubscriberFeeds(Part):
             self._desk.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
 
         if initial:
-            self._first.give(session, feed, query, reply)
+            self._first.deliver_values(session, feed, query, reply)
         else:
             reply()
 
@@ -203,19 +203,19 @@ class SubscriberFeeds(Part):
     def _make_feed(
         self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query
     ) -> Feed:
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             self._desk.push(session.outlet, feed, portion)
 
-        def send_shown(feed: Feed, portion: Portion) -> None:
+        def send_shown(feed: Feed, portion: EnvelopeSlice) -> None:
             envelope = as_seen_by(session, portion.parcel.envelope)
             if envelope is not portion.parcel.envelope:
                 parcel = msgspec.structs.replace(portion.parcel, envelope=envelope, frames=[])
-                portion = Portion(parcel, portion.indices, gap=portion.take_gap())
+                portion = EnvelopeSlice(parcel, portion.indices, gap=portion.take_gap())
             send(feed, portion)
 
         def overran(feed: Feed) -> None:
             if feed.overflow is Overflow.ERROR:
-                self._end(session, feed)
+                self._end_subscription(session, feed)
             else:
                 self.overran[feed] = session
                 self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
@@ -234,7 +234,7 @@ class SubscriberFeeds(Part):
             lambda: self._desk.believed,
             overran,
             self._paging,
-            self._desk.losing(session.text),
+            self._desk.loss_counter(session.text),
             ends_in_gap,
         )
         session.feeds[number] = feed
@@ -260,7 +260,7 @@ class SubscriberFeeds(Part):
                 stopped.append((session, feed, self._desk.now - since))
         return stopped
 
-    def _end(self, session: Session, feed: Feed) -> None:
+    def _end_subscription(self, session: Session, feed: Feed) -> None:
         """End a subscription whose overflow policy is to end instead of dropping messages."""
         number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
         self.drop(session, number)
@@ -289,13 +289,13 @@ class SubscriberFeeds(Part):
     def drop(self, session: Session, number: int) -> None:
         """Remove a subscription."""
         if number == INBOX:
-            self._inboxes.closed(session)
+            self._inboxes.close_inbox(session)
             return
         feed = session.feeds.pop(number)
         if number == REPLIES:
             session.outlet.withdraw(feed)
             feed.close()
-            self._desk.accounts.closed(feed)
+            self._desk.accounts.count_closed(feed)
             return
         self._count -= 1
         for query in feed.queries:
@@ -305,7 +305,7 @@ class SubscriberFeeds(Part):
         session.outlet.withdraw(feed)
         feed.close()
         self.overran.pop(feed, None)
-        self._desk.accounts.closed(feed)
+        self._desk.accounts.count_closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 

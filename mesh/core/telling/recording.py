@@ -8,16 +8,16 @@ from typing import Any
 
 from discovery.gossip import Known
 from discovery.state import NodeState
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.effects import WriteLine
+from mesh.core.context.facts import EventOccurred, Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.busytopics import BusyTopics
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import WriteLine
-from mesh.core.desk.facts import Happened, Hearing, hear
-from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.facts import Spoke, StateHeard
-from mesh.services.figures import Fared, ServiceFigures
+from mesh.core.states.facts import OwnStateSent, StateReceived
+from mesh.services.figures import OutcomeCounts, ServiceFigures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
@@ -28,7 +28,7 @@ LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of each kind at a time
 STARTED, STOPPED = "started", "stopped"  # events about this node
 
 
-class Recording(Part):
+class Recording(Component):
     """Component that records the mesh. It is idle unless the settings have an interval.
 
     `queues(names)` returns the waiting queues, and the state of the named ones, which were recorded before.
@@ -36,7 +36,7 @@ class Recording(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         neighbours: Neighbours,
         topics: BusyTopics,
         strategy: str,
@@ -59,13 +59,13 @@ class Recording(Part):
         self._told: dict[str, int] = {}  # by candidate: total when last recorded
         self._longest = Longest(QUEUES)
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(PeerJoined, lambda _: self._changed()),
-            hear(PeerLost, self._lost),
-            hear(StateHeard, lambda fact: self._heard(fact.known)),
-            hear(Spoke, lambda fact: self._state(fact.state)),
-            hear(Happened, lambda fact: self._event(fact.kind, fact.text, fact.who)),
+            on_fact(PeerJoined, lambda _: self._update_observed()),
+            on_fact(PeerLost, self._on_peer_lost),
+            on_fact(StateReceived, lambda fact: self._record_state(fact.known)),
+            on_fact(OwnStateSent, lambda fact: self._state(fact.state)),
+            on_fact(EventOccurred, lambda fact: self._event(fact.kind, fact.text, fact.who)),
         )
 
     # --- as it happens ----------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class Recording(Part):
             self._due = self._desk.now + self._interval
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
-    def _heard(self, known: Known) -> None:
+    def _record_state(self, known: Known) -> None:
         """Record the state of another node."""
         state = known.state
         if known.direct:
@@ -89,15 +89,15 @@ class Recording(Part):
         about = who or self._desk.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
-    def _changed(self) -> None:
+    def _update_observed(self) -> None:
         """Update the set of observed nodes after a change of members."""
         if self._interval:
-            self._observed.changed(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
+            self._observed.set_living(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
 
-    def _lost(self, fact: PeerLost) -> None:
+    def _on_peer_lost(self, fact: PeerLost) -> None:
         """Forget the skew of a peer that is lost, or was restarted."""
         self._skews.pop(fact.peer.node.uuid, None)
-        self._changed()
+        self._update_observed()
 
     # --- from time to time ------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Recording(Part):
                 self._service(address, node, fared)
 
     def _linked(self) -> Iterator[Peer]:
-        """Yield peers with a connection, logged-in ones first, then those that should have one."""
+        """Yield peers with a connection, logged-in ones first, then peers that should have one."""
         peers = self._neighbours.peers.values()
         yield from (peer for peer in peers if peer.data is not None)
         yield from (peer for peer in peers if peer.data is None and (peer.control or peer.link.is_wanted))
@@ -169,9 +169,9 @@ class Recording(Part):
                 seconds=round(given.seconds, 6),
             )
 
-    def _service(self, address: str, node: str, fared: Fared) -> None:
+    def _service(self, address: str, node: str, fared: OutcomeCounts) -> None:
         uuid, boot = self._who(node)
-        p50, p99 = fared.look()
+        p50, p99 = fared.take_percentiles()
         self._write(
             SERVICE,
             node,
@@ -200,7 +200,7 @@ class Recording(Part):
     def _waiting(self) -> None:
         """Record the longest queues. A queue that has become empty is recorded once more."""
         me = self._desk.me
-        for queue in self._longest.of(self._queues(self._longest.told)):
+        for queue in self._longest.select(self._queues(self._longest.told)):
             self._write(
                 QUEUE,
                 me.name,

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 
 from mesh.printable import harmless
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import count
-from mesh.queues.moves.dealing import Look
-from mesh.queues.moves.stock import Stock, matching_here
-from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.moves.dealing import ReadyScan
+from mesh.queues.moves.queue_report import QueueReport, matching_here
+from mesh.queues.part.local_queue import LocalQueue
 
 SHOWN = 4  # selectors or nodes that are listed
 LONG = 100  # characters of one
@@ -22,8 +22,8 @@ WaitReason = tuple[int, str]  # number of messages, reason
 
 
 def reasons(
-    part: PartialQueue,
-    others: Mapping[str, Stock],
+    part: LocalQueue,
+    others: Mapping[str, QueueReport],
     closed: Collection[str],
     now: float,
     name_of: Callable[[bytes], str] = bytes.hex,
@@ -41,7 +41,7 @@ def reasons(
         yield part.ready, _leaving(ways_out, closed, drained)
     elif part.ready:
         elsewhere = _elsewhere(part.terms, others, closed)
-        stranded = min(part.ready, Look(part, matching_here(takers), {}).stranded)
+        stranded = min(part.ready, ReadyScan(part, matching_here(takers), {}).stranded)
         if stranded:
             yield stranded, f"{_nobody(takers)}; {elsewhere}"
         if part.ready > stranded:
@@ -66,7 +66,7 @@ def is_in_vain(text: str) -> bool:
     return text.startswith((NOBODY, NONE)) and MOVES not in text
 
 
-def _going(part: PartialQueue) -> Counter[bytes]:
+def _going(part: LocalQueue) -> Counter[bytes]:
     """Count the messages that move to each node."""
     there = Counter[bytes]()
     for lot in part.leaving:
@@ -87,14 +87,14 @@ def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collec
     return "; ".join([text, *causes])
 
 
-def _nobody(takers: Collection[QueueTaker]) -> str:
+def _nobody(takers: Collection[QueueConsumer]) -> str:
     if not takers:
         return NOBODY
     wanted = sorted({taker.selector.text for taker in takers if taker.selector is not None})
     return f"{NONE}: {_few(wanted)}"
 
 
-def _busy(part: PartialQueue, takers: Collection[QueueTaker]) -> str:
+def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
     if not any(taker.room for taker in takers):
         has = sum(taker.busy for taker in takers)
         return f"all {len(takers)} consumers here are busy, with {has:,} messages"
@@ -103,7 +103,7 @@ def _busy(part: PartialQueue, takers: Collection[QueueTaker]) -> str:
     return "they are about to be delivered here"
 
 
-def _elsewhere(terms: QueueTerms, others: Mapping[str, Stock], closed: Collection[str]) -> str:
+def _elsewhere(terms: QueueTerms, others: Mapping[str, QueueReport], closed: Collection[str]) -> str:
     if terms.scope == "node":
         return "the queue exists only at this node"
     if not others:

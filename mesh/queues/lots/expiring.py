@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 
 from mesh.queues.lots.counts import Runs, joined
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.wire.expiry import expiry
 
 S = 10**9  # ns
@@ -18,14 +18,14 @@ class Expiring:
     """Envelopes ordered by the earliest time (ns since 1970) at which one of their messages expires."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Lot, int]] = []
+        self._heap: list[tuple[int, int, QueuedEnvelope, int]] = []
         self._next = count()
         self._ended = 0  # at most this many finished envelopes
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def add(self, lot: Lot, after: float | None) -> None:
+    def add(self, lot: QueuedEnvelope, after: float | None) -> None:
         """Add an envelope if any of its messages expires.
 
         `after` is the expiry of the queue in seconds from acceptance; `None` means that it has none.
@@ -35,10 +35,10 @@ class Expiring:
         if first:
             self._push(first, lot, limit)
 
-    def _push(self, at: int, lot: Lot, limit: int) -> None:
+    def _push(self, at: int, lot: QueuedEnvelope, limit: int) -> None:
         heappush(self._heap, (at, next(self._next), lot, limit))
 
-    def ended(self) -> None:
+    def count_ended(self) -> None:
         """Count an envelope as finished, and compact the heap when too many are."""
         self._ended += 1
         if self._ended > SPARE + len(self._heap) // 2:
@@ -46,7 +46,7 @@ class Expiring:
             heapify(self._heap)
             self._ended = 0
 
-    def over(self, wall: int) -> Iterator[tuple[Lot, Runs]]:
+    def take_expired(self, wall: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
         """Yield the envelopes that have expired ready messages, with these messages.
 
         Messages that are not ready are checked again a second later.
@@ -62,7 +62,7 @@ class Expiring:
                 yield lot, joined(void)
 
 
-def _void(lot: Lot, limit: int, wall: int) -> tuple[list[int], int]:
+def _void(lot: QueuedEnvelope, limit: int, wall: int) -> tuple[list[int], int]:
     """Return the expired ready numbers, and when the envelope must be checked again (0: never)."""
     e, void, later = lot.envelope, list[int](), 0
     for i, number in enumerate(e.number_list(range(e.count))):

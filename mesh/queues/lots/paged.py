@@ -83,7 +83,7 @@ class LotPage:
     def _position(self, at: int) -> int:
         return self._base + self._places[at]
 
-    def take(self) -> PagedRow:
+    def take_first(self) -> PagedRow:
         """Remove and return the first envelope."""
         at, self._at = self._at, self._at + 1
         return self._position(at), self.counts[at], self.sizes[at]
@@ -156,7 +156,7 @@ class PagedLots:
         row = self._pages[at].take_out(position) if at < len(self._pages) else None
         if row is None:
             return False
-        self._taken(row)
+        self._uncount(row)
         if not self._pages[at]:
             del self._pages[at]
         return True
@@ -170,12 +170,12 @@ class PagedLots:
         """Return the index of the page that would have this position."""
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
-    def take(self, lots: int, size: int) -> tuple[int, ...]:
+    def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
         """Remove and return the next positions, at most `envelopes`, up to `size` bytes but at least one."""
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:
-            row = self._pages[0].take()
-            taken.append(self._taken(row))
+            row = self._pages[0].take_first()
+            taken.append(self._uncount(row))
             size -= row[2]
             self._tidy()
         return tuple(taken)
@@ -185,11 +185,11 @@ class PagedLots:
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:
-                void += map(self._taken, page.take_void(wall))
+                void += map(self._uncount, page.take_void(wall))
         self._pages = deque(page for page in self._pages if page)
         return void
 
-    def _taken(self, row: PagedRow) -> int:
+    def _uncount(self, row: PagedRow) -> int:
         position, messages, size = row
         self.messages -= messages
         self.bytes -= size

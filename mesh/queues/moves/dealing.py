@@ -16,27 +16,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from mesh.queues.lots.counts import Runs, count, first_of, joined
-from mesh.queues.lots.lot import Lot, LotKey
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 from mesh.queues.moves.distribution import NodeUuid, for_whom, messages
+from mesh.queues.moves.queue_report import Matching
 from mesh.queues.moves.redistribution import Move, may_move
-from mesh.queues.moves.stock import Matching
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 
 SEEN = 500  # messages: decoding and choosing takes 10 ms
 DEALT = 10_000
-DealtPiece = tuple[Lot, Runs]
+DealtPiece = tuple[QueuedEnvelope, Runs]
 NOBODY: Mapping[NodeUuid, int] = {}
 
 
 class ReadyLot(Struct):
     """An envelope with its ready messages: the ones that consumers here match, and the rest."""
 
-    lot: Lot
+    lot: QueuedEnvelope
     taken: Runs
     stranded: Runs
 
 
-class Look:
+class ReadyScan:
     """A scan of the ready messages of a part that are in memory.
 
     `stranded` is the number of ready messages that no consumer here matches; a scan that was cut counts only
@@ -44,7 +44,7 @@ class Look:
     """
 
     def __init__(
-        self, queue: PartialQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
+        self, queue: LocalQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
     ) -> None:
         """Scan from `place` on; other nodes want at most `most` messages."""
         self._queue = queue
@@ -113,30 +113,30 @@ class _Deal:
         self._takers = takers
         self._dealt = Counter[NodeUuid]()
 
-    def has_room(self, lot: Lot) -> bool:
+    def has_room(self, lot: QueuedEnvelope) -> bool:
         """Return whether any message of the envelope may move."""
         return bool(self.left or (lot.group and self._homes))
 
-    def shares(self, lot: Lot, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
+    def shares(self, lot: QueuedEnvelope, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
         """Return the messages among `runs` that each node gets; some may stay."""
         if lot.group:
             return list(self._at_home(lot, runs))
         nodes = list(self.left)
         takes_all = all(self._takers[node].takes_all for node in nodes)
         if takes_all and len(nodes) == 1:
-            return self._all(nodes[0], runs)
+            return self._assign_all(nodes[0], runs)
         numbers = [n for first, last in runs for n in range(first, last + 1)]
         found: dict[NodeUuid, list[int]] = {}
         if takes_all:
             for number in numbers:
-                self._give(number, nodes, found)
+                self._assign(number, nodes, found)
         else:
             for number, key, headers in messages(lot, numbers):
                 takers = [n for n in nodes if self._takers[n].takes(key, lot.priority, headers)]
-                self._give(number, takers, found)
+                self._assign(number, takers, found)
         return [(node, joined(some)) for node, some in found.items()]
 
-    def _at_home(self, lot: Lot, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
+    def _at_home(self, lot: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
         """Yield the messages of a group for its home node, for each set of nodes that match them."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
@@ -144,22 +144,22 @@ class _Deal:
             room = self.left.get(home, 0) or self._homes.get(home, 0)
             some = [n for n in numbers if n in mine][:room]
             if some:
-                self._took(home, len(some))
+                self._count_assigned(home, len(some))
                 yield home, joined(some)
 
-    def _all(self, node: NodeUuid, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
+    def _assign_all(self, node: NodeUuid, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
         some = first_of(runs, self.left[node])
-        self._took(node, count(some))
+        self._count_assigned(node, count(some))
         return [(node, some)]
 
-    def _give(self, number: int, nodes: Sequence[NodeUuid], found: dict[NodeUuid, list[int]]) -> None:
+    def _assign(self, number: int, nodes: Sequence[NodeUuid], found: dict[NodeUuid, list[int]]) -> None:
         wanting = [node for node in nodes if node in self.left]
         if wanting:
             node = min(wanting, key=self._dealt.__getitem__)
             found.setdefault(node, []).append(number)
-            self._took(node, 1)
+            self._count_assigned(node, 1)
 
-    def _took(self, node: NodeUuid, n: int) -> None:
+    def _count_assigned(self, node: NodeUuid, n: int) -> None:
         self._dealt[node] += n
         room = self.left if node in self.left else self._homes
         room[node] -= n
@@ -167,7 +167,7 @@ class _Deal:
             del room[node]
 
 
-def _seen(lot: Lot, here: Matching) -> ReadyLot:
+def _seen(lot: QueuedEnvelope, here: Matching) -> ReadyLot:
     runs = list(lot.ready)
     if here.takes_all or not here:
         return ReadyLot(lot, runs, []) if here else ReadyLot(lot, [], runs)

@@ -14,8 +14,8 @@ from hashlib import blake2b
 
 from mesh.queues.declared.definition import Distribution
 from mesh.queues.lots.counts import Runs, joined, numbers_of
-from mesh.queues.lots.lot import Lot
-from mesh.queues.moves.stock import Matching
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.moves.queue_report import Matching
 from mesh.values import Headers
 from mesh.wire.properties import decode_properties
 
@@ -35,7 +35,7 @@ class Distributing:
     def shares(
         self,
         mode: Distribution,
-        lot: Lot,
+        lot: QueuedEnvelope,
         takers: Mapping[NodeUuid, Matching],
         homes: Collection[NodeUuid] | None = None,
     ) -> dict[NodeUuid, Runs]:
@@ -83,7 +83,7 @@ class Distributing:
             steps = [known]
         return [step for step in steps if step]
 
-    def _had_turn(self, lot: Lot, nodes: AllowedNodes) -> None:
+    def _had_turn(self, lot: QueuedEnvelope, nodes: AllowedNodes) -> None:
         """Count a message delivered here before any consumer was known as the turn of this node."""
         if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
@@ -98,7 +98,7 @@ class Distributing:
         return turn
 
 
-def for_whom(lot: Lot, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
+def for_whom(lot: QueuedEnvelope, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
     """Return the ready numbers by the nodes of which one gets them, without numbers that no node matches."""
     found: dict[tuple[NodeUuid, ...], list[int]] = {}
     numbers = list(numbers_of(lot.ready))
@@ -120,8 +120,8 @@ def one_of(group: str, nodes: Collection[NodeUuid]) -> tuple[NodeUuid, ...]:
     return (max(nodes, key=lambda node: blake2b(node + group.encode(), digest_size=16).digest()),)
 
 
-def messages(lot: Lot, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
-    """Yield the (number, key, headers) of these messages."""
+def messages(lot: QueuedEnvelope, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
+    """Yield the (number, key, headers) of the given messages."""
     e = lot.envelope
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
     for number in numbers:

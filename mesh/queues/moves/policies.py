@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from mesh.errors import LocalError
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.moves.distribution import NodeUuid
+from mesh.queues.moves.queue_report import QueueReport
 from mesh.queues.moves.redistribution import Mine, Move, moves
-from mesh.queues.moves.stock import Stock
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -28,7 +28,7 @@ class Policy(Protocol):
         self,
         terms: QueueTerms,
         mine: Mine,
-        others: Mapping[NodeUuid, Stock],
+        others: Mapping[NodeUuid, QueueReport],
         busy: Collection[NodeUuid],
         now: float,
         /,
@@ -51,7 +51,7 @@ class GuardedPolicy:
         self,
         terms: QueueTerms,
         mine: Mine,
-        others: Mapping[NodeUuid, Stock],
+        others: Mapping[NodeUuid, QueueReport],
         busy: Collection[NodeUuid],
         now: float,
         /,
@@ -68,7 +68,7 @@ class GuardedPolicy:
         return moves(terms, mine, others, busy, now)
 
 
-def _is_right(move: object, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid]) -> bool:
+def _is_right(move: object, others: Mapping[NodeUuid, QueueReport], busy: Collection[NodeUuid]) -> bool:
     if not isinstance(move, Move) or type(move.messages) is not int or type(move.is_stranded) is not bool:
         return False
     stock = others.get(move.target)
@@ -125,7 +125,7 @@ class Policies:
         self,
         terms: QueueTerms,
         mine: Mine,
-        others: Mapping[NodeUuid, Stock],
+        others: Mapping[NodeUuid, QueueReport],
         busy: Collection[NodeUuid],
         now: float,
     ) -> list[Move]:

@@ -16,9 +16,9 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.distribution import NodeUuid
-from mesh.queues.moves.stock import AHEAD, Stock
+from mesh.queues.moves.queue_report import AHEAD, QueueReport
 
 APART = 30.0  # s
 MOST = 8  # moves
@@ -53,7 +53,11 @@ class Move(NamedTuple):
 
 
 def moves(
-    terms: QueueTerms, mine: Mine, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid], now: float
+    terms: QueueTerms,
+    mine: Mine,
+    others: Mapping[NodeUuid, QueueReport],
+    busy: Collection[NodeUuid],
+    now: float,
 ) -> list[Move]:
     """Return the moves to start now.
 
@@ -87,7 +91,7 @@ def _taken_soon(mine: Mine, now: float) -> int:
     return max(mine.room, ceil(mine.leaves * AHEAD), possible)
 
 
-def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]:
+def _alike(wanting: Mapping[NodeUuid, QueueReport]) -> Collection[dict[NodeUuid, int]]:
     """Return the demand of the nodes, grouped by equal selectors.
 
     Nodes of one group compete for the same messages. Whether messages for another group are here is unknown.
@@ -121,23 +125,23 @@ class RefusingNodes:
     def __init__(self) -> None:
         self._shut: dict[NodeUuid, tuple[float, float]] = {}  # until when, and for how long
 
-    def refused(self, node: NodeUuid, now: float) -> None:
+    def close_node(self, node: NodeUuid, now: float) -> None:
         """Close a node after a refusal."""
         until, length = self._shut.get(node, (now, SHUT / 2))
         if until <= now:
             length = min(LONGEST, 2 * length)
             self._shut[node] = now + length, length
 
-    def taken(self, node: NodeUuid) -> None:
+    def open_node(self, node: NodeUuid) -> None:
         """Open a node that accepted messages."""
         self._shut.pop(node, None)
 
-    def closed(self, now: float) -> set[NodeUuid]:
+    def closed_nodes(self, now: float) -> set[NodeUuid]:
         """Return the nodes to which no messages move now."""
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
-def may_move(lot: Lot, is_stranded: bool, now: float) -> bool:
+def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
     """Return whether an envelope may move again; messages of a group stay unless they are stranded."""
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False

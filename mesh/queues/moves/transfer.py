@@ -67,14 +67,14 @@ class Outgoing(Generic[T]):
         self._fresh.discard(number)
         return is_again
 
-    def answered(self, number: int) -> T | None:
+    def take_answered(self, number: int) -> T | None:
         """Remove and return an answered piece, or return `None` if it is not moving."""
         piece = self.going.pop(number, None)
         if piece is not None:
             self._ending.add(number)
         return piece
 
-    def ended(self, number: int) -> None:
+    def close_number(self, number: int) -> None:
         """Close a number, as the outcome is on disk."""
         self._ending.discard(number)
 
@@ -119,13 +119,13 @@ class IncomingPieces:
         """Whether there are more ranges than a source that keeps to the limits can cause."""
         return len(self._taken) >= MOST_RANGES
 
-    def judge(self, number: int, low: int, is_again: bool) -> PieceVerdict:
+    def classify(self, number: int, low: int, is_again: bool) -> PieceVerdict:
         """Classify a piece.
 
         `low` is the first open number at its source. `is_again` means that the piece may have been sent
         before.
         """
-        self.forget(low)
+        self.drop_below(low)
         if not is_again:
             self._known_from = min(self._known_from, number)
         if number in self._coming:
@@ -136,7 +136,7 @@ class IncomingPieces:
             return PieceVerdict.PERHAPS if is_again else PieceVerdict.REUSED
         return PieceVerdict.PERHAPS if number < self._known_from else PieceVerdict.NEW
 
-    def take(self, number: int) -> None:
+    def accept_number(self, number: int) -> None:
         """Accept a number, which becomes final when it is on disk."""
         self._taken.add(number, number)
         self._coming.add(number)
@@ -145,12 +145,12 @@ class IncomingPieces:
         """Note that an accepted number is on disk, or has ended here."""
         self._coming.discard(number)
 
-    def failed(self, number: int) -> None:
+    def withdraw(self, number: int) -> None:
         """Withdraw a number that could not be stored because the disk is full."""
         self._coming.discard(number)
         self._taken.remove(number, number)
 
-    def forget(self, low: int) -> None:
+    def drop_below(self, low: int) -> None:
         """Forget the numbers below `low`, which have ended at the source."""
         if low > self._low:
             self._taken.drop_below(low)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from math import inf
 
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 
 
-def drop_excess(part: PartialQueue) -> int:
+def drop_excess(part: LocalQueue) -> int:
     """Drop the oldest messages until the part keeps to its terms, and return how many were dropped."""
     before, terms = part.messages, part.terms
     while (part.messages > terms.max_count or part.bytes > terms.max_bytes) and _drop_oldest(part):
@@ -18,7 +18,7 @@ def drop_excess(part: PartialQueue) -> int:
     return before - part.messages
 
 
-def drop_bytes(part: PartialQueue, size: int) -> int:
+def drop_bytes(part: LocalQueue, size: int) -> int:
     """Drop the oldest messages until `size` bytes are freed, and return how many were dropped.
 
     Fewer bytes are freed if the rest cannot be dropped.
@@ -29,7 +29,7 @@ def drop_bytes(part: PartialQueue, size: int) -> int:
     return before - part.messages
 
 
-def _drop_oldest(part: PartialQueue) -> bool:
+def _drop_oldest(part: LocalQueue) -> bool:
     """Drop the ready messages of the oldest envelope.
 
     Returns `False` if none is ready or the envelope is being read from disk.
@@ -46,6 +46,6 @@ def _drop_oldest(part: PartialQueue) -> bool:
     return part.discard_first(priority)
 
 
-def _oldest(part: PartialQueue, priority: int) -> float:
+def _oldest(part: LocalQueue, priority: int) -> float:
     lot = part.line(priority).first()
     return min(part.on_disk.first(priority), lot.key[0] if lot is not None else inf)

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from itertools import count as counter
 from math import inf
 
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.lots.counts import Runs, count, first_of
-from mesh.queues.lots.lot import Lot
-from mesh.queues.part.partial import PartialQueue
-from mesh.queues.part.searching import Turn, wanted
-from mesh.queues.takers.taker import QueueTaker
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import LocalQueue
+from mesh.queues.part.searching import ScanBudget, wanted
 from mesh.services.consumer import shared_out
 
-Given = tuple[QueueTaker, Lot, Runs]
+Given = tuple[QueueConsumer, QueuedEnvelope, Runs]
 _turns = counter(1)
 
 
-def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
+def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
     """Deliver all messages for which a consumer has credit; the consumer with the fewest is first."""
     queue.expire(wall)
     queue.looks_at, queue.seeks = inf, False
@@ -30,13 +30,13 @@ def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
         yield from _alike(queue, takers, now)
 
 
-def _alike(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterator[Given]:
+def _alike(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
     """Deliver to consumers without a selector when no message groups exist."""
     for priority in queue.priorities():
         line, end = queue.line(priority), queue.on_disk.first(priority)
         while takers and (lot := line.first()) is not None and lot.key[0] < end:
             for taker, n in shared_out(takers, lot.ready.count()):
-                runs = lot.take(n)
+                runs = lot.take_ready(n)
                 yield _given(queue, taker, lot, runs, now)
             if not lot.ready:
                 line.emptied()
@@ -45,9 +45,9 @@ def _alike(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterato
             return  # disk envelopes precede envelopes of lower priority
 
 
-def _apart(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterator[Given]:
+def _apart(queue: LocalQueue, takers: list[QueueConsumer], now: float) -> Iterator[Given]:
     """Deliver to consumers that search for their messages: from one envelope at a time."""
-    turn = Turn(queue, now)
+    turn = ScanBudget(queue, now)
     while takers:
         taker = min(takers, key=lambda t: (t.busy, t.turn))
         found = _find(queue, taker, turn)
@@ -65,7 +65,7 @@ def _apart(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterato
             takers.remove(taker)
 
 
-def _find(queue: PartialQueue, taker: QueueTaker, turn: Turn) -> tuple[Lot, Runs] | None:
+def _find(queue: LocalQueue, taker: QueueConsumer, turn: ScanBudget) -> tuple[QueuedEnvelope, Runs] | None:
     """Return the next envelope with matches for a consumer, and the matching messages."""
     taker.is_through = False
     for priority in queue.priorities():
@@ -85,7 +85,7 @@ def _find(queue: PartialQueue, taker: QueueTaker, turn: Turn) -> tuple[Lot, Runs
     return None
 
 
-def _given(queue: PartialQueue, taker: QueueTaker, lot: Lot, runs: Runs, now: float) -> Given:
+def _given(queue: LocalQueue, taker: QueueConsumer, lot: QueuedEnvelope, runs: Runs, now: float) -> Given:
     taker.turn = next(_turns)
-    queue.given(taker, lot, runs, now + taker.lease)
+    queue.record_delivery(taker, lot, runs, now + taker.lease)
     return taker, lot, runs

@@ -13,10 +13,10 @@ from math import inf
 
 from msgspec import Struct
 
+from mesh.queues.consumers.queue_consumer import QueueConsumer, TakerSelector
 from mesh.queues.lots.counts import Runs, joined
-from mesh.queues.lots.lot import Lot
-from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import QueueTaker, TakerSelector
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.wire.limits import KIB, MIB
 from mesh.wire.properties import decode_properties
 
@@ -30,26 +30,26 @@ class Search(Struct, eq=False):
     """A disk read of some envelopes, for consumers that have searched all envelopes before them."""
 
     priority: int
-    takers: list[QueueTaker]
+    takers: list[QueueConsumer]
     positions: tuple[int, ...]
 
 
-class Turn:
+class ScanBudget:
     """The search budget of one turn, shared by all consumers of a queue."""
 
     __slots__ = ("_left", "_now", "_queue")
 
-    def __init__(self, queue: PartialQueue, now: float) -> None:
+    def __init__(self, queue: LocalQueue, now: float) -> None:
         self._queue, self._now, self._left = queue, now, MESSAGES
 
-    def is_his(self, taker: QueueTaker) -> bool:
+    def is_his(self, taker: QueueConsumer) -> bool:
         """Return whether a consumer may search on now; if not, schedule its next search."""
         if taker.selector is None or (self._left > 0 and taker.rests <= self._now):
             return True
         self._queue.looks_at = min(self._queue.looks_at, max(self._now, taker.rests))
         return False
 
-    def met(self, taker: QueueTaker, n: int) -> None:
+    def met(self, taker: QueueConsumer, n: int) -> None:
         """Count `n` messages that a consumer has searched without a match."""
         if taker.selector is None:
             return
@@ -59,12 +59,12 @@ class Turn:
             _rest(self._queue, taker, self._now)
 
 
-def _rest(queue: PartialQueue, taker: QueueTaker, now: float) -> None:
+def _rest(queue: LocalQueue, taker: QueueConsumer, now: float) -> None:
     looking = sum(each.selector is not None for each in queue.takers.values())
     taker.rests = now + (REST * looking if taker.vain >= VAIN else 0.0)
 
 
-def wanted(selector: TakerSelector | None, lot: Lot, runs: Iterable[tuple[int, int]]) -> Runs:
+def wanted(selector: TakerSelector | None, lot: QueuedEnvelope, runs: Iterable[tuple[int, int]]) -> Runs:
     """Return the messages among `runs` that `selector` matches."""
     if selector is None:
         return list(runs)
@@ -84,7 +84,7 @@ def wanted(selector: TakerSelector | None, lot: Lot, runs: Iterable[tuple[int, i
 # --- looking on ---------------------------------------------------------------------------------------------
 
 
-def to_search(queue: PartialQueue, now: float) -> Search | None:
+def to_search(queue: LocalQueue, now: float) -> Search | None:
     """Return the next disk read for selectors, or `None` while one is pending or none is possible.
 
     If all consumers of a read rest, `looks_at` is set to the end of the rest.
@@ -106,11 +106,11 @@ def to_search(queue: PartialQueue, now: float) -> Search | None:
     return None
 
 
-def _idle(queue: PartialQueue) -> int:
+def _idle(queue: LocalQueue) -> int:
     return sum(lot.cost for lot in queue.picked if lot.ready)
 
 
-def _next(queue: PartialQueue, priority: int, place: int, selectors: int) -> tuple[int, ...]:
+def _next(queue: LocalQueue, priority: int, place: int, selectors: int) -> tuple[int, ...]:
     """Return the next positions behind `place`, as many as `selectors` selectors may search in a turn."""
     positions: list[int] = []
     messages = size = 0
@@ -122,7 +122,9 @@ def _next(queue: PartialQueue, priority: int, place: int, selectors: int) -> tup
     return tuple(positions)
 
 
-def searched(queue: PartialQueue, search: Search, lots: Iterable[Lot], now: float, wall: int) -> None:
+def searched(
+    queue: LocalQueue, search: Search, lots: Iterable[QueuedEnvelope], now: float, wall: int
+) -> None:
     """Keep the envelopes of a finished disk read that a selector matches and that are still on disk."""
     queue.is_searching = False
     takers = [taker for taker in search.takers if queue.takers.get(taker.key) is taker]
@@ -141,7 +143,7 @@ def searched(queue: PartialQueue, search: Search, lots: Iterable[Lot], now: floa
         _rest(queue, taker, now)
 
 
-def put_back(queue: PartialQueue) -> None:
+def put_back(queue: LocalQueue) -> None:
     """Evict picked envelopes that no consumer wants any more, once their rows are written."""
     if not queue.returning or queue.is_searching:
         return
@@ -153,14 +155,14 @@ def put_back(queue: PartialQueue) -> None:
             queue.put_back(lot)
 
 
-def _fans(queue: PartialQueue, lot: Lot) -> Iterator[Runs]:
+def _fans(queue: LocalQueue, lot: QueuedEnvelope) -> Iterator[Runs]:
     """Yield the wanted messages of an envelope for each consumer that has searched its position."""
     for taker in queue.takers.values():
         if lot.parcel.position <= taker.place_on_disk(lot.priority):
             yield wanted(taker.selector, lot, lot.ready)
 
 
-def in_vain(queue: PartialQueue) -> tuple[int, bool]:
+def in_vain(queue: LocalQueue) -> tuple[int, bool]:
     """Return the most messages that a consumer has searched without a match, and whether it searches on.
 
     Returns `(0, False)` below a limit of VAIN messages.

@@ -72,22 +72,22 @@ class HttpThread:
             self._loop.close()
 
     async def _live(self) -> None:
-        async with await asyncio.start_server(self._came, sock=self._server, limit=LONGEST):
+        async with await asyncio.start_server(self._on_connection, sock=self._server, limit=LONGEST):
             await self._end.wait()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
 
-    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(TIME):
-                request = await self._asked(reader, writer)
-                await self._tell(request, writer)
+                request = await self._read_request(reader, writer)
+                await self._respond(request, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the connection ended, or the request was incomplete
         finally:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
-    async def _asked(
+    async def _read_request(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> HttpRequest | HttpResponse:
         """Read the request. Idle connections are limited: the oldest is closed for a new one."""
@@ -103,26 +103,26 @@ class HttpThread:
         finally:
             self._silent.pop(writer, None)
 
-    async def _tell(self, request: HttpRequest | HttpResponse, writer: asyncio.StreamWriter) -> None:
+    async def _respond(self, request: HttpRequest | HttpResponse, writer: asyncio.StreamWriter) -> None:
         self._open += 1
         try:
             if self._open > CONNECTIONS:
                 writer.write(no("503 Service Unavailable", "too many requests at once").frames())
             else:
-                writer.write(await self._answer(request))
+                writer.write(await self._response_to(request))
             await writer.drain()
         finally:
             self._open -= 1
 
-    async def _answer(self, request: HttpRequest | HttpResponse) -> bytes:
+    async def _response_to(self, request: HttpRequest | HttpResponse) -> bytes:
         if isinstance(request, HttpResponse):
             return request.frames()
         path = wanted(request, self._port, self._token)
-        answer = path if isinstance(path, HttpResponse) else await self._told(path)
+        answer = path if isinstance(path, HttpResponse) else await self._make_response(path)
         return answer.frames(has_body=request.method == "GET")
 
-    async def _told(self, path: HttpPath) -> HttpResponse:
-        seen = await self._look()
+    async def _make_response(self, path: HttpPath) -> HttpResponse:
+        seen = await self._fetch_state()
         if seen is None:
             return no("503 Service Unavailable", f"the node did not answer within {PATIENCE:g} s")
         if path is HttpPath.METRICS:
@@ -132,7 +132,7 @@ class HttpThread:
             return no("503 Service Unavailable", seen.why)
         return HttpResponse("200 OK", b"ok\n")
 
-    async def _look(self) -> SeenNode | None:
+    async def _fetch_state(self) -> SeenNode | None:
         """Return the node's state, at most FRESH seconds old, or `None` without an answer."""
         async with self._asking:
             if self._seen is None or self._loop.time() - self._seen[0] > FRESH:

@@ -13,9 +13,9 @@ from mesh.cli import metrics
 from mesh.cli.main import main
 from mesh.client.events import Event
 from mesh.client.message import Batch, Message
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Happened
-from mesh.core.desk.settings import Settings
+from mesh.core.context.facts import EventOccurred
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.settings import Settings
 from mesh.errors import LocalError
 from mesh.metrics.family import Family
 from mesh.shell.logs import FORMATS
@@ -137,10 +137,10 @@ def test_trial_A7_neither_log_nor_events_hold_marks() -> None:
     record = logging.LogRecord("mesh", logging.WARNING, "", 1, "%s", (EVIL,), None)
     assert all(is_harmless(how().format(record)) for how in FORMATS.values())
     me = Introduction(b"m" * 16, "bilbo", 1, "")
-    desk = Desk(Settings(me=me), bytes, lambda: 0.5)
+    desk = NodeContext(Settings(me=me), bytes, lambda: 0.5)
     desk.event("refused", EVIL, level="warning")
     [fact] = desk.facts
-    assert isinstance(fact, Happened) and is_harmless(fact.text) and "\\u202e" in fact.text
+    assert isinstance(fact, EventOccurred) and is_harmless(fact.text) and "\\u202e" in fact.text
 
 
 def test_trial_A7_what_click_says_of_a_command_line_is_harmless_too(capfd: Capture) -> None:

@@ -222,7 +222,7 @@ def test_a_full_window_is_said_and_opens_again() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             posted = 0
             with pytest.raises(WouldBlock):
-                ma._shell.look = lambda: None  # type: ignore[method-assign]  # no answers
+                ma._shell.read_arrived = lambda: None  # type: ignore[method-assign]  # no answers
                 while posted < 10_000_000:
                     ma.post("k", b"x" * 1000)
                     posted += 1

@@ -309,7 +309,7 @@ async def _echo(self: Client, verb: str, arguments: dict[str, Any]) -> Any:
 def test_the_events_of_a_blocking_client_begin_at_the_call(blocking: sync.Client) -> None:
     events = blocking.events()
     loop = blocking._thread._loop
-    loop.call_soon_threadsafe(blocking._aio._core.gone, loop.time(), 1, "lost")
+    loop.call_soon_threadsafe(blocking._aio._core.on_disconnected, loop.time(), 1, "lost")
     loop.call_soon_threadsafe(blocking._aio._shell._turn)
     until(lambda: not blocking._aio._core.line.is_up)
     assert next(events).kind == "disconnected"

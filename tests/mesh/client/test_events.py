@@ -14,9 +14,9 @@ def test_who_follows_a_client_hears_its_end_whoever_closed_it_and_is_owed_no_mor
         followers = Followers()
         first, second = followers.follow(), followers.follow()
         for number in range(KEPT + 5):
-            followers.tell(Event("refused", str(number)))
+            followers.announce(Event("refused", str(number)))
         assert (await anext(first)).text == "5", "the oldest are gone"
-        followers.tell(Event("closed", "its node failed"))
+        followers.announce(Event("closed", "its node failed"))
         assert [event.text async for event in second][-1] == str(KEPT + 4)
         assert [event async for event in followers.follow()] == []
 

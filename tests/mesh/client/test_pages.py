@@ -7,7 +7,7 @@ import pytest
 
 from mesh import sync
 from mesh.core import status
-from mesh.core.desk.pages import page
+from mesh.core.context.pages import page
 from tests.mesh.meshes import Mesh, in_memory, mesh_of
 
 

@@ -45,7 +45,7 @@ class Refusing:
         self._refuse("put")
         self.hellos += isinstance(command, c.Hello)
 
-    def look(self) -> None: ...
+    def read_arrived(self) -> None: ...
 
     def hang_up(self, key: int) -> None:
         self._refuse("hang up")

@@ -202,7 +202,7 @@ def link_refused() -> Told:
 
 def key_of_another_mesh() -> Told:
     net, a, _, pub = two()
-    a.core.near("stranger", "tcp://10.0.0.9:7710", net.now, net.wall)
+    a.core.on_foreign_mesh("stranger", "tcp://10.0.0.9:7710", net.now, net.wall)
     a._carry_out_all()
     return pub, "node", "stranger", ""
 

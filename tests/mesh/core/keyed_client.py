@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mesh.core.desk.conn import CLIENT
+from mesh.core.context.conn import CLIENT
 from mesh.wire import commands as c
 from tests.simulated_client import SimClient
 from tests.simulation import SimNode

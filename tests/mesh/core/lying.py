@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mesh.core.desk.asked import answer
+from mesh.core.context.incoming_call import answer
 from mesh.wire.calls import Ask
 from mesh.wire.commands import Reply
 from tests.simulation import SimNode

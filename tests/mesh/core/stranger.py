@@ -37,7 +37,7 @@ class Stranger:
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         self.heard.append(read(frames)[0])
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         self.is_gone = True
 
     @property

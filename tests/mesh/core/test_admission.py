@@ -42,7 +42,7 @@ def test_a_connection_that_ends_while_it_waits_is_not_let_in(a: SimNode) -> None
     client = Stranger(a)
     client.as_client(name="joe")
     (conn,) = [conn for conn in a.core._conns.values() if not conn.dialled]
-    a.core.parts.desk.end(conn)
+    a.core.parts.desk.end_connection(conn)
     a.net.run(WITHIN + 0.1)
     assert a.core.parts.desk.serves and a.metric("sessions") == 0
 

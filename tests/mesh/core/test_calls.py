@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.effects import Backup, Effect, SetLevel
+from mesh.core.context.effects import Backup, Effect, SetLevel
 from tests.mesh.core.queues.moves.test_draining import Nodes
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.face import REASONS, Face, room_of
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.dispatch_tables import REASONS, DispatchTables, room_of
 from mesh.core.explaining import BEHIND
 from mesh.reasons.reason import LONGEST, reason
 from mesh.reasons.what import What
@@ -118,18 +118,18 @@ def test_what_a_dead_letter_says_is_not_told_only_its_code() -> None:
     assert dead["says"] == "the message is a dead letter here: EXPIRED"
 
 
-class Chatty(Part):
+class Chatty(Component):
     """A part that has no end of reasons."""
 
-    def why(self, what: What) -> Any:
+    def explain(self, what: What) -> Any:
         while True:
             yield reason("NODE_UNKNOWN", node="x")
 
 
 def test_one_node_gives_so_many_reasons_at_most() -> None:
-    face = Face()
+    face = DispatchTables()
     face.fill((Chatty(),))
-    assert len(face.why(What.of("node", "x"))) == REASONS
+    assert len(face.explain(What.of("node", "x"))) == REASONS
 
 
 def test_the_room_of_a_part_is_told() -> None:

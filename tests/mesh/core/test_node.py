@@ -1,6 +1,6 @@
 """The core of a node: connections that come in and go, and time that passes."""
 
-from mesh.core.desk.settings import CONNECT
+from mesh.core.context.settings import CONNECT
 from mesh.wire import commands as c
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import client_of

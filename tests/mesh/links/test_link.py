@@ -35,7 +35,7 @@ def logged_in(now: float = 0.0) -> Link:
 
 def refused(now: float = 0.0) -> Link:
     link = dialling(now)
-    link.refused(now, "NAME_IN_USE", "heron is held by another node")
+    link.on_refused(now, "NAME_IN_USE", "heron is held by another node")
     return link
 
 
@@ -56,7 +56,7 @@ SAY: dict[LinkEvent, Callable[[Link, float], tuple[LinkAction, ...]]] = {
     LinkEvent.WANTED: Link.wanted,
     LinkEvent.UNWANTED: Link.unwanted,
     LinkEvent.HELLO: Link.hello,
-    LinkEvent.REFUSED: lambda link, now: link.refused(now, "VERSION", "too old"),
+    LinkEvent.REFUSED: lambda link, now: link.on_refused(now, "VERSION", "too old"),
     LinkEvent.DENIED: lambda link, now: link.denied(now, "REVOKED", "its key was revoked"),
     LinkEvent.ALLOWED: Link.allowed,
     LinkEvent.SILENCE: Link.silence,
@@ -237,7 +237,7 @@ def test_the_peers_no_is_asked_again_rarely_and_ever_more_so() -> None:
         waits.append(due - asked)
         assert link.tick(due) == (DIAL,)
         assert link.state is LinkState.NOT_ALLOWED
-        link.refused(due, "NAME_IN_USE", "still")
+        link.on_refused(due, "NAME_IN_USE", "still")
         asked = due
     assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
     assert link.reason == "still"
@@ -265,7 +265,7 @@ def test_the_peers_no_is_asked_again_at_once_when_the_peer_changed(
     link = refused()
     assert DIAL in change(link, 1.0)
     assert link.state is LinkState.NOT_ALLOWED
-    link.refused(1.5, "NAME_IN_USE", "still")
+    link.on_refused(1.5, "NAME_IN_USE", "still")
     assert link.deadline() == 61.5
 
 
@@ -301,14 +301,14 @@ def test_two_noes_are_shown_as_both_and_allowing_asks_the_peer_again() -> None:
     assert link.reason == "its key was revoked; heron is held by another node"
     assert link.deadline() is None
     assert link.allowed(2.0) == (DIAL,)
-    assert link.refused(2.1, "NAME_IN_USE", "") == (HANG_UP, NOTE)
+    assert link.on_refused(2.1, "NAME_IN_USE", "") == (HANG_UP, NOTE)
     assert link.describe(2.1) == "not allowed by peer: NAME_IN_USE"
 
 
 def test_the_noes_add_up_in_either_order() -> None:
     link = fresh()
     link.denied(0.0, "REVOKED", "")
-    link.refused(0.0, "VERSION", "")
+    link.on_refused(0.0, "VERSION", "")
     assert link.by == "both"
 
 
@@ -348,7 +348,7 @@ def test_the_waiting_times_can_be_set() -> None:
     link.wanted(0.0)
     link.tick(1.0)
     assert link.deadline() == 3.0
-    link.refused(3.0, "VERSION", "")
+    link.on_refused(3.0, "VERSION", "")
     assert link.deadline() == 10.0
 
 

@@ -137,18 +137,18 @@ def test_another_way_is_news_at_once_and_another_latency_now_and_then() -> None:
 
 def test_the_more_often_a_way_changes_the_later_it_is_told() -> None:
     damping, now = Damping(), 1000.0
-    assert damping.due("d") <= now
+    assert damping.allowed_at("d") <= now
     pauses = []
     for _ in range(12):
-        damping.told("d", now)
-        pauses.append(damping.due("d") - now)
-        now = damping.due("d")
+        damping.mark_sent("d", now)
+        pauses.append(damping.allowed_at("d") - now)
+        now = damping.allowed_at("d")
     assert pauses[0] == pytest.approx(Damping.LEAST) and pauses == sorted(pauses)
     assert pauses[-1] == pytest.approx(Damping.MOST)
-    damping.told("d", now + Damping.CALM)
-    assert damping.due("d") == pytest.approx(now + Damping.CALM + Damping.LEAST)
-    damping.keep(["other"])
-    assert damping.due("d") == 0.0
+    damping.mark_sent("d", now + Damping.CALM)
+    assert damping.allowed_at("d") == pytest.approx(now + Damping.CALM + Damping.LEAST)
+    damping.keep_domains(["other"])
+    assert damping.allowed_at("d") == 0.0
 
 
 @pytest.mark.parametrize("seed", range(20))

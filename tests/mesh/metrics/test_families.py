@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.metrics.exposition import exposed
@@ -41,7 +41,7 @@ def figures() -> set[str]:
 def test_what_watches_a_node_is_told_at_once_and_without_a_session() -> None:
     told: list[object] = []
     for ask in ASKS:
-        core().ask(ask, told.append, 1.0, 1)
+        core().answer_process(ask, told.append, 1.0, 1)
     assert isinstance(told[0], Info) and len(told) == len(ASKS)
 
 

@@ -3,14 +3,14 @@
 from array import array
 from math import inf
 
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import Runs
-from mesh.queues.lots.lot import Lot
-from mesh.queues.part.giving import give
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.giving import deliver
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import Headers
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.properties import Properties, encode_properties
@@ -46,29 +46,29 @@ def envelope(
     )  # fmt: skip
 
 
-def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> Lot:
+def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> QueuedEnvelope:
     """That envelope at a place in the log."""
-    return Lot(Parcel(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
+    return QueuedEnvelope(StoredEnvelope(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
 
 
 def taker(
     name: str = "joe", credit: int = 10, selector: str = "", lease: float = inf, epoch: int = 1
-) -> QueueTaker:
-    return QueueTaker(name.encode(), name, epoch, credit, Selector(selector) if selector else None, lease)
+) -> QueueConsumer:
+    return QueueConsumer(name.encode(), name, epoch, credit, Selector(selector) if selector else None, lease)
 
 
-def queue(*lots: Lot, **terms: object) -> PartialQueue:
-    made = PartialQueue("jobs", QueueTerms(**terms))  # type: ignore[arg-type]
+def queue(*lots: QueuedEnvelope, **terms: object) -> LocalQueue:
+    made = LocalQueue("jobs", QueueTerms(**terms))  # type: ignore[arg-type]
     for each in lots:
         made.add(each, 0.0, WALL)
     return made
 
 
-def given(it: PartialQueue, now: float = 0.0) -> list[tuple[str, Runs]]:
+def given(it: LocalQueue, now: float = 0.0) -> list[tuple[str, Runs]]:
     """Who is given which numbers now."""
-    return [(to.name, runs) for to, _, runs in give(it, now, WALL + int(now * 10**9))]
+    return [(to.name, runs) for to, _, runs in deliver(it, now, WALL + int(now * 10**9))]
 
 
-def numbers(it: PartialQueue, now: float = 0.0) -> list[int]:
+def numbers(it: LocalQueue, now: float = 0.0) -> list[int]:
     """The numbers that are given now, to whomever."""
     return [n for _, runs in given(it, now) for first, last in runs for n in range(first, last + 1)]

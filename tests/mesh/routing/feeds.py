@@ -3,21 +3,26 @@
 from collections.abc import Callable
 from typing import Any
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox
 from mesh.routing.overflow import Credit
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import envelope
 
 ME, HERON = b"m" * 16, b"h" * 16  # this node, and another master
 CREDIT = Credit(bytes=400, items=3, backlog=1200)
 
 
-def parcel(position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0) -> Parcel:
-    """A parcel of a master's log, owed to one feed if it has a position. `expires`: of every message."""
+def parcel(
+    position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0
+) -> StoredEnvelope:
+    """A stored envelope of a master's log, owed to one feed if it has a position.
+
+    `expires`: of every message.
+    """
     e = envelope(" ".join("a" * count), [bytes(size)] * count, persistent=position > 0, expires=expires)
-    return Parcel(e, position, master, own=master == ME, owed=int(position > 0))
+    return StoredEnvelope(e, position, master, own=master == ME, owed=int(position > 0))
 
 
 def inbox(*arguments: Any, **options: Any) -> Inbox:
@@ -29,23 +34,23 @@ class Ends:
     """A feed, and what it sent and let go."""
 
     def __init__(self, credit: Credit = CREDIT, kind: Callable[..., Any] = Feed, **options: Any) -> None:
-        self.sent: list[Portion] = []
-        self.released: list[Parcel] = []
+        self.sent: list[EnvelopeSlice] = []
+        self.released: list[StoredEnvelope] = []
 
-        def send(feed: Feed, portion: Portion) -> None:
+        def send(feed: Feed, portion: EnvelopeSlice) -> None:
             self.sent.append(portion)
 
         self.feed = kind(b"f", credit, send, self.released.append, **options)
 
-    def offer(self, *parcels: Parcel, now: float = 0.0) -> None:
+    def offer(self, *parcels: StoredEnvelope, now: float = 0.0) -> None:
         for p in parcels:
-            self.feed.offer(Portion(p), now)
+            self.feed.offer(EnvelopeSlice(p), now)
 
     def take_gap(self) -> int:
         """Messages that were dropped, and that nobody was told of yet."""
         gap: int = self.feed.gap
         self.feed.gap = 0
-        portions: list[Portion] = [*self.sent, *self.feed._backlog]
+        portions: list[EnvelopeSlice] = [*self.sent, *self.feed._backlog]
         return gap + sum(portion.take_gap() for portion in portions)
 
     @property

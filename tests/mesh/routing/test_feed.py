@@ -3,8 +3,8 @@
 import pytest
 
 from mesh.errors import RemoteError
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
 from tests.mesh.routing.feeds import ME, Ends, parcel
 
 
@@ -13,7 +13,7 @@ def test_what_the_credit_allows_goes_out_at_once_and_the_rest_when_something_is_
     ends.feed.connect(0.0)
     ends.offer(*[parcel(n) for n in range(1, 6)])
     assert ends.positions == [1, 2, 3]
-    ends.feed.taken(2, 0.0)
+    ends.feed.on_processed(2, 0.0)
     assert ends.positions == [1, 2, 3, 4, 5]
     assert (ends.feed.delivered, ends.feed.pending) == (2, 3)
 
@@ -52,7 +52,7 @@ def test_a_slow_subscriber_has_the_whole_backlog_and_a_stopped_one_only_its_cred
     for ends in (slow, stopped):
         ends.feed.connect(0.0)
         ends.offer(*[parcel(size=136) for _ in range(3)], now=0.0)
-    slow.feed.taken(1, 99.9)
+    slow.feed.on_processed(1, 99.9)
     for ends in (slow, stopped):
         ends.offer(*[parcel(size=136) for _ in range(5)], now=100.0)
     assert (slow.feed.dropped, stopped.feed.dropped) == (0, 4)
@@ -66,10 +66,10 @@ def test_trial_D_a_peer_that_says_that_it_is_behind_is_waited_for_but_not_for_ev
         ends.offer(parcel())
     waited = []
     for now in (0.4, 0.8, 1.2, *range(2, 10)):
-        says.feed.taken(0, now)  # readers there go on, and what we sent has not had its turn
+        says.feed.on_processed(0, now)  # readers there go on, and what we sent has not had its turn
         waited.append((says.feed.alive(now + 0.3), silent.feed.alive(now + 0.3)))
     assert waited == [(True, False)] * len(waited)
-    says.feed.taken(0, 10.1)
+    says.feed.on_processed(0, 10.1)
     assert not says.feed.alive(10.2), "or nodes that are ways for each other would wait in a circle"
 
 
@@ -77,7 +77,7 @@ def test_a_persistent_message_is_settled_at_a_client_when_it_is_taken() -> None:
     ends = Ends()
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(2))
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     assert (ends.feed.position, [p.position for p in ends.released]) == (1, [1])
 
 
@@ -85,7 +85,7 @@ def test_a_peer_settles_a_persistent_message_later_than_it_takes_it() -> None:
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(2))
-    ends.feed.taken(2, 0.0)
+    ends.feed.on_processed(2, 0.0)
     assert (ends.feed.position, ends.released) == (0, [])
     assert not ends.feed.settled(ME, 0)
     assert ends.feed.settled(ME, 1)
@@ -97,7 +97,7 @@ def test_more_taken_than_sent_is_a_forgery() -> None:
     ends.feed.connect(0.0)
     ends.offer(parcel(1))
     with pytest.raises(RemoteError, match="2 items taken, only 1 were sent") as caught:
-        ends.feed.taken(2, 0.0)
+        ends.feed.on_processed(2, 0.0)
     assert caught.value.code == "FORGED_ACK"
     assert ends.feed.delivered == 0
 
@@ -106,21 +106,21 @@ def test_after_a_restart_of_the_other_end_persistent_items_come_again_and_transi
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(0), parcel(2), parcel(3))
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.feed.leave(1.0)
     ends.sent.clear()
     ends.feed.restart()
     assert (ends.feed.delivered, ends.take_gap(), ends.feed.pending) == (0, 1, 3)
     ends.feed.connect(2.0)
     assert ends.positions == [1, 2, 3]
-    ends.feed.taken(1, 2.0)
+    ends.feed.on_processed(1, 2.0)
 
 
 def test_a_part_of_an_envelope_stays_that_part_when_it_comes_again() -> None:
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
-    ends.feed.offer(Portion(parcel(1, count=3), (0, 2)), 0.0)
-    ends.feed.taken(1, 0.0)
+    ends.feed.offer(EnvelopeSlice(parcel(1, count=3), (0, 2)), 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.feed.restart()
     ends.feed.connect(0.0)
     assert [portion.indices for portion in ends.sent] == [(0, 2), (0, 2)]
@@ -142,7 +142,7 @@ def test_a_peer_that_settles_nothing_is_trusted_beyond_a_bound_and_what_it_loses
     ends.feed.connect(0.0)
     for n in range(1, 11):
         ends.offer(parcel(n, size=136))
-        ends.feed.taken(n, 0.0)
+        ends.feed.on_processed(n, 0.0)
     assert [p.position for p in ends.released] == [1, 2, 3, 4]
     assert (ends.feed.delivered, ends.feed.dropped, ends.feed.position) == (10, 0, 4)
     ends.feed.restart()
@@ -154,7 +154,7 @@ def test_what_a_trusted_peer_settled_after_all_is_no_gap() -> None:
     ends.feed.connect(0.0)
     for n in range(1, 11):
         ends.offer(parcel(n, size=136))
-        ends.feed.taken(n, 0.0)
+        ends.feed.on_processed(n, 0.0)
     ends.feed.settled(ME, 4)
     ends.feed.restart()
     assert (ends.take_gap(), ends.feed.pending) == (0, 6)
@@ -164,7 +164,7 @@ def test_a_closed_feed_owes_nothing_and_takes_nothing() -> None:
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.offer(*[parcel(n) for n in range(1, 6)])
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.feed.close()
     ends.offer(parcel(6))
     assert sorted(p.position for p in ends.released) == [1, 2, 3, 4, 5, 6]
@@ -173,7 +173,13 @@ def test_a_closed_feed_owes_nothing_and_takes_nothing() -> None:
 
 def test_what_is_offered_for_now_alone_never_waits_and_leaves_no_gap() -> None:
     ends = Ends()
-    assert not ends.feed.offer_now(Portion(parcel()), 0.0), "it is away"
+    assert not ends.feed.offer_now(EnvelopeSlice(parcel()), 0.0), "it is away"
     ends.feed.connect(0.0)
-    assert [ends.feed.offer_now(Portion(parcel()), 0.0) for _ in range(5)] == [True, True, True, False, False]
+    assert [ends.feed.offer_now(EnvelopeSlice(parcel()), 0.0) for _ in range(5)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     assert (ends.feed.pending, ends.feed.dropped, ends.take_gap()) == (3, 0, 0)

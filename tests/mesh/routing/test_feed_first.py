@@ -8,7 +8,7 @@ import pytest
 
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Overflow
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import INITIAL
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import CREDIT, HERON, Ends, parcel
@@ -16,9 +16,9 @@ from tests.mesh.routing.feeds import CREDIT, HERON, Ends, parcel
 FEW = replace(CREDIT, messages=2)
 
 
-def first() -> Parcel:
+def first() -> StoredEnvelope:
     """A value that was there: 64 bytes, as it is counted."""
-    return Parcel(envelope(flags=INITIAL), master=HERON)
+    return StoredEnvelope(envelope(flags=INITIAL), master=HERON)
 
 
 def ends(overflow: Overflow = Overflow.DROP_NEWEST) -> tuple[Ends, list[int]]:
@@ -35,7 +35,7 @@ def ends(overflow: Overflow = Overflow.DROP_NEWEST) -> tuple[Ends, list[int]]:
 
 def take(it: Ends, total: int) -> None:
     for n in range(it.feed._flight.used + 1, total + 1):
-        it.feed.taken(n, 0.0)
+        it.feed.on_processed(n, 0.0)
 
 
 @pytest.mark.parametrize("overflow", list(Overflow))

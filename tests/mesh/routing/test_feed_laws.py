@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mesh.errors import RemoteError
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.overflow import Overflow
 from mesh.routing.paging import Found, Paging
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
 from mesh.wire.envelope import Envelope
 from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, parcel
 
@@ -33,13 +33,13 @@ class FeedMachine(RuleBasedStateMachine):
         self.is_peer = self.is_inbox = False
         self.buried = 0
         self.now = 0.0
-        self.offered: list[Portion] = []
+        self.offered: list[EnvelopeSlice] = []
         self.disk: dict[int, Envelope] = {}  # what is on this node's disk,
         self.reads: list[tuple[list[int], Callable[[Found], None]]] = []  # and what is being read
         self.memory = Memory(0)
         self.positions = {ME: 0, HERON: 0}  # the newest in the log of each master
         self.taken = self.gap_told = self.messages = 0
-        self.life = 0  # portions sent before the last restart
+        self.life = 0  # slices sent before the last restart
 
     @initialize(
         kind=st.sampled_from(["client", "peer", "inbox"]),
@@ -64,12 +64,12 @@ class FeedMachine(RuleBasedStateMachine):
         }
         self.ends = Ends(credit, **kinds[kind], wall=lambda: int(self.now))
 
-    def buried_late(self, portion: Portion, void: Sequence[int]) -> None:
+    def buried_late(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
         assert self.is_inbox and set(void).isdisjoint(portion.every)
         self.buried += len(void)
 
     @property
-    def sent(self) -> list[Portion]:
+    def sent(self) -> list[EnvelopeSlice]:
         return self.ends.sent[self.life :]
 
     @rule(
@@ -86,7 +86,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.positions[master] += is_persistent
         position = self.positions[master] * is_persistent
         expires = lives and int(self.now) + lives
-        portion = Portion(parcel(position, count, size, master, expires), (0,) if part else None)
+        portion = EnvelopeSlice(parcel(position, count, size, master, expires), (0,) if part else None)
         if master == ME and position:
             self.disk[position] = portion.parcel.envelope
         self.offered.append(portion)
@@ -96,7 +96,7 @@ class FeedMachine(RuleBasedStateMachine):
     @rule(more=st.integers(0, 3))
     def take(self, more: int) -> None:
         self.taken = min(len(self.sent), self.taken + more)
-        self.ends.feed.taken(self.taken, self.now)
+        self.ends.feed.on_processed(self.taken, self.now)
 
     @rule(turns=st.integers(1, 3))
     def read(self, turns: int) -> None:
@@ -109,7 +109,7 @@ class FeedMachine(RuleBasedStateMachine):
     @rule()
     def take_too_much(self) -> None:
         with pytest.raises(RemoteError):
-            self.ends.feed.taken(len(self.sent) + 1, self.now)
+            self.ends.feed.on_processed(len(self.sent) + 1, self.now)
 
     @rule(master=MASTERS, back=st.integers(0, 3))
     def settle(self, master: bytes, back: int) -> None:

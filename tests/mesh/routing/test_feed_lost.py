@@ -60,6 +60,6 @@ def test_what_is_taken_is_no_loss() -> None:
     ends = Counted()
     ends.feed.connect(0.0)
     ends.offer(parcel(), parcel(1))
-    ends.feed.taken(2, 0.0)
+    ends.feed.on_processed(2, 0.0)
     ends.feed.close()
     assert ends.lost == []

@@ -1,18 +1,18 @@
 """What is a peer owed from the logs of several masters, and what does an inbox keep?"""
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.overflow import Credit
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 from tests.mesh.routing.feeds import HERON, ME, Ends, inbox, parcel
 
 
-def mine(*positions: int) -> list[Parcel]:
+def mine(*positions: int) -> list[StoredEnvelope]:
     return [parcel(n) for n in positions]
 
 
-def herons(*positions: int) -> list[Parcel]:
+def herons(*positions: int) -> list[StoredEnvelope]:
     return [parcel(n, master=HERON) for n in positions]
 
 
@@ -20,12 +20,12 @@ def released(ends: Ends) -> list[tuple[bytes, int]]:
     return [(p.master, p.position) for p in ends.released]
 
 
-def taken_by_a_peer(*parcels: Parcel) -> Ends:
+def taken_by_a_peer(*parcels: StoredEnvelope) -> Ends:
     ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     for total, p in enumerate(parcels, 1):
         ends.offer(p)
-        ends.feed.taken(total, 0.0)
+        ends.feed.on_processed(total, 0.0)
     return ends
 
 
@@ -65,7 +65,7 @@ def test_a_gap_before_what_a_peer_has_already_is_still_reported() -> None:
     assert ends.feed.dropped == 3
     ends.feed.skip(HERON, 2)
     ends.feed.connect(0.0)
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.offer(*mine(1))
     assert [(p.parcel.position, p.gap) for p in ends.sent] == [(0, 0), (1, 3)]
 
@@ -85,7 +85,7 @@ def test_after_a_restart_of_the_peer_what_it_has_not_settled_comes_again_in_each
     ends.sent.clear()
     ends.feed.restart()
     ends.feed.connect(1.0)
-    ends.feed.taken(3, 1.0)
+    ends.feed.on_processed(3, 1.0)
     again = [(p.parcel.master, p.parcel.position) for p in ends.sent]
     assert [position for master, position in again if master == ME] == [2, 3]
     assert [position for master, position in again if master == HERON] == [1, 2, 3]
@@ -98,7 +98,7 @@ def test_a_peer_is_trusted_per_master() -> None:
     big = [parcel(n, size=336, master=m) for n in (1, 2) for m in (HERON, ME)]  # 400 bytes each, 3 fit
     for total, p in enumerate(big, 1):
         ends.offer(p)
-        ends.feed.taken(total, 0.0)
+        ends.feed.on_processed(total, 0.0)
     assert released(ends) == [(HERON, 1)]
     ends.feed.settled(ME, 2)
     ends.feed.restart()
@@ -127,7 +127,7 @@ def test_what_was_under_way_from_an_inbox_comes_again_transient_or_not() -> None
     ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(0), parcel(2), parcel(0))
-    ends.feed.taken(1, 0.0)
+    ends.feed.on_processed(1, 0.0)
     ends.feed.leave(1.0)
     ends.feed.restart()
     ends.sent.clear()
@@ -150,7 +150,7 @@ def test_what_is_under_way_is_not_taken_over() -> None:
     ends.feed.connect(0.0)
     ends.offer(*mine(1, 2, 3, 4))
     assert [p.parcel.position for p in ends.feed.take_all()] == [4]
-    ends.feed.taken(3, 0.0)
+    ends.feed.on_processed(3, 0.0)
     assert (released(ends), ends.feed.is_owed) == ([(ME, 1), (ME, 2), (ME, 3)], False)
 
 
@@ -161,13 +161,13 @@ def test_only_what_waits_and_is_void_is_given_up() -> None:
     ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(*[parcel(n, expires=10) for n in (1, 2, 3)])
-    ends.feed.offer(Portion(parcel(4, count=2, expires=11)), 0.0)
+    ends.feed.offer(EnvelopeSlice(parcel(4, count=2, expires=11)), 0.0)
     ends.offer(parcel(5, expires=10), parcel(0, expires=9), parcel(6))
     void = ends.feed.take_void(is_void)
     assert [p.parcel.position for p in void] == [5, 0]
     assert (released(ends), ends.feed.pending) == ([(ME, 5)], 3 + 2 + 1)
     assert not any(p.waiting for p in void)
     assert ends.feed.position == 0, "a crash now must not lose what is still to come"
-    ends.feed.taken(3, 0.0)
+    ends.feed.on_processed(3, 0.0)
     assert ends.positions == [1, 2, 3, 4, 6]
     assert ends.feed.take_void(is_void) == []

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.routing.entry import HERE, Entry
 from mesh.routing.first import first_of, mark
-from mesh.routing.onward import Onward
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.wire.envelope import SECOND
 from tests.mesh.envelopes import envelope
 
@@ -40,8 +40,8 @@ class Story:
     """An entry on its way, and who had its copies with which mark."""
 
     def __init__(self) -> None:
-        self.onward = Onward(1 << 20, 100)
-        self.entry: Entry = self.onward.add(envelope(), b"", 0.0)
+        self.onward = ForwardTable(1 << 20, 100)
+        self.entry: PendingForward = self.onward.add(envelope(), b"", 0.0)
         self.bound: set[str] = set()  # masters that took it for durable subscriptions
         self.had: set[str] = set()
         self.lacking = 0

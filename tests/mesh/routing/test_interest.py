@@ -112,7 +112,7 @@ def test_one_whose_place_another_took_is_asked_a_while_longer() -> None:
     interests = aimed(A, X)
     assert [peer for peer, _ in interests.aim(A, {Y}, 1.0)] == [Y]
     assert interests.sweep(1.0 + LINGER / 2, lambda peer: True) == []
-    assert A in interests.asked(X).queries
+    assert A in interests.interest_of(X).queries
     assert interests.sweep(1.0 + LINGER, lambda peer: True) == [(X, Interest(2, False, remove=(A,)))]
     assert interests.sweep(99.0, lambda peer: True) == []
 
@@ -166,7 +166,7 @@ def test_trial_A4_what_a_peer_was_asked_for_before_another_may_still_come() -> N
     assert interests.is_asked(X, "a", "")
     interests.aim(A, {Y}, 0.0)
     interests.sweep(LINGER, lambda peer: True)
-    assert A not in interests.asked(X).queries
+    assert A not in interests.interest_of(X).queries
     assert interests.is_asked(X, "a", ""), "its backlog for us may be long"
     interests.discard(A, CLIENTS)
     interests.aim(A, set(), LINGER)
@@ -185,14 +185,14 @@ def test_trial_A4_what_is_remembered_of_peers_is_bounded(monkeypatch: pytest.Mon
     interests = aimed(B, X)
     for n in range(100):
         assert interests.is_asked(X, f"b/{n}", "")
-    assert sum(map(len, interests.asked(X).topics.values())) <= 10
+    assert sum(map(len, interests.interest_of(X).topics.values())) <= 10
     for n in range(10):
         query = Query("exact", f"k{n}")
         interests.add(query, CLIENTS)
         interests.aim(query, {X}, 0.0)
         interests.aim(query, {Y}, 0.0)
     interests.sweep(LINGER, lambda peer: True)
-    assert len(interests.asked(X).left) == 3
+    assert len(interests.interest_of(X).left) == 3
 
 
 class InterestMachine(RuleBasedStateMachine):

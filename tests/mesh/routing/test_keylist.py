@@ -13,7 +13,7 @@ from tests.mesh.envelopes import envelope
 def retained(count: int) -> Retained:
     found = Retained(10**9)
     for n in range(count):
-        found.keep(envelope(f"k{n}", [b"v"], first=n + 1))
+        found.retain_last(envelope(f"k{n}", [b"v"], first=n + 1))
     return found
 
 
@@ -30,7 +30,7 @@ def looked(keys: KeyList, most: int, between: list[int], topics: Retained) -> li
         if step is not None and step < 100:
             topics.remove(f"k{step}", "")
         elif step is not None:
-            topics.keep(envelope(f"k{step}", [b"v"], first=1000 + step))
+            topics.retain_last(envelope(f"k{step}", [b"v"], first=1000 + step))
     return found
 
 

@@ -4,12 +4,12 @@ from msgspec.structs import replace
 
 from mesh.operations import Append, Delete, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.last import OVERHEAD, Last, last_values, store_key
-from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.log import Accepted, Log, StreamLog
 from mesh.routing.overflow import Credit
-from mesh.routing.parcel import Parcel
-from mesh.routing.shelf import Shelf
-from mesh.routing.taker import Targets
+from mesh.routing.retained_value import OVERHEAD, RetainedValue, last_values, store_key
+from mesh.routing.sink import Targets
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode
@@ -20,14 +20,14 @@ ME = b"m" * 16
 FEED = Feed(b"f", Credit(1, 1, 1), lambda f, p: None, lambda p: None)
 
 
-def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[Lane, Accepted, list[Op]]:
+def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[StreamLog, Accepted, list[Op]]:
     lane = log.lane(e.stream, e.domain, now)
     lane.origin.accept(e.first, e.last, e.low)
     accepted, ops = log.accept(lane, [(e, targets)], len(targets), ME)
     return lane, accepted, ops
 
 
-def parcel_of(accepted: Accepted) -> Parcel:
+def parcel_of(accepted: Accepted) -> StoredEnvelope:
     ((parcel, _),) = accepted.deliveries
     return parcel
 
@@ -37,13 +37,13 @@ def kinds(ops: list[Op]) -> list[str]:
 
 
 def test_a_transient_envelope_needs_no_store() -> None:
-    lane, accepted, ops = take(Log(1000, Shelf()), envelope("a b"), [(FEED, None)])
+    lane, accepted, ops = take(Log(1000, StoreHandle()), envelope("a b"), [(FEED, None)])
     assert (ops, accepted.stored, list(lane.waiting)) == ([], True, [])
     assert (accepted.answer.first, accepted.answer.last, accepted.answer.matched) == (1, 2, 1)
 
 
 def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     lane, accepted, ops = take(log, envelope("a b", persistent=True), [(FEED, None)])
     assert kinds(ops) == ["Append", "stream", "retained", "retained"]
     assert (accepted.stored, log.shelf.live) == (False, 1)
@@ -55,13 +55,13 @@ def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> No
 
 
 def test_what_nobody_wants_needs_no_place_in_the_log_but_its_number_and_value_are_kept() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     _, accepted, ops = take(log, envelope("a", persistent=True), [])
     assert (kinds(ops), parcel_of(accepted).position, log.shelf.live) == (["stream", "retained"], 0, 0)
 
 
 def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     lane, first, _ = take(log, envelope("a", persistent=True), [])
     _, second, ops = take(log, envelope("a", first=2), [])
     assert (list(lane.waiting), second.stored, ops) == ([first, second], True, [])
@@ -70,13 +70,13 @@ def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> N
 
 
 def test_positions_count_up_without_a_hole() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     taken = [take(log, envelope("a", first=n, persistent=True), [(FEED, None)])[1] for n in (1, 2, 3)]
     assert [parcel_of(accepted).position for accepted in taken] == [1, 2, 3]
 
 
 def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     lane, accepted, _ = take(log, envelope("a b", persistent=True), [(FEED, None)])
     log.refuse(lane, accepted)
     assert log.shelf.live == 0
@@ -85,7 +85,7 @@ def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
 
 
 def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     for order in ("refused first", "taken first"):
         key = order.replace(" ", "/")
         newer = replace(envelope(key, persistent=True), stream=b"n" * 16, sent=9)
@@ -99,11 +99,11 @@ def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
         if order == "refused first":
             log.passes(taken)
         (row,) = (op for op in log.shelf.take_later() if isinstance(op, Put) and op.table == "retained")
-        assert Last.unpack(row.value).stamp == (5, b"o" * 16, 1)
+        assert RetainedValue.unpack(row.value).stamp == (5, b"o" * 16, 1)
 
 
 def test_what_was_to_be_written_of_a_topic_does_not_come_after_its_newer_value() -> None:
-    log = Log(600, Shelf())  # room for one topic
+    log = Log(600, StoreHandle())  # room for one topic
     _, first, _ = take(log, envelope("a", persistent=True), [])
     log.passes(first)
     _, second, _ = take(log, envelope("b", first=2, persistent=True), [])
@@ -117,7 +117,7 @@ def test_what_was_to_be_written_of_a_topic_does_not_come_after_its_newer_value()
 
 def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
     # A later envelope of the stream may have been stored with numbers that count the failed one in.
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
     _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])
     log.refuse(lane, failed)
@@ -128,7 +128,7 @@ def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> Non
 
 
 def test_evicted_values_leave_the_store_too() -> None:
-    log = Log(450, Shelf())
+    log = Log(450, StoreHandle())
     for n, key in enumerate("ab"):
         _, accepted, _ = take(log, envelope(key, first=n + 1, sent=n), [])
         log.passes(accepted)
@@ -136,7 +136,7 @@ def test_evicted_values_leave_the_store_too() -> None:
 
 
 def test_at_a_start_with_little_room_the_newest_are_there_and_nothing_leaves_the_disk() -> None:
-    log = Log(450, Shelf())
+    log = Log(450, StoreHandle())
     rows = [last.pack() for e in (envelope("a", sent=2), envelope("b", sent=1)) for last in last_values(e)]
     log.restore({}, rows, 1, 0.0)
     assert [last.key for last in log.retained.find(Query("pattern", "#"), 0)] == ["a"]
@@ -144,7 +144,7 @@ def test_at_a_start_with_little_room_the_newest_are_there_and_nothing_leaves_the
 
 
 def test_a_closed_stream_is_forgotten_in_all_its_domains_but_not_while_something_waits_for_the_disk() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     take(log, envelope("a"), [])
     take(log, envelope("a", domain="sport"), [])
     take(log, envelope("a", domain="news", persistent=True), [])
@@ -154,7 +154,7 @@ def test_a_closed_stream_is_forgotten_in_all_its_domains_but_not_while_something
 
 
 def test_a_stream_whose_publisher_vanished_is_forgotten_after_a_while() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     take(log, envelope("a"), [], now=1.0)
     take(log, envelope("a", domain="sport"), [], now=5.0)
     log.forget_idle(2.0)
@@ -164,12 +164,12 @@ def test_a_stream_whose_publisher_vanished_is_forgotten_after_a_while() -> None:
 
 
 def test_after_a_restart_it_knows_what_was_stored() -> None:
-    log, store = Log(10_000, Shelf()), MemoryStore()
+    log, store = Log(10_000, StoreHandle()), MemoryStore()
     for n in (1, 2):
         _, _, ops = take(log, envelope("a", [b"x"], first=n, persistent=True, sent=n), [(FEED, None)])
         store.commit(ops)
     image = loaded(store)
-    again = Log(10_000, Shelf())
+    again = Log(10_000, StoreHandle())
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     assert again.shelf.next_position == 3
     assert again.lane(STREAM, "", 0.0).origin.accept(1, 3, 1) == [(3, 3)]
@@ -178,7 +178,7 @@ def test_after_a_restart_it_knows_what_was_stored() -> None:
 
 
 def test_a_failed_commit_does_not_bring_back_a_row_that_an_envelope_has_replaced() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     row = Put("stream", STREAM, b"old")
     log.shelf.later("stream", STREAM, row)
     before = log.shelf.take_later()
@@ -188,7 +188,7 @@ def test_a_failed_commit_does_not_bring_back_a_row_that_an_envelope_has_replaced
 
 
 def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() -> None:
-    log, store, other = Log(1000, Shelf()), MemoryStore(), b"o" * 16
+    log, store, other = Log(1000, StoreHandle()), MemoryStore(), b"o" * 16
     for e in (
         envelope("a", [b"newer"], persistent=True, sent=20),
         envelope("a", [b"older"], persistent=True, sent=10, stream=other),
@@ -196,7 +196,7 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
         _, accepted, ops = take(log, e, [])
         store.commit(ops)
         log.passes(accepted)
-    again, image = Log(1000, Shelf()), loaded(store)
+    again, image = Log(1000, StoreHandle()), loaded(store)
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     for known in (log, again):
         value = known.retained.get("a", "")
@@ -204,7 +204,7 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
 
 
 def test_what_makes_room_and_comes_again_in_one_envelope_stays_on_disk() -> None:
-    log = Log(2 * (OVERHEAD + 2), Shelf())
+    log = Log(2 * (OVERHEAD + 2), StoreHandle())
     for number, keys in ((1, "x"), (2, "y"), (3, "a x")):
         lane, accepted, _ = take(log, envelope(keys, first=number, persistent=True), [])
         lane.waiting.clear()

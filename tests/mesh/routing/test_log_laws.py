@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mesh.operations import Delete, Op, Put
 from mesh.reserved import DEAD
-from mesh.routing.last import OVERHEAD, Last
 from mesh.routing.log import Log
-from mesh.routing.shelf import Shelf
+from mesh.routing.retained_value import OVERHEAD, RetainedValue
+from mesh.routing.store_handle import StoreHandle
 from mesh.wire.envelope import ERASED, Envelope
 from tests.mesh.envelopes import envelope
 
@@ -30,7 +30,7 @@ class Master:
     """A log and its disk. Somebody asks for everything in between, if `is_asked`."""
 
     def __init__(self, room: int, is_asked: bool) -> None:
-        self._log, self._is_asked = Log(room, Shelf()), is_asked
+        self._log, self._is_asked = Log(room, StoreHandle()), is_asked
         self.disk: dict[bytes, bytes] = {}
 
     def take(self, e: Envelope) -> None:
@@ -56,7 +56,7 @@ class Master:
             elif isinstance(op, Delete) and op.table == "retained":
                 self.disk.pop(op.key, None)
 
-    def values(self) -> dict[bytes, Last]:
+    def values(self) -> dict[bytes, RetainedValue]:
         found = [self._log.retained.get(key, "") for key in KEYS]
         return {last.store_key: last for last in found if last}
 
@@ -104,4 +104,4 @@ def test_values_are_the_same_and_persistent_ones_are_on_disk(
         assert master.disk.keys() <= there.keys(), "what is forgotten leaves the disk"
         for row, last in there.items():
             if last.envelope.persistent:
-                assert Last.unpack(master.disk[row]).stamp == last.stamp
+                assert RetainedValue.unpack(master.disk[row]).stamp == last.stamp

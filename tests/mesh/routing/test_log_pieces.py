@@ -5,11 +5,11 @@ from msgspec.structs import replace
 
 from mesh.operations import Append, Delete, Drop, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.last import last_values
-from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.log import Accepted, Log, StreamLog
 from mesh.routing.overflow import Credit
-from mesh.routing.shelf import Shelf
-from mesh.routing.taker import Targets
+from mesh.routing.retained_value import last_values
+from mesh.routing.sink import Targets
+from mesh.routing.store_handle import StoreHandle
 from mesh.store.memory import MemoryStore
 from mesh.wire.envelope import ERASED, Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope
@@ -22,7 +22,7 @@ def feed(name: str) -> Feed:
     return Feed(name.encode(), Credit(1, 1, 1), lambda f, p: None, lambda p: None)
 
 
-def accept(log: Log, *pieces: tuple[Envelope, Targets]) -> tuple[Lane, Accepted, list[Op]]:
+def accept(log: Log, *pieces: tuple[Envelope, Targets]) -> tuple[StreamLog, Accepted, list[Op]]:
     first = pieces[0][0]
     lane = log.lane(first.stream, first.domain, 0.0)
     lane.origin.accept(first.first, first.last, first.low)
@@ -49,7 +49,7 @@ def published(log: Log, e: Envelope) -> list[Op]:
 
 
 def test_each_session_has_its_own_copy_at_its_own_place_and_the_publisher_one_answer() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     _, accepted, ops = accept(log, *to_both())
     parcels = [parcel for parcel, _ in accepted.deliveries]
     assert [(p.position, p.envelope.to, p.owed, p.own, p.master) for p in parcels] == [
@@ -62,19 +62,19 @@ def test_each_session_has_its_own_copy_at_its_own_place_and_the_publisher_one_an
 
 
 def test_the_copies_are_stored_with_what_tells_a_repeat_of_all_of_them() -> None:
-    _, _, ops = accept(Log(1000, Shelf()), *to_both())
+    _, _, ops = accept(Log(1000, StoreHandle()), *to_both())
     assert [op.key for op in ops if isinstance(op, Put)] == [STREAM]
 
 
 def test_what_is_for_a_session_is_nobodys_last_value() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     _, accepted, ops = accept(log, *to_both(persistent=False))
     log.passes(accepted)
     assert (ops, accepted.stored, accepted.values, len(log.retained)) == ([], True, [], 0)
 
 
 def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     lane, accepted, _ = accept(log, *to_both())
     log.refuse(lane, accepted)
     assert log.shelf.live == 0
@@ -87,7 +87,7 @@ def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
 
 
 def test_an_erased_topic_is_forgotten_here_and_in_the_store() -> None:
-    log, store = Log(10_000, Shelf()), MemoryStore()
+    log, store = Log(10_000, StoreHandle()), MemoryStore()
     store.commit(published(log, envelope("a b", [b"x", b"y"], persistent=True)))
     ops = published(log, event("a", 1))
     store.commit(ops)
@@ -97,7 +97,7 @@ def test_an_erased_topic_is_forgotten_here_and_in_the_store() -> None:
 
 
 def test_the_topic_of_another_domain_stays() -> None:
-    log = Log(10_000, Shelf())
+    log = Log(10_000, StoreHandle())
     published(log, envelope("a", [b"x"], domain="sport"))
     published(log, envelope("a", [b"x"], stream=b"n" * 16, domain="news"))
     ops = published(log, event("a", 1, domain="sport"))
@@ -106,7 +106,7 @@ def test_the_topic_of_another_domain_stays() -> None:
 
 
 def test_the_event_goes_out_when_the_disk_knows_and_the_topic_lives_until_then() -> None:
-    log = Log(10_000, Shelf())
+    log = Log(10_000, StoreHandle())
     published(log, envelope("a", [b"x"]))
     lane, accepted, _ = accept(log, (event("a", 1), []))
     assert (accepted.stored, list(lane.waiting), accepted.erased) == (False, [accepted], "a")
@@ -116,14 +116,14 @@ def test_the_event_goes_out_when_the_disk_knows_and_the_topic_lives_until_then()
 
 
 def test_the_event_itself_is_no_last_value() -> None:
-    log = Log(10_000, Shelf())
+    log = Log(10_000, StoreHandle())
     ops = published(log, event("a", 1, flags=1))
     assert not [op for op in ops if isinstance(op, Put) and op.table == "retained"]
     assert len(log.retained) == 0
 
 
 def test_the_end_of_a_persistent_topic_is_owed_like_its_messages() -> None:
-    log = Log(1000, Shelf())
+    log = Log(1000, StoreHandle())
     _, accepted, ops = accept(log, (event("a", 1, flags=1), [(feed("f"), None)]))
     ((parcel, _),) = accepted.deliveries
     assert (parcel.position, parcel.owed, log.shelf.live) == (1, 1, 1)
@@ -132,7 +132,7 @@ def test_the_end_of_a_persistent_topic_is_owed_like_its_messages() -> None:
 
 
 def test_a_topic_that_is_published_again_has_a_value_again() -> None:
-    log, store = Log(10_000, Shelf()), MemoryStore()
+    log, store = Log(10_000, StoreHandle()), MemoryStore()
     for e in (
         envelope("a", [b"old"], persistent=True, sent=1),
         event("a", 1, flags=1),
@@ -146,12 +146,12 @@ def test_a_topic_that_is_published_again_has_a_value_again() -> None:
 
 
 def test_an_end_is_on_the_disk_where_another_may_bring_a_value_and_keeps_that_away() -> None:
-    log, store = Log(10_000, Shelf(), keeps_end=lambda key, e: key == "a"), MemoryStore()
+    log, store = Log(10_000, StoreHandle(), keeps_end=lambda key, e: key == "a"), MemoryStore()
     old = envelope("a", [b"x"], persistent=True, sent=5)
     store.commit(published(log, old))
     store.commit(published(log, replace(event("a", 1), sent=7)))
     image = store.load()
-    again = Log(10_000, Shelf())
+    again = Log(10_000, StoreHandle())
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     assert (len(again.retained), again.newest) == (0, 7)
     assert again.inherit(last_values(old)) == 0
@@ -162,7 +162,7 @@ def test_the_oldest_end_that_is_remembered_leaves_the_disk_unless_a_value_is_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mesh.routing.log.ENDED", 1)
-    log = Log(10_000, Shelf(), keeps_end=lambda key, e: True)
+    log = Log(10_000, StoreHandle(), keeps_end=lambda key, e: True)
     for number, key in enumerate("abc", 1):
         published(log, envelope(key, [b"x"], persistent=True, first=number))
         published(log, event(key, number))

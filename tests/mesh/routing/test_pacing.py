@@ -1,10 +1,10 @@
 """Who waits for whom, and for how long?"""
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Credit
 from mesh.routing.pacing import Pacing
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import envelope
 
 
@@ -17,11 +17,11 @@ class Story:
         self.feed = Feed(b"f", Credit(10_000, 1, 10_000), lambda f, p: None, lambda p: None)
         self.feed.connect(0.0)
 
-    def publish(self, source: str, word: str, now: float = 0.0) -> Portion:
-        portion = Portion(Parcel(envelope()))
+    def publish(self, source: str, word: str, now: float = 0.0) -> EnvelopeSlice:
+        portion = EnvelopeSlice(StoredEnvelope(envelope()))
         self.feed.offer(portion, now)
         waiting = [(self.feed, portion)] if portion.waiting else []
-        self.pacing.hold(source, waiting, lambda: self.said.append(word))
+        self.pacing.release_after(source, waiting, lambda: self.said.append(word))
         return portion
 
 
@@ -38,7 +38,7 @@ def test_an_answer_waits_while_its_message_waits_for_a_subscriber_that_makes_pro
     story.publish("joe", "2")
     story.pacing.release(0.1)
     assert (story.said, bool(story.pacing)) == (["1"], True)
-    story.feed.taken(1, 0.1)
+    story.feed.on_processed(1, 0.1)
     story.pacing.release(0.1)
     assert (story.said, bool(story.pacing)) == (["1", "2"], False)
 
@@ -47,9 +47,9 @@ def test_answers_of_one_publisher_keep_their_order() -> None:
     story = Story()
     story.publish("joe", "1")
     story.publish("joe", "2")
-    story.pacing.hold("joe", (), lambda: story.said.append("3"))
+    story.pacing.release_after("joe", (), lambda: story.said.append("3"))
     assert story.said == ["1"]
-    story.feed.taken(1, 0.0)
+    story.feed.on_processed(1, 0.0)
     story.pacing.release(0.0)
     assert story.said == ["1", "2", "3"]
 
@@ -58,7 +58,7 @@ def test_one_publisher_does_not_wait_for_the_messages_of_another() -> None:
     story = Story()
     story.publish("joe", "1")
     story.publish("joe", "2")
-    story.pacing.hold("ann", (), lambda: story.said.append("ann's"))
+    story.pacing.release_after("ann", (), lambda: story.said.append("ann's"))
     assert story.said == ["1", "ann's"]
 
 
@@ -92,8 +92,8 @@ def test_nobody_waits_for_the_answers_of_a_publisher_that_is_gone() -> None:
     story = Story()
     story.publish("joe", "1")
     story.publish("joe", "2")
-    story.pacing.forget("joe")
+    story.pacing.drop_source("joe")
     assert not story.pacing
-    story.feed.taken(1, 0.0)
+    story.feed.on_processed(1, 0.0)
     story.pacing.release(0.0)
     assert story.said == ["1"]

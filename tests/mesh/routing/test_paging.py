@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from mesh.core.services.groups import Group
 from mesh.errors import StoreError
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.overflow import Overflow
 from mesh.routing.paged import ROWS, Paged
 from mesh.routing.paging import Found, Paging
-from mesh.routing.parcel import Parcel, refilled
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
 from mesh.routing.shares import LARGE, Indices
-from mesh.routing.shelf import Shelf
+from mesh.routing.store_handle import StoreHandle
+from mesh.routing.stored_envelope import StoredEnvelope, refilled
 from mesh.wire.envelope import Envelope, decode
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import CREDIT, ME, Ends, inbox
@@ -33,7 +33,7 @@ class Place:
         self, *names: str, limit: float = 0, kind: Callable[..., Any] = Feed, **options: Any
     ) -> None:
         self.memory = Memory(limit)
-        self.shelf = Shelf()
+        self.shelf = StoreHandle()
         self.disk: dict[int, Envelope] = {}
         self.reads: list[tuple[list[int], Callable[[Found], None]]] = []
         self.paging = Paging(self.memory, ME, lambda places, then: self.reads.append(([*places], then)))
@@ -44,21 +44,21 @@ class Place:
     def __getitem__(self, name: str) -> Ends:
         return self.all[name]
 
-    def released(self, parcel: Parcel) -> None:
+    def released(self, parcel: StoredEnvelope) -> None:
         if parcel.owed:
-            self.shelf.thinned(parcel)
+            self.shelf.shrink(parcel)
             return
-        self.shelf.released(parcel)
+        self.shelf.delete_released(parcel)
         self.disk.pop(parcel.position)
 
-    def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> Parcel:
+    def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> StoredEnvelope:
         """Stored, and offered to those who are owed it."""
-        parcel = Parcel(e, master=ME, own=True)
+        parcel = StoredEnvelope(e, master=ME, own=True)
         takers = [(self.all[name].feed, indices) for name, indices in owed.items()]
         self.shelf.append(parcel, takers)
         self.disk[parcel.position] = e
         for feed, indices in takers:
-            feed.offer(Portion(parcel, indices), now)
+            feed.offer(EnvelopeSlice(parcel, indices), now)
         return parcel
 
     def cut(self) -> None:
@@ -96,7 +96,7 @@ def test_what_has_no_room_in_memory_comes_from_the_disk_in_order() -> None:
     joe.connect(0.0)
     for total in range(1, 11):
         place.read()
-        joe.taken(total, 0.0)
+        joe.on_processed(total, 0.0)
     assert got(place["joe"]) == [b"%d.0" % n for n in range(1, 11)]
     assert not (place.disk or place.memory.used or joe.is_owed or joe._backlog.away)
 
@@ -121,7 +121,7 @@ def test_the_next_ones_are_read_before_they_are_wanted() -> None:
     place.read()
     assert len(place["joe"].sent) == CREDIT.items
     assert len(joe._backlog._row) == CREDIT.items, "they are here, and the next one need not wait"
-    joe.taken(1, 0.0)
+    joe.on_processed(1, 0.0)
     assert (len(place["joe"].sent), len(place.reads)) == (4, 1)
 
 
@@ -130,13 +130,13 @@ def test_what_several_wait_for_is_in_memory_as_long_as_one_of_them_has_it_in_han
     place["bob"].feed.connect(0.0)
     parcel = place.accept(message(1), joe=None, ann=None, bob=None)
     assert parcel.is_here and got(place["bob"]) == [b"1.0"]
-    place["bob"].feed.taken(1, 0.0)
+    place["bob"].feed.on_processed(1, 0.0)
     assert not parcel.is_here and not parcel.frames
     joe, ann = place["joe"], place["ann"]
     joe.feed.connect(0.0)
     place.read()
     assert got(joe) == [b"1.0"] and parcel.is_here
-    joe.feed.taken(1, 0.0)
+    joe.feed.on_processed(1, 0.0)
     assert not parcel.is_here and place.disk
     ann.feed.close()
     assert not place.disk and not place.paging._shared
@@ -174,7 +174,7 @@ def test_what_was_cut_on_the_disk_meanwhile_is_found_by_its_numbers() -> None:
     e = message(1, count=16, size=LARGE // 8)
     parcel = place.accept(e, joe=(3, 5), ann=(9,), bob=(0, 1, 2, 4))
     size = parcel.size
-    place["bob"].feed.taken(1, 0.0)
+    place["bob"].feed.on_processed(1, 0.0)
     assert not parcel.is_here
     place.cut()
     assert [piece.count for piece in place.disk.values()] == [3], "the others have left the disk"
@@ -187,7 +187,7 @@ def test_what_was_cut_on_the_disk_meanwhile_is_found_by_its_numbers() -> None:
             n + 1 for n in portion.every
         ]
         assert parcel.size == size
-        place[name].feed.taken(1, 0.0)
+        place[name].feed.on_processed(1, 0.0)
     assert not place.disk
     assert all(ends.feed.waiting_bytes == 0 for ends in place.all.values())
 
@@ -196,14 +196,14 @@ def test_transient_ones_and_those_that_are_awaited_keep_their_places_in_memory()
     place = Place("joe")
     joe, ends = place["joe"].feed, place["joe"]
     place.accept(message(1), joe=None)
-    ends.offer(Parcel(message(2)))
+    ends.offer(StoredEnvelope(message(2)))
     place.accept(message(3), joe=None)
     joe.connect(0.0)  # goes on, so its publishers wait for it
     place.accept(message(4), joe=None)
     assert [p.parcel.envelope.first for p in joe._backlog] == [2, 4]
     place.read()
     for total in range(1, 5):
-        joe.taken(total, 0.0)
+        joe.on_processed(total, 0.0)
         place.read()
     assert got(ends) == [b"1.0", b"2.0", b"3.0", b"4.0"]
 
@@ -220,10 +220,10 @@ def test_what_comes_behind_something_on_the_disk_goes_there_too_though_there_is_
 def test_a_group_that_has_it_at_once_does_not_keep_it_in_memory_for_one_who_is_away() -> None:
     place, given = Place("joe"), list[Envelope]()
     group = Group("workers", lambda group, e: given.append(e), place.released)
-    parcel = Parcel(message(1), master=ME, own=True)
+    parcel = StoredEnvelope(message(1), master=ME, own=True)
     place.shelf.append(parcel, [(place["joe"].feed, None), (group, None)])
     for taker in (place["joe"].feed, group):
-        taker.offer(Portion(parcel), 0.0)
+        taker.offer(EnvelopeSlice(parcel), 0.0)
     assert [e.contents() for e in given] == [[b"1.0\0"]]
     assert not parcel.is_here and parcel.owed == 1
 
@@ -231,10 +231,10 @@ def test_a_group_that_has_it_at_once_does_not_keep_it_in_memory_for_one_who_is_a
 def test_a_gap_is_told_with_what_follows_it_though_that_is_on_the_disk() -> None:
     place = Place("joe", overflow=Overflow.DROP_OLDEST)
     joe, ends = place["joe"].feed, place["joe"]
-    ends.offer(Parcel(message(1, size=300)))
+    ends.offer(StoredEnvelope(message(1, size=300)))
     for n in (2, 3):
         place.accept(message(n), joe=None)
-    ends.offer(Parcel(message(4, size=300)))
+    ends.offer(StoredEnvelope(message(4, size=300)))
     assert (joe.dropped, joe._backlog.gap, joe.gap) == (1, 1, 0)
     joe.connect(0.0)
     place.read()

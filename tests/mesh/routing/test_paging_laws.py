@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Overflow
-from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
-from mesh.routing.portion import Portion
 from mesh.routing.shares import LARGE
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import ME
 from tests.mesh.routing.test_paging import Place
@@ -49,7 +49,7 @@ class Told:
         self.place.all[name] = ends
         send = ends.feed._send
 
-        def told(feed: Feed, p: Portion) -> None:
+        def told(feed: Feed, p: EnvelopeSlice) -> None:
             piece = p.parcel.envelope.cut(list(p.every))
             self.sent.append(
                 (name, self.lives[name], p.number, p.parcel.position, p.gap, piece.contents(), piece.keys)
@@ -67,11 +67,11 @@ class Told:
                 self.accept()
             case "tell":
                 self.offered += 1
-                parcel = Parcel(self.envelope(is_persistent=False), master=ME, own=True)
+                parcel = StoredEnvelope(self.envelope(is_persistent=False), master=ME, own=True)
                 for each in NAMES:
-                    self.place[each].feed.offer(Portion(parcel), self.now)
+                    self.place[each].feed.offer(EnvelopeSlice(parcel), self.now)
             case "take":
-                feed.taken(min(feed._flight.sent, feed._flight.used + dice.randint(0, 3)), self.now)
+                feed.on_processed(min(feed._flight.sent, feed._flight.used + dice.randint(0, 3)), self.now)
             case "connect":
                 feed.connect(self.now)
             case "leave":

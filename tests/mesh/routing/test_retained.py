@@ -10,8 +10,8 @@ from pytest import MonkeyPatch
 
 from mesh.reserved import CONFLICTS, DEAD
 from mesh.routing import recent
-from mesh.routing.last import OVERHEAD, Last, last_values
 from mesh.routing.retained import OF_CONFLICTS, Retained
+from mesh.routing.retained_value import OVERHEAD, RetainedValue, last_values
 from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, Envelope
 from tests.mesh.envelopes import envelope
@@ -21,9 +21,9 @@ ALL = Query("pattern", "#")
 
 def publish(retained: Retained, e: Envelope) -> list[str]:
     """The keys that were forgotten for it."""
-    gone: list[Last] = []
+    gone: list[RetainedValue] = []
     retained.on_evicted = gone.extend
-    retained.keep(e)
+    retained.retain_last(e)
     len(retained)  # who asks, gets what is kept its place
     return [last.key for last in gone]
 
@@ -139,12 +139,14 @@ def test_of_two_sites_that_are_as_new_that_of_the_later_name_stays_in_whatever_o
     for order in (both, both[::-1]):
         met: list[tuple[bytes, bytes, bool]] = []
 
-        def on_met(came: Last, stood: Last, stays: bool, met: list[tuple[bytes, bytes, bool]] = met) -> None:
+        def on_met(
+            came: RetainedValue, stood: RetainedValue, stays: bool, met: list[tuple[bytes, bytes, bool]] = met
+        ) -> None:
             met.append((came.data, stood.data, stays))
 
         retained = Retained(10**6, here=here, on_met=on_met)
         for each in order:
-            retained.keep(each)
+            retained.retain_last(each)
         stays = b"/site" if here == "LON" else b"/node"
         assert values(retained)["a", ""].startswith(stays)
         assert met == [(order[1].body, order[0].body, order[0].body.startswith(stays))]
@@ -245,7 +247,7 @@ def test_values_that_nobody_asked_for_meanwhile_come_to_the_same(
     at_once, late = Retained(10**6), Retained(10**6)
     for n, e in enumerate(told(story)):
         at_once.put_all(last_values(e))
-        late.keep(e)
+        late.retain_last(e)
         if n in asked:
             assert values(late) == values(at_once)
     assert values(late) == values(at_once)
@@ -259,17 +261,17 @@ def told(story: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelo
 
 def test_what_nobody_asks_for_counts_in_the_bound() -> None:
     """And is bounded itself."""
-    retained, gone = Retained(3 * (OVERHEAD + 1001)), list[Last]()
+    retained, gone = Retained(3 * (OVERHEAD + 1001)), list[RetainedValue]()
     retained.on_evicted = gone.extend
     for n in range(10):
-        retained.keep(envelope(str(n), [bytes(1000)], first=n + 1, sent=n))
+        retained.retain_last(envelope(str(n), [bytes(1000)], first=n + 1, sent=n))
     assert {last.key for last in gone} >= {"0", "1", "2"}
 
 
 def test_of_a_topic_that_comes_again_and_again_few_values_are_cut_out(monkeypatch: MonkeyPatch) -> None:
     cut: list[int] = []
 
-    def counting(e: Envelope, without: Set[str]) -> list[Last]:
+    def counting(e: Envelope, without: Set[str]) -> list[RetainedValue]:
         found = last_values(e, without)
         cut.append(len(found))
         return found
@@ -277,6 +279,6 @@ def test_of_a_topic_that_comes_again_and_again_few_values_are_cut_out(monkeypatc
     monkeypatch.setattr(recent, "last_values", counting)
     retained = Retained(10**6)
     for n in range(640):
-        retained.keep(envelope("a b", [b"1", b"2"], first=2 * n + 1, sent=n))
+        retained.retain_last(envelope("a b", [b"1", b"2"], first=2 * n + 1, sent=n))
     assert values(retained) == {("a", ""): b"1", ("b", ""): b"2"}
     assert 0 < sum(cut) <= 2 * 11

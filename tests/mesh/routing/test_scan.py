@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from mesh.mapping.keyxml import asked
-from mesh.routing.last import Last, last_values
+from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.routing.scan import LEAST, XPathScan
 from mesh.wire.commands import Query
 from mesh.wire.limits import KEY_XML
@@ -13,7 +13,7 @@ STOCK = "<STOCK name='IBM'/>"
 LARGE = "<a>" + "<STOCK/>" * 200 + "x" * (KEY_XML - 1700) + "</a>"
 
 
-def value(key: str, xml: str, domain: str = "") -> Last:
+def value(key: str, xml: str, domain: str = "") -> RetainedValue:
     (last,) = last_values(replace(envelope(key, [b"1"]), xml=xml, domain=domain))
     return last
 

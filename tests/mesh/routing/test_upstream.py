@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from tests.mesh.envelopes import envelope
 
 
-def parcel(position: int) -> Parcel:
-    return Parcel(envelope(), position)
+def parcel(position: int) -> StoredEnvelope:
+    return StoredEnvelope(envelope(), position)
 
 
 def test_only_what_everything_before_is_done_with_is_settled() -> None:
@@ -45,7 +45,7 @@ def test_to_release_twice_changes_nothing() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 5)), max_size=30))
 def test_settled_is_just_below_the_oldest_that_is_open(story: list[tuple[int, int]]) -> None:
-    upstream, waiting, position = Upstream(), list[Parcel](), 0
+    upstream, waiting, position = Upstream(), list[StoredEnvelope](), 0
     for step, which in story:
         position += step
         waiting.append(parcel(position))

@@ -1,6 +1,6 @@
 """Who is who, when names, directories and identities are doubled or lost? Rows 50 to 52.
 
-Row 53, old boots that come again, is played in tests/discovery/test_firsthand.py and by
+Row 53, old boots that come again, is played in tests/discovery/test_direct_evidence.py and by
 tests/mesh/scenarios/test_strangers.py.
 """
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.errors import BadConfig, KeysRefused, MeshError
 from mesh.security.joining import join_site, new_mesh, token_of
 from mesh.security.keyfiles import node_keys

@@ -104,7 +104,7 @@ def test_nothing_older_is_built_on_than_was_seen_or_set_here(desk: Desk) -> None
             desk.denies(older)
         assert str(rules_path(desk.state, "lab")) in stale.value.hint
     again = desk.denies(desk.told(TO_HERON, NOW - HOUR, next=NOW))  # what was refused was not set
-    again.count()
+    again.mark_accepted()
     with pytest.raises(LocalError, match="STALE"):
         desk.denies(desk.told(TO_HERON, NOW - HOUR))
     counting = desk.told(unpacked(again.row.value), again.row.stamp)
@@ -114,10 +114,10 @@ def test_nothing_older_is_built_on_than_was_seen_or_set_here(desk: Desk) -> None
 
 
 def test_another_admin_of_that_name_begins_anew(desk: Desk) -> None:
-    desk.denies(desk.told(TO_HERON, NOW)).count()
+    desk.denies(desk.told(TO_HERON, NOW)).mark_accepted()
     write_admin(desk.state, "lab", OTHER)
     write_mesh(desk.state, replace(desk.file, admin=public_key(OTHER)))
-    desk.denies(desk.told(EVIL, 5, OTHER, admin=public_key(OTHER))).count()
+    desk.denies(desk.told(EVIL, 5, OTHER, admin=public_key(OTHER))).mark_accepted()
     assert (
         rules_seen(desk.state, "lab", desk.file.admin) == 0 < rules_seen(desk.state, "lab", public_key(OTHER))
     )
@@ -144,7 +144,7 @@ def test_what_cannot_be_remembered_is_no_error_and_what_is_damaged_is_named(
 
     with monkeypatch.context() as patched:
         patched.setattr("mesh.security.keyfiles.write_private", full)
-        desk.denies(desk.told(TO_HERON, NOW)).count()
+        desk.denies(desk.told(TO_HERON, NOW)).mark_accepted()
     rules_path(desk.state, "lab").write_text("{")
     rules_path(desk.state, "lab").chmod(0o600)
     with pytest.raises(KeysRefused, match=r"lab\.rules"):
@@ -154,6 +154,6 @@ def test_what_cannot_be_remembered_is_no_error_and_what_is_damaged_is_named(
 def test_without_keys_nothing_is_signed_and_nothing_remembered(desk: Desk) -> None:
     found = RulesTold(value=packed(TO_HERON), stamp=NOW, next=NOW + HOUR)
     new = desk.denies(found, cluster="")
-    new.count()
+    new.mark_accepted()
     assert (new.row.key, new.row.signature, new.row.stamp) == (b"", b"", NOW + HOUR)
     assert not rules_path(desk.state, "lab").exists()

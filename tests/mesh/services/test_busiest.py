@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.services.busiest import REST, Busiest, Sums, sums
-from mesh.services.figures import Fared
+from mesh.services.figures import OutcomeCounts
 
 
 def looked(busiest: Busiest, **requests: int) -> dict[str, int]:
     """By address, when so many requests were put to each."""
     found = {name: Sums(requests=n) for name, n in requests.items()}
-    told = busiest.look(Sums(requests=sum(requests.values())), found)
+    told = busiest.select(Sums(requests=sum(requests.values())), found)
     return {name: row.requests for name, row in told.items()}
 
 
@@ -38,7 +38,7 @@ def test_an_address_of_the_name_of_the_rest_is_in_it() -> None:
 def test_an_address_that_was_forgotten_begins_again_and_nothing_shrinks() -> None:
     busiest = Busiest(1)
     assert looked(busiest, a=3, b=1) == {"a": 3, REST: 1}
-    told = busiest.look(Sums(requests=6), {"a": Sums(requests=1), "b": Sums(requests=0)})
+    told = busiest.select(Sums(requests=6), {"a": Sums(requests=1), "b": Sums(requests=0)})
     assert {name: row.requests for name, row in told.items()} == {"a": 3, REST: 3}
 
 
@@ -64,5 +64,5 @@ def test_all_sums_together_are_all_that_was_counted_and_none_shrinks(
 
 
 def test_failures_of_all_kinds_are_one_figure() -> None:
-    fared = Fared(sent=1, requests=20, replies=9, seconds=0.5, failed=1, lost=2, refused=3, expired=4)
+    fared = OutcomeCounts(sent=1, requests=20, replies=9, seconds=0.5, failed=1, lost=2, refused=3, expired=4)
     assert sums(fared) == Sums(sent=1, requests=20, replies=9, failures=10, seconds=0.5)

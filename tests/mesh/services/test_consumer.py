@@ -17,7 +17,7 @@ def consumers(*rooms: tuple[int, int]) -> list[AddressConsumer[int]]:
     for turn, (credit, out) in enumerate(rooms):
         consumer = AddressConsumer[int](b"", 1, credit, False)
         for message in range(out):
-            consumer.give(message)
+            consumer.add_message(message)
         consumer.turn = turn
         made.append(consumer)
     return made
@@ -53,11 +53,11 @@ def test_of_those_that_are_alike_whoever_waited_longest_comes_first() -> None:
 def test_what_is_settled_is_out_no_more_and_twice_is_nothing() -> None:
     (c,) = consumers((10, 0))
     for message in range(6):
-        c.give(message)
+        c.add_message(message)
     assert list(c.settle((2, 3, 5, 5))) == [1, 2, 4] and c.room == 7
     assert list(c.settle((1, 6))) == [0, 3, 5] and list(c.settle((1, 6))) == []
-    c.give(7)
-    assert c.take(7) == 7 and c.take(7) is None
+    c.add_message(7)
+    assert c.take_message(7) == 7 and c.take_message(7) is None
 
 
 @each("ranges", [(0, 1), (1, 3), (2, 1), (1,), (1, 2, 5), (1, 2**32 - 1), (3, 3)])
@@ -71,4 +71,4 @@ def test_what_was_never_given_cannot_be_settled(ranges: tuple[int, ...]) -> None
 def test_nor_replied_to(count: int) -> None:
     (c,) = consumers((10, 2))
     with pytest.raises(RemoteError):
-        c.take(count)
+        c.take_message(count)

@@ -33,8 +33,8 @@ def test_what_took_no_time_took_next_to_none() -> None:
 def test_however_many_addresses_there_are_the_busiest_are_kept() -> None:
     figures = ServiceFigures()
     for n in range(5 * MOST):
-        figures.asked("busy", "a", 2)
-        figures.asked(f"never again {n}", "a", 1)
+        figures.count_requests("busy", "a", 2)
+        figures.count_requests(f"never again {n}", "a", 1)
     found = figures.busiest(5 * MOST)
     assert COUNTED <= len(found) <= MOST
     assert (found[0][0], found[0][2].requests) == ("busy", 10 * MOST)
@@ -44,32 +44,32 @@ def test_however_many_addresses_there_are_the_busiest_are_kept() -> None:
 def test_a_refusal_of_the_mesh_and_an_error_of_a_handler_differ_whatever_its_code() -> None:
     figures = ServiceFigures()
     of_mesh = refusal(STREAM, (1, 2), "ann", "HANDLER_LOST", "gone")
-    figures.replied("x", "a", of_mesh, (0, 1), 1.0, 1.0)
+    figures.count_replies("x", "a", of_mesh, (0, 1), 1.0, 1.0)
     of_handler = Envelope(
         STREAM, "address/", 1, 2, ("",), 2, of_mesh.sizes, of_mesh.body, props=of_mesh.props, sender="s"
     )
-    figures.replied("x", "a", of_handler, (1,), 1.0, 1.0)
+    figures.count_replies("x", "a", of_handler, (1,), 1.0, 1.0)
     [(_, _, one)] = figures.busiest(1)
     assert (one.lost, one.failed, one.replies, one.seconds, one.failures) == (2, 1, 0, 0.0, 3)
 
 
 def test_a_look_is_at_what_is_new_since_the_last_one() -> None:
     figures = ServiceFigures()
-    figures.replied("x", "a", reply(3), (0, 1, 2), 0.5, 1.0)
+    figures.count_replies("x", "a", reply(3), (0, 1, 2), 0.5, 1.0)
     [(_, _, one)] = figures.busiest(1)
-    assert list(one.look()) == pytest.approx([0.5, 0.5], rel=0.07)
-    assert one.look() == (None, None)
-    figures.replied("x", "a", reply(), (0,), 8.0, 2.0)
-    assert one.look()[0] == pytest.approx(8, rel=0.07)
+    assert list(one.take_percentiles()) == pytest.approx([0.5, 0.5], rel=0.07)
+    assert one.take_percentiles() == (None, None)
+    figures.count_replies("x", "a", reply(), (0,), 8.0, 2.0)
+    assert one.take_percentiles()[0] == pytest.approx(8, rel=0.07)
     assert (one.replies, one.seconds) == (4, 9.5)
 
 
 def test_of_late_is_the_last_five_to_ten_seconds() -> None:
     figures = ServiceFigures()
-    figures.replied("x", "a", reply(), (0,), 1.0, 100.0)
-    figures.replied("y", "b", reply(99), range(99), 0.01, 100.0 + SPAN - 0.1)
+    figures.count_replies("x", "a", reply(), (0,), 1.0, 100.0)
+    figures.count_replies("y", "b", reply(99), range(99), 0.01, 100.0 + SPAN - 0.1)
     assert figures.latency(100.0 + SPAN - 0.1, 0.5) == pytest.approx(0.01, rel=0.07)
     assert figures.latency(100.0 + 2 * SPAN - 0.1, 1.0) == pytest.approx(1.0, rel=0.07)
     assert figures.latency(100.0 + 2 * SPAN, 1.0) == 0
-    figures.replied("x", "a", reply(), (0,), 1.0, 200.0)
+    figures.count_replies("x", "a", reply(), (0,), 1.0, 200.0)
     assert figures.latency(1000.0, 0.5) == 0

@@ -37,7 +37,7 @@ def told(rows: list[SharedRow]) -> RowTable:
     found = RowTable("weights")
     for each in rows:
         if found.is_news(each):
-            found.take(each)
+            found.insert(each)
     return found
 
 
@@ -107,10 +107,10 @@ def test_deletions_take_no_room_and_the_newest_of_them_are_kept(monkeypatch: pyt
     found = told([row("x"), row("y")])
     for stamp in range(2, 20, 2):
         assert found.has_room(row(f"n{stamp}", stamp))
-        found.take(row(f"n{stamp}", stamp))
+        found.insert(row(f"n{stamp}", stamp))
         assert not found.has_room(row("z"))
-        found.take(row(f"n{stamp}", stamp + 1, b""))
-        found.forget(0)
+        found.insert(row(f"n{stamp}", stamp + 1, b""))
+        found.drop_deletions(0)
     assert [each.name for each in found] == ["x", "y", "n16", "n18"]
     assert found.is_over(row("n14", 15, b""), 0), "nor is it taken again"
     assert not found.is_over(row("n14", 15, b"v"), 0) and not found.is_over(row("n20", 21, b""), 0)
@@ -119,18 +119,20 @@ def test_deletions_take_no_room_and_the_newest_of_them_are_kept(monkeypatch: pyt
 
 def test_a_deletion_is_forgotten_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     found = told([row("x", 5, b""), row("y", 6, b""), row("z", 1)])
-    assert found.forget(table.KEPT + 4) == []
-    assert found.forget(table.KEPT + 5) == ["x"] and found.get("x") is None
+    assert found.drop_deletions(table.KEPT + 4) == []
+    assert found.drop_deletions(table.KEPT + 5) == ["x"] and found.get("x") is None
     assert found.is_over(row("x", 5, b""), table.KEPT + 5) and not found.is_over(row("x", 5, b""), table.KEPT)
     before = found.summary
-    assert found.forget(2 * table.KEPT) == ["y"] and found.summary == before, "others need not forget it now"
+    assert found.drop_deletions(2 * table.KEPT) == ["y"] and found.summary == before, (
+        "others need not forget it now"
+    )
     assert [each.name for each in found] == ["z"]
 
 
 def test_a_change_of_one_row_of_many_hashes_that_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     found, hashed = told([row(f"n{n}", n) for n in range(100)]), Counter[str]()
     monkeypatch.setattr(table, "_hash", lambda each, true=table._hash: (hashed.update("x"), true(each))[1])
-    found.take(row("n7", 200))
+    found.insert(row("n7", 200))
     assert found.summary.stamp == 200 and hashed["x"] == 2, "as it was, and as it is"
 
 
@@ -140,8 +142,8 @@ def test_there_is_room_for_so_many_and_always_for_a_newer_one(monkeypatch: pytes
     found = told([row("x"), row("y")])
     assert not found.has_room(row("z"))
     assert found.has_room(row("x", 2, b"v" * 97)) and not found.has_room(row("x", 2, b"v" * 98))
-    found.take(row("x", 2, b"v" * 97))
-    found.take(row("x", 3, b"v"))
+    found.insert(row("x", 2, b"v" * 97))
+    found.insert(row("x", 3, b"v"))
     assert found.has_room(row("y", 2, b"v" * 97))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mesh.core.desk.repeats import SAY_AGAIN
+from mesh.core.context.repeats import SAY_AGAIN
 from mesh.shell.damper import MOST, Damper
 from tests.mesh.meshes import eventually, mesh_of
 from tests.mesh.security.keyed import events
@@ -11,7 +11,7 @@ from tests.mesh.security.keyed import events
 def test_the_same_is_told_once_a_minute() -> None:
     damper = Damper()
     assert [damper.is_news("refused", "eve", now) for now in (0.0, 59.0, 60.0, 61.0)] == [1, 0, 1, 0]
-    assert damper.over(1e6) == []  # it was told
+    assert damper.take_suppressed(1e6) == []  # it was told
 
 
 def test_a_flood_is_counted_and_its_count_told_when_the_minute_is_over() -> None:
@@ -19,9 +19,9 @@ def test_a_flood_is_counted_and_its_count_told_when_the_minute_is_over() -> None
     told = [damper.is_news("refused", str(number), number / 1000) for number in range(5000)]
     assert sum(told) == MOST and all(told[:MOST])
     assert damper.is_news("advert", "0", 5.0)  # another kind
-    assert damper.over(SAY_AGAIN) == []
-    assert damper.over(SAY_AGAIN + 5) == [("refused", "… and more: 4,984 in a minute")]
-    assert damper.over(SAY_AGAIN + 5) == []
+    assert damper.take_suppressed(SAY_AGAIN) == []
+    assert damper.take_suppressed(SAY_AGAIN + 5) == [("refused", "… and more: 4,984 in a minute")]
+    assert damper.take_suppressed(SAY_AGAIN + 5) == []
     assert damper.is_news("refused", "again", SAY_AGAIN + 5)
 
 
@@ -31,8 +31,8 @@ def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
             a = m.nodes["a"]
             for number in range(100):
                 a.driver.stranger(f"a connection from {number}")
-                a.driver.tell("advert", f"{number}: its MAC is wrong", "warning")
-                a.driver.tell("mdns", "multicast DNS on lo")
+                a.driver.report_event("advert", f"{number}: its MAC is wrong", "warning")
+                a.driver.report_event("mdns", "multicast DNS on lo")
             # Nobody but this node can have it say that.
             await eventually(lambda: len(events(a, "mdns")) == 100)
             assert len(events(a, "refused")) == len(events(a, "advert")) == MOST

@@ -87,7 +87,7 @@ def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp
         )
         gone: Future[Any] = Future()
         assert gone.cancel()
-        driver._asked(gone)
+        driver._fill_state(gone)
 
     asyncio.run(story())
     assert asked == []

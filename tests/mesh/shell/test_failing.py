@@ -64,17 +64,17 @@ def driver(core: Core, place: Path) -> tuple[Driver, list[str]]:
 
 
 HAPPENS: dict[str, Callable[[Driver], object]] = {
-    "accept": lambda d: d.came("key", "tcp://x", False, ""),
+    "accept": lambda d: d.on_connected("key", "tcp://x", False, ""),
     "receive": lambda d: d.received("key", [BAD]),
-    "disconnected": lambda d: d.gone("key"),
-    "gossiped": lambda d: d.heard([BAD]),
+    "disconnected": lambda d: d.on_disconnected("key"),
+    "gossiped": lambda d: d.on_gossip([BAD]),
     "failed": lambda d: d.nowhere("key", "no such host"),
-    "left": lambda d: d.left(),
+    "left": lambda d: d.on_inbound_closed(),
     "knocked": lambda d: d.knocked(b"u", True),
     "advertised": lambda d: d.advertised(cast(Any, None)),
-    "near": lambda d: d.near("a", "tcp://x"),
+    "near": lambda d: d.on_foreign_mesh("a", "tcp://x"),
     "readdressed": lambda d: d.readdressed(("tcp://x",)),
-    "tell": lambda d: d.tell("settings", "text"),
+    "tell": lambda d: d.report_event("settings", "text"),
     "stored": lambda d: d._stored([7], None),
     "lagged": lambda d: d._tick(),  # it was due long ago
     "tick": lambda d: d._tick_now(),
@@ -143,7 +143,7 @@ def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_el
         made, _ = driver(Core(lambda name, args: name == "take_effects"), place)
         made.received("key", [BAD])
         if not alone:
-            made.gone("other")
+            made.on_disconnected("other")
         made._turn()
         return Poison(place).verdict([BAD])
 
@@ -205,7 +205,7 @@ def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_ask
     state: Path, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
     environ = environment(state)
-    take = Reception.take
+    take = Reception.dispatch
 
     def faulty(self: Reception, conn: Any, command: Any, envelopes: Any) -> None:
         take(self, conn, command, envelopes)
@@ -218,7 +218,7 @@ def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_ask
             client = await stack.enter_async_context(mesh.connect("a", environ=environ, timeout=LIMIT))
             other = await stack.enter_async_context(mesh.connect("a", environ=environ, timeout=LIMIT))
             with monkeypatch.context() as patched:
-                patched.setattr(Reception, "take", faulty)
+                patched.setattr(Reception, "dispatch", faulty)
                 publishing: list[asyncio.Task[Any]] = []
 
                 async def publish() -> None:
@@ -249,7 +249,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not over the next one, which has done nothing."""
-    hear = NodeCore._hear
+    hear = NodeCore._dispatch_facts
     seen: list[bytes] = []
     unheard: list[bytes] = []
 
@@ -280,7 +280,7 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
         await other.close()
         await node.close()
 
-    monkeypatch.setattr(NodeCore, "_hear", faulty)
+    monkeypatch.setattr(NodeCore, "_dispatch_facts", faulty)
     monkeypatch.setattr(Driver, "received", noted)
     asyncio.run(story())
 
@@ -303,7 +303,7 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environ = environment(state)
-    take = Reception.take
+    take = Reception.dispatch
 
     def faulty(self: Reception, conn: Any, command: Any, envelopes: Any) -> None:
         take(self, conn, command, envelopes)
@@ -339,7 +339,7 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
         await b.close()
         await a.close()
 
-    monkeypatch.setattr(Reception, "take", faulty)
+    monkeypatch.setattr(Reception, "dispatch", faulty)
     asyncio.run(story())
 
 

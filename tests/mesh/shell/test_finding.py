@@ -88,7 +88,7 @@ def test_where_no_descriptor_is_left_the_next_look_tells_more(monkeypatch: pytes
             looks = m.nodes["a"]._finding
             before = looks._changes.adopted
             monkeypatch.setattr(finding, "interfaces", refuses)
-            looks._look()
+            looks._check_interfaces()
             assert looks._changes.adopted == before
             assert looks._timer is not None and not looks._timer.cancelled()
 

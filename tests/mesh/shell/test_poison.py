@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.access.door import SOFTWARE
+from mesh.core.access.authenticator import SOFTWARE
 from mesh.shell import poison
 from mesh.shell.poison import FILE, KEPT, MOST, Guilt, Poison
 from mesh.wire import frames
@@ -35,7 +35,7 @@ def test_the_next_process_knows_what_this_one_has_failed_over(tmp_path: Path) ->
     assert later.verdict(BAD) is Guilt.GUILTY
     assert later.verdict([b"one"]) is later.verdict([b"another"]) is Guilt.SUSPECT
     later.acquit([b"one"])
-    later.told()
+    later.mark_reported()
     last = Poison(tmp_path)
     assert last.why == "" and last.verdict([b"one"]) is Guilt.CLEAN
     assert last.verdict([b"another"]) is Guilt.SUSPECT and last.verdict(BAD) is Guilt.GUILTY

@@ -52,7 +52,7 @@ def test_no_word_is_lost_while_nobody_reads(heard: socket.socket) -> None:
     notifier = Notifier({"NOTIFY_SOCKET": heard.getsockname()})
     with drained(heard) as words:
         for number in range(50):
-            notifier.say(f"STATUS={number}")
+            notifier.send_lines(f"STATUS={number}")
             until(partial(heard_so_many, words, number + 1))
     assert [words.get(timeout=LIMIT) for _ in range(50)] == [b"STATUS=%d" % n for n in range(50)]
 
@@ -62,7 +62,7 @@ def heard_so_many(words: "SimpleQueue[bytes]", number: int) -> bool:
 
 
 def test_what_is_said_comes_as_one_word(heard: socket.socket) -> None:
-    Notifier({"NOTIFY_SOCKET": heard.getsockname()}).say(READY, "STATUS=node \ud800 serves")
+    Notifier({"NOTIFY_SOCKET": heard.getsockname()}).send_lines(READY, "STATUS=node \ud800 serves")
     assert heard.recv(1000) == b"READY=1\nSTATUS=node \\ud800 serves"
 
 
@@ -72,13 +72,13 @@ def test_an_address_that_begins_with_at_is_in_no_file_system() -> None:
 
 @pytest.mark.parametrize("address", ["", "/nowhere", "/" + "x" * 300, "\0", "relative"])
 def test_nobody_suffers_where_nobody_hears(address: str) -> None:
-    Notifier({"NOTIFY_SOCKET": address}).say(READY)
+    Notifier({"NOTIFY_SOCKET": address}).send_lines(READY)
 
 
 def test_a_socket_that_is_full_is_not_waited_for(heard: socket.socket) -> None:
     notifier = Notifier({"NOTIFY_SOCKET": heard.getsockname()})
     for _ in range(5000):
-        notifier.say("STATUS=" + "x" * 200)
+        notifier.send_lines("STATUS=" + "x" * 200)
     assert heard.recv(1000)
 
 

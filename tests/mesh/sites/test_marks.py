@@ -5,7 +5,7 @@ from mesh.sites.marks import RARELY, SOON, Mark
 
 def told(mark: Mark, now: float, more: int = 0) -> int | None:
     mark.dropped += more
-    return mark.tell(now)
+    return mark.take_report(now)
 
 
 def test_the_first_is_told_at_once_and_the_sum_again_ever_more_rarely() -> None:

@@ -15,9 +15,9 @@ def sending(count: int, domain: str = "D") -> SiteTransfer:
 def test_it_is_over_when_all_was_looked_at_and_answered() -> None:
     transfer = sending(3)
     assert (transfer.low, transfer.left, transfer.is_over) == (1, 3, False)
-    transfer.answered("D", 2, 3, True)
+    transfer.apply_answer("D", 2, 3, True)
     assert (transfer.low, transfer.unanswered()) == (1, [(1, ("k0", "D"))])
-    transfer.answered("D", 1, 1, False)
+    transfer.apply_answer("D", 1, 1, False)
     assert (transfer.low, transfer.refused, transfer.is_over) == (4, 1, True)
     assert SiteTransfer(STREAM, []).is_over, "there is nothing to send"
     assert not SiteTransfer(STREAM, ["a"]).is_over
@@ -27,7 +27,7 @@ def test_no_more_is_looked_at_while_the_window_is_full() -> None:
     transfer = sending(WINDOW)
     transfer.keys = [*transfer.keys[0:WINDOW], "more"]
     assert not transfer.next_keys(9)
-    transfer.answered("D", 5, 5, True)
+    transfer.apply_answer("D", 5, 5, True)
     assert transfer.next_keys(9) == ["more"] and transfer.send(("more", "D"), 100) == WINDOW + 1
 
 
@@ -35,7 +35,7 @@ def test_answers_that_nobody_asked_for_change_nothing() -> None:
     transfer = sending(3)
     for domain, first, last in (("E", 1, 3), ("D", 4, 2**62), ("D", 3, 1), ("D", 0, 0)):
         assert not transfer.is_about(domain, first, last)
-        transfer.answered(domain, first, last, True)
+        transfer.apply_answer(domain, first, last, True)
     assert transfer.left == 3 and transfer.is_about("D", 0, 2**62)
 
 
@@ -43,5 +43,5 @@ def test_nor_while_many_bytes_are_under_way() -> None:
     transfer = SiteTransfer(STREAM, ["a", "b", "c"])
     assert transfer.next_keys(1) == ["a"] and transfer.send(("a", "D"), WINDOW_BYTES) == 1
     assert not transfer.next_keys(1)
-    transfer.answered("D", 1, 1, True)
+    transfer.apply_answer("D", 1, 1, True)
     assert transfer.next_keys(9) == ["b", "c"]

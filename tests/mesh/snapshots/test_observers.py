@@ -17,7 +17,7 @@ def observers(of: bytes, alive: set[bytes]) -> set[bytes]:
     found = set()
     for me in alive:
         observed = Observed(me)
-        observed.changed(alive - {me})
+        observed.set_living(alive - {me})
         if observed.covers(of):
             found.add(me)
     return found
@@ -52,11 +52,11 @@ def test_one_that_is_not_known_as_alive_is_observed_by_those_that_would_follow_i
 
 def test_whom_it_observes_changes_with_the_mesh() -> None:
     observed = Observed(node(5))
-    observed.changed(map(node, range(20)))
+    observed.set_living(map(node, range(20)))
     assert not observed.covers(node(2))
-    observed.changed(node(number) for number in range(20) if number not in (3, 4))
+    observed.set_living(node(number) for number in range(20) if number not in (3, 4))
     assert observed.covers(node(2)) and observed.covers(node(1)) and not observed.covers(node(0))
-    observed.changed(map(node, range(4)))
+    observed.set_living(map(node, range(4)))
     assert observed.covers(node(0))
 
 

@@ -32,8 +32,8 @@ def test_a_row_with_a_field_of_another_kind_is_damaged() -> None:
 
 def test_an_account_without_a_gap_has_no_losses() -> None:
     audit = Audit()
-    audit.count(4, 4)
-    audit.count(1, 3)
+    audit.count_positions(4, 4)
+    audit.count_positions(1, 3)
     audit.finish(5)
     assert audit.losses == ""
 
@@ -52,6 +52,6 @@ def test_an_account_without_a_gap_has_no_losses() -> None:
 def test_what_the_account_lacks_or_has_twice_is_named(counted: list[tuple[int, int]], losses: str) -> None:
     audit = Audit()
     for first, last in counted:
-        audit.count(first, last)
+        audit.count_positions(first, last)
     audit.finish(5)
     assert audit.losses == losses

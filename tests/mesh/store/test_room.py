@@ -39,17 +39,17 @@ class Disk(DiskSpace):
 
 def test_a_reserve_has_its_blocks_and_gives_them_back(tmp_path: Path) -> None:
     reserve = Reserve(tmp_path / "reserve", 256 * KIB)
-    assert reserve.take() and reserve.is_held
+    assert reserve.acquire() and reserve.is_held
     assert reserve.path.stat().st_blocks * 512 >= 256 * KIB, "no hole in it"
-    reserve.give()
-    reserve.give()
+    reserve.release()
+    reserve.release()
     assert not reserve.is_held and not reserve.path.exists()
 
 
 def test_a_reserve_of_another_size_is_made_fit(tmp_path: Path) -> None:
     for size in (256 * KIB, 64 * KIB, 128 * KIB):
         reserve = Reserve(tmp_path / "reserve", size)
-        assert reserve.take()
+        assert reserve.acquire()
         assert (reserve.path.stat().st_size, reserve.path.stat().st_blocks) == (size, size // 512)
         assert Reserve(reserve.path, size).is_held, "by the start before"
         assert not Reserve(reserve.path, size + 1).is_held
@@ -59,7 +59,7 @@ def test_what_cannot_be_had_leaves_nothing_behind(tmp_path: Path) -> None:
     free = os.statvfs(tmp_path)
     reserve = Reserve(tmp_path / "reserve", 2 * free.f_blocks * free.f_frsize)
     with contextlib.suppress(OSError):  # larger than any file may be there
-        assert not reserve.take()
+        assert not reserve.acquire()
     assert not reserve.is_held and not reserve.path.exists()
 
 
@@ -83,14 +83,14 @@ def test_what_is_held_in_part_is_not_lost_when_the_rest_cannot_be_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reserve = Reserve(tmp_path / "reserve", 256 * KIB)
-    assert reserve.take()
+    assert reserve.acquire()
     reserve.lend(64 * KIB)
     monkeypatch.setattr(os, "posix_fallocate", Full(tmp_path, 63 * KIB))
     again = Reserve(tmp_path / "reserve", 256 * KIB)
-    assert not again.is_held and not again.take() and not again.is_held
+    assert not again.is_held and not again.acquire() and not again.is_held
     assert again.path.stat().st_size == 192 * KIB
     monkeypatch.setattr(os, "posix_fallocate", Full(tmp_path, 64 * KIB))
-    assert again.take() and again.path.stat().st_size == 256 * KIB
+    assert again.acquire() and again.path.stat().st_size == 256 * KIB
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_queues_are_told_to_stop_while_others_still_have_room(tmp_path: Path) ->
     seen = []
     for left in (801, 800, 799, 849, 850, 300):
         room.left, room.inside = left * KIB - 10 * KIB, 10 * KIB  # what is free within the store counts
-        room.look()
+        room.measure()
         seen.append((room.is_tight, room.is_short))
     assert seen == [(False, False)] * 2 + [(True, False)] * 2 + [(False, False), (True, True)]
 
@@ -137,7 +137,7 @@ def test_trial_B5_the_reserve_is_not_taken_again_while_a_start_has_more_to_write
 def test_the_reserve_is_a_quarter_and_not_more_than_16_mib(tmp_path: Path) -> None:
     for wanted, size in ((1024 * KIB, 256 * KIB), (1 << 30, RESERVE)):
         disk = Disk(tmp_path, wanted)
-        disk.look()
+        disk.measure()
         assert (tmp_path / "reserve").stat().st_size == size
 
 
@@ -145,8 +145,8 @@ def test_without_a_bound_nothing_is_reserved_or_refused(tmp_path: Path) -> None:
     (tmp_path / "reserve").write_bytes(b"of an earlier start")
     disk = Disk(tmp_path, 0)
     disk.left = 0
-    disk.look()
-    disk.give()
+    disk.measure()
+    disk.release()
     assert not disk.is_short and not (tmp_path / "reserve").exists() and disk.told == []
 
 
@@ -158,20 +158,20 @@ def test_a_file_system_that_cannot_reserve_does_without(
 
     monkeypatch.setattr(os, "posix_fallocate", no)
     disk = Disk(tmp_path, 800 * KIB)
-    disk.look()
+    disk.measure()
     assert not disk.is_short and not (tmp_path / "reserve").exists()
     disk.left = 100 * KIB
-    disk.look()
+    disk.measure()
     assert disk.is_short
 
 
 def test_it_is_told_once_when_room_gets_little_and_once_when_there_is_some_more(tmp_path: Path) -> None:
     disk = Disk(tmp_path, 800 * KIB)
-    disk.look()
+    disk.measure()
     for left in (900, 799, 600, 800, 899, 900, 850):
         disk.left = left * KIB
-        disk.look()
-        disk.look()
+        disk.measure()
+        disk.measure()
     assert [line.split(":")[0] for line in disk.told] == ["warning", "info"]
     assert f"{799 * KIB} bytes are free, {800 * KIB} are required" in disk.told[0]
     assert not disk.is_short
@@ -179,25 +179,25 @@ def test_it_is_told_once_when_room_gets_little_and_once_when_there_is_some_more(
 
 def test_room_within_the_store_counts_but_not_alone(tmp_path: Path) -> None:
     disk = Disk(tmp_path, 800 * KIB)
-    disk.look()
+    disk.measure()
     found = []
     for left, inside in ((799, 0), (799, 50), (799, 101), (201, 599), (199, 9999)):
         disk.left, disk.inside = left * KIB, inside * KIB
-        disk.look()
+        disk.measure()
         found.append(disk.is_short)
     assert found == [True, True, False, False, True]
 
 
 def test_a_reserve_that_was_given_up_is_taken_again_before_anything_is_added(tmp_path: Path) -> None:
     disk = Disk(tmp_path, 800 * KIB)
-    disk.look()
-    disk.give()
+    disk.measure()
+    disk.release()
     assert disk.is_short and not (tmp_path / "reserve").exists()
     disk.left = 1000 * KIB
-    disk.look()
+    disk.measure()
     assert disk.is_short, "the reserve itself will take 200 of them"
     disk.left = 1100 * KIB
-    disk.look()
+    disk.measure()
     assert not disk.is_short and (tmp_path / "reserve").stat().st_size == 200 * KIB
 
 
@@ -205,12 +205,12 @@ def test_where_writes_find_no_room_though_much_is_free_they_are_tried_once_a_min
     disk = Disk(tmp_path, 800 * KIB)
     for second in range(180):
         disk.now = float(second)
-        disk.look()
+        disk.measure()
         if not disk.is_short:
-            disk.give()  # a quota, for example
+            disk.release()  # a quota, for example
     assert [line.split(":")[0] for line in disk.told] == ["warning", "info"] * 2 + ["warning"]
     disk.left += 100 * KIB
-    disk.look()
+    disk.measure()
     assert not disk.is_short, "somebody made room"
 
 

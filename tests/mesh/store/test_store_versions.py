@@ -90,7 +90,7 @@ def test_a_file_of_the_release_before_is_taken_up_and_has_all_tables_then(path: 
 
 def test_to_look_at_it_changes_nothing(path: Path) -> None:
     before = path.read_bytes()
-    SQLiteStore.look(path)
+    SQLiteStore.check_openable(path)
     assert path.read_bytes() == before
 
 
@@ -124,7 +124,7 @@ def database_of_version_1(server: PostgresServer) -> tuple[str, bytes, bytes]:
 
 def test_a_database_of_the_release_before_is_taken_up_for_all_its_nodes(postgres: PostgresServer) -> None:
     url, one, other = database_of_version_1(postgres)
-    PostgresStore.look(url)
+    PostgresStore.check_openable(url)
     assert postgres.sql("SELECT version FROM heronry.version", url) == [(1,)]
     with closing(Connection.open(url, 60, 60)) as db, ThreadPoolExecutor() as both:
         with db.transaction():
@@ -151,11 +151,11 @@ def test_who_has_not_made_the_tables_is_told_who_must_come_first(postgres: Postg
     postgres.sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heronry TO {guest}", url)
     as_guest = url.replace(f"{USER}@", f"{guest}@")
     for refused in (
-        refusal(lambda: PostgresStore.look(as_guest)),
+        refusal(lambda: PostgresStore.check_openable(as_guest)),
         refusal(lambda: PostgresStore(as_guest, one, 2)),
     ):
         assert refused.code == "STORE_VERSION"
         assert f"as the user {USER}, who" in refused.hint
     PostgresStore(url, other, 2).close()
-    PostgresStore.look(as_guest)
+    PostgresStore.check_openable(as_guest)
     PostgresStore(as_guest, one, 2).close()

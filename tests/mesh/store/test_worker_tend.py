@@ -67,7 +67,7 @@ def test_a_directory_that_was_removed_is_no_mistake_to_be_reported(tmp_path: Pat
     room = DiskSpace(tmp_path, 1, lambda: 0, lambda level, text: None)
     shutil.rmtree(tmp_path)
     with pytest.raises(FileNotFoundError) as gone:
-        room.look()
+        room.measure()
     tended = Tended(gone.value)
     tokens, error = tended.answers.get(timeout=LIMIT)
     assert tokens == [] and error is not None and f"{tmp_path} was removed" in error.what

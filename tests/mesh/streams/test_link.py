@@ -24,7 +24,7 @@ def test_what_was_not_acknowledged_is_sent_again_after_a_reconnect() -> None:
         send(sender, content)
     assert sender.resume(1) == [(2, "b"), (3, "c")]
     assert sender.flight == 2
-    sender.acked(3)
+    sender.on_acked(3)
     assert sender.resume(3) == []
 
 
@@ -32,8 +32,8 @@ def test_an_acknowledgement_is_cumulative_and_an_older_one_changes_nothing() -> 
     sender: LinkSender[Message] = LinkSender(100, 10)
     for content in "abc":
         send(sender, content)
-    sender.acked(2)
-    sender.acked(1)
+    sender.on_acked(2)
+    sender.on_acked(1)
     assert sender.flight == 1
 
 
@@ -41,7 +41,7 @@ def test_an_acknowledgement_of_what_was_never_sent_is_refused_by_name() -> None:
     sender: LinkSender[Message] = LinkSender(100, 10)
     send(sender, "a")
     with pytest.raises(RemoteError, match="acknowledged 2, only 1 were sent") as caught:
-        sender.acked(2)
+        sender.on_acked(2)
     assert caught.value.code == "FORGED_ACK"
     assert sender.flight == 1
 
@@ -52,7 +52,7 @@ def test_the_window_closes_by_count() -> None:
     assert sender.open
     send(sender, "b")
     assert not sender.open
-    sender.acked(1)
+    sender.on_acked(1)
     assert sender.open
 
 
@@ -62,9 +62,9 @@ def test_the_window_closes_by_bytes_and_one_message_may_overdraw_them() -> None:
     assert sender.open
     send(sender, "b", size=1000)
     assert not sender.open
-    sender.acked(1)
+    sender.on_acked(1)
     assert not sender.open
-    sender.acked(2)
+    sender.on_acked(2)
     assert sender.open
 
 
@@ -119,7 +119,7 @@ class Wire:
 
     def acknowledge(self) -> None:
         if self.back:
-            self.sender.acked(self.back.popleft())
+            self.sender.on_acked(self.back.popleft())
 
     def reconnect(self) -> None:
         self.forth.clear()

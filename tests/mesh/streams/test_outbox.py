@@ -32,11 +32,11 @@ def envelope(count: int = 1, size: int = 1, domain: str = "", keys: tuple[str, .
 
 
 def final(outbox: Outbox, first: int, last: int, domain: str = "") -> list[tuple[int, int]]:
-    return outbox.answered(domain, first, last, final=True)
+    return outbox.note_answer(domain, first, last, final=True)
 
 
 def warn(outbox: Outbox, first: int, last: int) -> list[tuple[int, int]]:
-    return outbox.answered("", first, last, final=False)
+    return outbox.note_answer("", first, last, final=False)
 
 
 def fitting(each: Envelope) -> int:
@@ -167,7 +167,7 @@ class Mesh:
     def answer(self, which: int) -> None:
         if self.back:
             first, last, is_final = self.back.pop(which % len(self.back))
-            fresh = self.outbox.answered("", first, last, is_final)
+            fresh = self.outbox.note_answer("", first, last, is_final)
             numbers = [n for a, b in fresh for n in range(a, b + 1)]
             if is_final:
                 self.answers += numbers
@@ -292,7 +292,7 @@ def test_answers_in_any_order_come_to_the_same_as_counting_by_hand(
         first, last = envelopes[begin].first + beside, envelopes[end].last + beside
         said = set(range(first, last + 1)) & sent
         before = finished if is_final else heard
-        fresh = outbox.answered("", first, last, is_final)
+        fresh = outbox.note_answer("", first, last, is_final)
         assert [n for a, b in fresh for n in range(a, b + 1)] == sorted(said - before)
         heard |= said
         finished |= said if is_final else set()

@@ -60,7 +60,7 @@ def filled() -> subscription.Subscription:
     intake = Intake(1, Query("exact", "k"), False, Terms(), lambda _: None)
     intake.confirm()
     for batch in range(BATCHES):
-        intake.arrived(b"m" * 16, sent(batch), None, 0)
+        intake.on_item(b"m" * 16, sent(batch), None, 0)
     return subscription.Subscription(client, client._shell, intake)
 
 

@@ -20,7 +20,7 @@ class Ear:
     def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
         self.heard += frames
 
-    def gone(self, pipe: Pipe) -> None:
+    def on_closed(self, pipe: Pipe) -> None:
         self.heard.append(b"gone")
 
     def turn(self) -> None:
@@ -55,7 +55,7 @@ def test_what_was_held_arrives_in_order_in_both_directions() -> None:
 def test_who_hangs_up_is_heard_to_the_end() -> None:
     net, pipe, one, other = joined()
     pipe.send(one, [b"bye"])
-    pipe.end(one)
+    pipe.close_end(one)
     pipe.send(other, [b"in vain"])
     net.deliver_all()
     assert other.heard[0] == b"bye" and b"gone" in other.heard and b"in vain" not in one.heard

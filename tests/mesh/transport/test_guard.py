@@ -25,7 +25,7 @@ CLIENTS = MIB * 11 // 10 + MIB  # bytes that a client may hold, with the usual m
 
 def come(guard: Guard, number: int, now: float = 0.0, role: str = STRANGER, address: str = HERE) -> list[int]:
     """The numbers of those who have to go, and go, for it."""
-    endings = guard.came(number, (address, number), address, now, role)
+    endings = guard.add_guest(number, (address, number), address, now, role)
     for ending in endings:
         assert ending.peer[1] == ending.number
         guard.ending(ending.number)
@@ -40,7 +40,7 @@ def proven(guard: Guard, number: int, role: str, user: str = "") -> list[int]:
 def over(
     guard: Guard, received: dict[int, int | None], now: float = 0.0, heard: tuple[int, ...] = ()
 ) -> list[int]:
-    endings, _ = guard.look(received, heard, now)
+    endings, _ = guard.review(received, heard, now)
     return [ending.number for ending in endings]
 
 
@@ -118,7 +118,7 @@ def test_clients_with_many_keys_or_with_none_have_one_room_together_that_nodes_d
     nodes: dict[int, int | None] = dict.fromkeys(range(1000, 1005), MESSAGE)
     held: dict[int, int | None] = {number: CLIENTS - number for number in range(fits)}
     assert over(guard, held | nodes) == []
-    endings, _ = guard.look({fits: CLIENTS, fits + 1: 64 * KIB}, (), 0.0)
+    endings, _ = guard.review({fits: CLIENTS, fits + 1: 64 * KIB}, (), 0.0)
     assert [(ending.number, ending.why) for ending in endings] == [
         (fits, "more than 256 MiB unfinished in all connections of clients")
     ], "the largest goes"
@@ -138,9 +138,9 @@ def test_trial_A3_only_what_grows_by_more_than_signs_of_life_is_looked_at_soon()
     guard = Guard(Allowance())
     for number in (1, 2):
         proven(guard, number, CLIENT)
-    assert guard.look({1: NOISE, 2: NOISE + 1}, (), 0.0)[1] == {2}
-    assert guard.look({1: 2 * NOISE, 2: NOISE + 1}, (), 0.0)[1] == set()
-    assert guard.look({1: 9 * NOISE}, (1,), 0.0)[1] == set(), "it was heard, so it holds nothing"
+    assert guard.review({1: NOISE, 2: NOISE + 1}, (), 0.0)[1] == {2}
+    assert guard.review({1: 2 * NOISE, 2: NOISE + 1}, (), 0.0)[1] == set()
+    assert guard.review({1: 9 * NOISE}, (1,), 0.0)[1] == set(), "it was heard, so it holds nothing"
 
 
 def test_trial_A3_who_says_no_hello_goes_unless_it_waits_to_be_heard() -> None:
@@ -163,7 +163,7 @@ def test_trial_A3_whom_we_hung_up_on_hears_why_and_then_goes_without_a_word_to_a
     guard.unwanted(1, 7.5)
     guard.unwanted(99, 7.0)
     assert over(guard, {1: 0}, now=7.0 + FAREWELL - 0.1) == []
-    (ending,), _ = guard.look({1: 0}, (), 7.0 + FAREWELL)
+    (ending,), _ = guard.review({1: 0}, (), 7.0 + FAREWELL)
     assert (ending.number, ending.why) == (1, "")
 
 
@@ -173,14 +173,14 @@ def test_trial_A3_the_oldest_stranger_makes_room_for_a_newcomer() -> None:
     guard.proven(2, CLIENT, "")
     assert come(guard, 4) == []
     assert come(guard, 5) == [1]
-    guard.gone(1)
+    guard.forget_guest(1)
     assert come(guard, 6) == [3]
-    guard.gone(3)
+    guard.forget_guest(3)
     for number in (4, 5, 6):
         guard.proven(number, CLIENT, "")
     assert come(guard, 7) == []
     assert come(guard, 8) == [7], "it is full, and one of them has not said HELLO"
-    guard.gone(7)
+    guard.forget_guest(7)
     guard.proven(8, CLIENT, "")
     assert come(guard, 9) == [9], "all others have"
 
@@ -189,14 +189,14 @@ def test_trial_A3_of_one_address_and_of_one_key_come_so_many_but_of_this_machine
     guard = Guard(Allowance(of_address=2, of_key=2))
     assert [come(guard, number) for number in (1, 2, 3)] == [[], [], []]
     assert [come(guard, number, address=THERE) for number in (11, 12, 13)] == [[], [], [13]]
-    guard.gone(13)
-    guard.gone(12)
+    guard.forget_guest(13)
+    guard.forget_guest(12)
     assert come(guard, 14, address=THERE) == []
     assert [proven(guard, number, CLIENT, "key") for number in (21, 22, 23)] == [[], [], [23]]
     assert proven(guard, 24, CLIENT, "another") == []
     assert [proven(guard, number, CLIENT) for number in (31, 32, 33)] == [[], [], []], "without keys"
     for number in (22, 23):
-        guard.gone(number)
+        guard.forget_guest(number)
     assert proven(guard, 25, CLIENT, "key") == []
 
 
@@ -207,8 +207,8 @@ def test_trial_A3_nothing_is_kept_of_who_is_gone() -> None:
         guard.proven(number, CLIENT, f"key {number}")
         over(guard, {number: 2 * NOISE})
     for number in range(100):
-        assert guard.gone(number) == f"10.0.0.{number}"
-        assert guard.gone(number) == ""
+        assert guard.forget_guest(number) == f"10.0.0.{number}"
+        assert guard.forget_guest(number) == ""
     kept = {**vars(guard), **vars(guard._unfinished), **vars(guard._unread)}
     parts = ("_allowance", "_limits", "_unfinished", "_unread")
     assert [kept.pop(name) for name in parts] and len(kept) == 6
@@ -230,7 +230,7 @@ def test_trial_A3_the_words_for_the_events_are_the_same_for_all_of_a_kind() -> N
     whys = set()
     for number in range(10):
         come(guard, number, role=PUB)
-        (ending,), _ = guard.look({number: SUBSCRIBING + 10_000 * (number + 1)}, (), 3.0 * number)
+        (ending,), _ = guard.review({number: SUBSCRIBING + 10_000 * (number + 1)}, (), 3.0 * number)
         whys.add(ending.why)
         guard.ending(number)
     assert len(whys) == 1

@@ -260,13 +260,13 @@ def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
             doorman = listener.sockets._routers[0].doorman
             assert isinstance(doorman, Doorman)
             for first, second in (("10.0.0.5", ""), ("", "10.0.0.5")):
-                doorman._tell(first, "why")
-                doorman._tell(second, "why")
+                doorman._report_stranger(first, "why")
+                doorman._report_stranger(second, "why")
                 await eventually(lambda: not doorman._unaddressed)
             assert listener.strangers == [with_address] * 2
             doorman._addressed -= 1
-            doorman._tell("", "why")
-            doorman._tell("", "why")
+            doorman._report_stranger("", "why")
+            doorman._report_stranger("", "why")
             await eventually(lambda: len(listener.strangers) == 3)
             assert listener.strangers[2] == without
 

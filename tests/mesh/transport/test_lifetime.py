@@ -105,7 +105,7 @@ def test_what_was_ended_in_order_is_not_ended_twice() -> None:
     owner = Owner()
     lifetime = Lifetime(owner)
     lifetime.context.socket(zmq.PAIR).close()
-    lifetime.end()
+    lifetime.terminate()
     assert lifetime.context.closed
     del owner
     gc.collect()

@@ -33,7 +33,7 @@ class Bench:
     def look(self, emptied: tuple[int, ...] = ()) -> list[int]:
         """The connections that have to go; each has had a whole message read since the last look."""
         numbers = tuple(self.received)
-        endings, _ = self.guard.look(dict(self.received), numbers, 0.0, self.read, emptied)
+        endings, _ = self.guard.review(dict(self.received), numbers, 0.0, self.read, emptied)
         for ending in endings:
             self.guard.ending(ending.number)
         return [ending.number for ending in endings]

@@ -250,14 +250,16 @@ def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed
             mine, theirs = (f"tcp://127.0.0.1:{s.getsockname()[1]}" for s in (server, other))
             with socket.create_connection(server.getsockname()) as ours, server.accept()[0] as guest:
                 eyes = lone_watch(connections=1)
-                eyes.came(guest.fileno(), theirs)
+                eyes.add_connection(guest.fileno(), theirs)
                 assert eyes._lines == {}, "it is somebody else's number by now"
-                eyes.came(guest.fileno(), mine)
-                assert eyes.gone(guest.fileno(), theirs) == "", "its end at another endpoint was long ago"
+                eyes.add_connection(guest.fileno(), mine)
+                assert eyes.forget_connection(guest.fileno(), theirs) == "", (
+                    "its end at another endpoint was long ago"
+                )
                 assert eyes._lines
-                assert eyes.gone(guest.fileno(), mine) == "127.0.0.1" and not eyes._lines
-                eyes.came(guest.fileno(), mine)
-                eyes.came(guest.fileno() + 1000, mine)
+                assert eyes.forget_connection(guest.fileno(), mine) == "127.0.0.1" and not eyes._lines
+                eyes.add_connection(guest.fileno(), mine)
+                eyes.add_connection(guest.fileno() + 1000, mine)
                 eyes.close()
                 del eyes
                 ours.sendall(b"x")
@@ -293,13 +295,13 @@ def test_trial_A3_a_number_that_has_passed_to_another_connection_is_not_ended() 
             with socket.create_connection(server.getsockname()) as a, server.accept()[0] as first:
                 with socket.create_connection(server.getsockname()) as b, server.accept()[0] as second:
                     eyes = lone_watch(told.append)
-                    eyes.came(first.fileno(), mine)
+                    eyes.add_connection(first.fileno(), mine)
                     # ZeroMQ has closed the first, and its number is the second's; we have not heard of it.
                     os.dup2(second.fileno(), first.fileno())
                     eyes._guard._guests[first.fileno()].held = 10 * MIB
-                    endings, _ = eyes._guard.look({first.fileno(): None}, (), 0.0)
+                    endings, _ = eyes._guard.review({first.fileno(): None}, (), 0.0)
                     assert len(endings) == 1
-                    eyes._end(endings)
+                    eyes._close_connections(endings)
                     b.sendall(b"x")
                     assert second.recv(1) == b"x"
                     eyes.close()
@@ -323,12 +325,12 @@ def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> No
                         eyes.note_read(number, [bytes(20 * KIB)], is_keyed=False)
 
                 eyes = TrafficWatch(asyncio.get_running_loop(), Allowance(), take, told.append)
-                eyes.came(number, mine)
+                eyes.add_connection(number, mine)
                 ours.sendall(bytes(20 * KIB))
                 left = 20 * KIB
                 while left:
                     left -= len(guest.recv(left))
-                eyes._look()
+                eyes._review()
                 assert len(told) == (not waits)
                 assert eyes.heard == set(), "a mark holds for one look"
                 eyes.close()
@@ -343,7 +345,7 @@ def test_trial_A3_bytes_in_the_kernels_buffer_are_not_held_by_us() -> None:
             mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
             with socket.create_connection(server.getsockname()) as ours, server.accept()[0] as guest:
                 eyes = lone_watch()
-                eyes.came(guest.fileno(), mine)
+                eyes.add_connection(guest.fileno(), mine)
                 ours.sendall(bytes(50_000))
                 assert eyes._received(guest.fileno()) == 0
                 left = 50_000

@@ -44,10 +44,10 @@ class Line:
         if not isinstance(said, Piece):
             self.arrived.append(message)
             return
-        whole = self.gatherer.take(said)
+        whole = self.gatherer.add_piece(said)
         if whole is not None:
             self.arrived.append(whole)
-        self.between += self.cutter.acked(self.gatherer.taken)
+        self.between += self.cutter.on_acked(self.gatherer.taken)
 
     def run(self) -> list[list[bytes]]:
         while self.between:
@@ -107,8 +107,8 @@ def test_any_frames_come_out_as_they_went_in(sizes: list[int], letter: bytes) ->
     message = [encode(c.Publish(())), *(letter * size for size in sizes)]
     gatherer = Gatherer(MOST)
     pieces = list(cut(message))
-    assert all(gatherer.take(piece) is None for piece in pieces[:-1])
-    assert gatherer.take(pieces[-1]) == message
+    assert all(gatherer.add_piece(piece) is None for piece in pieces[:-1])
+    assert gatherer.add_piece(pieces[-1]) == message
     assert [bool(piece.sizes) for piece in pieces] == [True] + [False] * (len(pieces) - 1)
 
 
@@ -138,28 +138,28 @@ def test_trial_B2_the_sizes_of_a_liar_are_refused(name: str) -> None:
     gatherer = Gatherer(MOST)
     *before, last = LIES[name]
     for piece in before:
-        assert gatherer.take(piece) is None
+        assert gatherer.add_piece(piece) is None
     with pytest.raises(RemoteError) as caught:
-        gatherer.take(last)
+        gatherer.add_piece(last)
     assert caught.value.code in ("MALFORMED", "TOO_LARGE")
 
 
 def test_an_acknowledgement_of_what_was_never_sent_is_refused_and_an_old_one_changes_nothing() -> None:
     cutter = Cutter()
     sent = PIECE * len(cutter.send(large(9)))
-    assert cutter.acked(PIECE) and not cutter.acked(0)
+    assert cutter.on_acked(PIECE) and not cutter.on_acked(0)
     with pytest.raises(RemoteError):
-        cutter.acked(sent + 2 * PIECE)
+        cutter.on_acked(sent + 2 * PIECE)
 
 
 def test_trial_9_small_pieces_take_no_more_memory_than_large_ones() -> None:
     """Each may be of two bytes; a list of them took thirty times as much."""
     size, step = MIB // 64, 2
     gatherer = Gatherer(MOST)
-    gatherer.take(Piece((size,), b"ab"))
+    gatherer.add_piece(Piece((size,), b"ab"))
     tracemalloc.start()
     for _ in range(size // step - 2):
-        gatherer.take(Piece((), bytes(step)))
+        gatherer.add_piece(Piece((), bytes(step)))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert gatherer.held == size - step and held < 1.5 * size

@@ -12,8 +12,8 @@ import pytest
 from discovery import adverts, lines
 from discovery import state as node_state
 from discovery.state import Natural
-from mesh.core.forwarding.deciding import CHANGING
-from mesh.core.peers.meeting import DENIED
+from mesh.core.forwarding.route_decisions import CHANGING
+from mesh.core.peers.peer_handshake import DENIED
 from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.proof import prove
 from mesh.routing.verdict import PARTLY_REFUSED
@@ -276,7 +276,7 @@ def test_the_flags_are_those_of_the_code() -> None:
 def test_the_features_are_those_that_a_node_has() -> None:
     told = {row[0].strip("`") for row in rows(section("Features"))}
     names = {value for name, value in vars(limits).items() if name.isupper() and isinstance(value, str)}
-    assert told == names >= set(questions.core().parts.desk.face.speaks)
+    assert told == names >= set(questions.core().parts.desk.face.features)
 
 
 def test_numbers_end_where_the_page_says() -> None:

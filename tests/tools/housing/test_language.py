@@ -6,7 +6,7 @@ from tools.housing.language import Docstring, figures
 
 # Lower these numbers when you rewrite docstrings; never raise them.
 MARKED = 13
-MARKED_WIDELY = 432
+MARKED_WIDELY = 239
 
 
 def docstring(text: str) -> Docstring:
@@ -49,7 +49,7 @@ def test_other_headless_openings_and_home_made_words_count_widely(text: str) -> 
 
 
 def test_the_package_is_the_folder_of_two_levels() -> None:
-    assert Docstring("mesh/client/core/line.py", 1, "x").package == "mesh/client"
+    assert Docstring("mesh/client/core/node_connection.py", 1, "x").package == "mesh/client"
     assert Docstring("mesh/errors.py", 1, "x").package == "mesh"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.effects import Commit
+from mesh.core.context.effects import Commit
 from mesh.core.queues.keeping.rows import MOVED, PART
 from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put
@@ -124,7 +124,7 @@ def row(is_going: bool) -> bytes:
     it = lot(1, 2)
     it.moves = 1
     if is_going:
-        it.go([(1, 2)], b"n" * 16, 7)
+        it.start_transfer([(1, 2)], b"n" * 16, 7)
     return it.row()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mesh.core.desk.disk import Disk
+from mesh.core.context.disk import Disk
 from tests.each import each
 from tools.simulating import planted_search
 from tools.simulating.planted import BUGS, Bug, planted

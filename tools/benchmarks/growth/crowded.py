@@ -56,7 +56,7 @@ def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
         by = random.choice(others).uuid
         members.probe(by, second, members.me.uuid, members.me.boot, rumours, float(second))
         for _ in range(HEARD):
-            members.heard(random.choice(others).uuid, float(second))
+            members.on_message(random.choice(others).uuid, float(second))
         while members.deadline() <= second + 1:
             now = members.deadline()
             for ask in members.tick(now):

@@ -8,8 +8,8 @@ from time import process_time
 from typing import Any, TypeVar
 
 from discovery.state import Sample
-from mesh.core.desk.effects import Commit, Effect, Fetch, Send
-from mesh.core.desk.settings import Settings
+from mesh.core.context.effects import Commit, Effect, Fetch, Send
+from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Stored, StoreReach

@@ -90,5 +90,5 @@ class Ways:
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         self._told[key].append(frames)
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         raise Failed(f"{self._node.name} has cut off {key}")

@@ -24,7 +24,7 @@ class Timed:
     def __init__(self, gossip: StateGossip) -> None:
         self.gossip = gossip
         self.spent = 0.0
-        self.known, self.gone, self.listen_to = gossip.known, gossip.gone, gossip.listen_to
+        self.known, self.gone, self.listen_to = gossip.known, gossip.remove_node, gossip.listen_to
 
     def heard(self, message: StateMessage, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
         frame = encode(message)

@@ -81,7 +81,7 @@ class User:
         self.known[number] = bool(consumers)
         self.heard(number, consumers)
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         raise AssertionError(f"{self.name} was cut off")
 
     def watch_all(self) -> None:

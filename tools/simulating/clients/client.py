@@ -10,7 +10,7 @@ from typing import Any
 from mesh.client.access import Access
 from mesh.client.core.calls import Pending
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import Framing
 from mesh.client.core.intake import Intake, Terms
@@ -51,7 +51,7 @@ class SimClient:
         self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
         self.stream = self.key.id
         self.outbox = Diary(4 << 20, 1024, self.wrote)
-        desk = ClientDesk(Outcome, rng.random, rng.randbytes, self._wake)
+        desk = ClientContext(Outcome, rng.random, rng.randbytes, self._wake)
         self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
         self.pipe: Pipe | None = None
         self._connection = 0
@@ -144,7 +144,7 @@ class SimClient:
         number = self.core.publisher.post(key, content, domain, flags, props, expires, to)
         verdicts = self.core.publisher.verdicts
         for last in (False, True):
-            promise = verdicts.wait(domain, number, last)
+            promise = verdicts.when_answered(domain, number, last)
             assert isinstance(promise, Outcome)
             promise.then(partial(self._judged, (domain, number), last))
 
@@ -266,14 +266,14 @@ class SimClient:
 
     def _use_one(self, s: Subscription) -> bool:
         self.core.desk.now = self.net.now
-        batch = s.intake.take()
+        batch = s.intake.next_batch()
         if batch is None:
             return False
         if batch.state == "RETRACTED":
             self.retracted(s, batch)
         new = all_of(batch)
         s.got += new
-        s.intake.count()
+        s.intake.mark_consumed()
         self.used(s, new)
         return True
 
@@ -326,7 +326,7 @@ class SimClient:
 
     def ask(self, make: Callable[[int], c.Command]) -> Call:
         self.core.desk.now = self.net.now
-        call = self._keep(self.core.calls.ask(make))
+        call = self._keep(self.core.calls.send_with_timeout(make))
         self._turn()
         return call
 
@@ -374,7 +374,7 @@ class SimClient:
 
     def lose(self) -> None:
         """Treat its connection as lost."""
-        self.gone(self._connection)
+        self.on_closed(self._connection)
 
     def die(self) -> None:
         """End without a goodbye, as `kill -9` does."""
@@ -387,9 +387,9 @@ class SimClient:
         if self.pipe is not None:
             self.pipe.end(self)
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         if isinstance(key, int) and not self.is_closed:
-            self.core.gone(self.net.now, key)
+            self.core.on_disconnected(self.net.now, key)
             self._turn()
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
@@ -399,10 +399,10 @@ class SimClient:
         try:
             message = self._framing.received(now, frames)
         except RemoteError as error:
-            self.core.gone(now, self._connection, str(error))
+            self.core.on_disconnected(now, self._connection, str(error))
         else:
             if message is None:
-                self.core.moved(now, self._connection)
+                self.core.on_piece(now, self._connection)
             else:
                 self.told(*message)
                 self.core.received(now, self._connection, *message)

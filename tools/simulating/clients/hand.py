@@ -10,9 +10,9 @@ from itertools import cycle
 from random import Random
 from typing import Any
 
-from mesh.client.core.lots import ACK, HERE, TakenLot
+from mesh.client.core.delivered_envelope import ACK, HERE, DeliveredEnvelope
 from mesh.client.core.publisher import PutTerms
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.errors import MeshError, WouldBlock
 from mesh.names import PUTS, SUBS
 from mesh.values import Headers
@@ -41,12 +41,14 @@ class Consumer:
     `seconds`: processing time of a message; `habits`: letters of SAYS.
     """
 
-    taking: QueueTaking
+    taking: QueueConsumption
     seconds: float
     habits: str
     dice: Random
     opening: int = 0  # last epoch in the history
-    silent: list[tuple[TakenLot, int]] = field(default_factory=list)  # deliveries without a settlement
+    silent: list[tuple[DeliveredEnvelope, int]] = field(
+        default_factory=list
+    )  # deliveries without a settlement
 
 
 class Hand(Partner):
@@ -104,8 +106,8 @@ class Hand(Partner):
         props = encode_properties(Properties(Headers([("kind", kind)]), expires=expires))
         to, publisher = PUTS + queue, self.core.publisher
         how = () if how == USUAL else how
-        number = publisher.put(to, how, "", content, PERSISTENT * ("p" in flags), props, expires)
-        promise: Any = publisher.verdicts.wait(to, number, True)
+        number = publisher.append_put(to, how, "", content, PERSISTENT * ("p" in flags), props, expires)
+        promise: Any = publisher.verdicts.when_answered(to, number, True)
         promise.then(partial(self._put_said, to, number))
 
     def _put_said(self, to: str, number: int, said: Any, error: Any) -> None:
@@ -190,8 +192,8 @@ class Hand(Partner):
             self._note_opening(it)
             if it.taking.error is not None:
                 self._begun(name, it, it.taking.error)
-            new: list[tuple[TakenLot, int]] = []
-            while (taken := it.taking.take()) is not None:
+            new: list[tuple[DeliveredEnvelope, int]] = []
+            while (taken := it.taking.take_message()) is not None:
                 lot, place, message = taken
                 tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
                 self._told_of(it, "began", (lot, place), tries, content)
@@ -211,7 +213,7 @@ class Hand(Partner):
                 "{} {} {}".format(*_name(lot, place))
                 for lot in taking._lots
                 for place in lot.are(HERE, 0, len(lot))
-                if lot.count(place, it.opening)
+                if lot.tag_of(place, it.opening)
             ]
             if kept:
                 self.history.met("what somebody had kept over a reconnect", len(kept))
@@ -222,7 +224,7 @@ class Hand(Partner):
         self.event("opened", sub=number, domain=address, stamp=epoch, keys=keys)
 
     def _told_of(
-        self, it: Consumer, kind: str, one: tuple[TakenLot, int], tries: int = 0, text: str = ""
+        self, it: Consumer, kind: str, one: tuple[DeliveredEnvelope, int], tries: int = 0, text: str = ""
     ) -> None:
         stream, domain, number = _name(*one)
         self.event(
@@ -239,12 +241,12 @@ class Hand(Partner):
 
     # --- settling -----------------------------------------------------------------------------------------
 
-    def _work_at(self, it: Consumer, some: Sequence[tuple[TakenLot, int]], then_looks: bool) -> None:
+    def _work_at(self, it: Consumer, some: Sequence[tuple[DeliveredEnvelope, int]], then_looks: bool) -> None:
         """Settle each delivery at random."""
         if self.is_closed:
             return
         self.core.desk.now = self.net.now
-        words: dict[str, list[tuple[TakenLot, int]]] = {}
+        words: dict[str, list[tuple[DeliveredEnvelope, int]]] = {}
         for one in some:
             words.setdefault(it.dice.choice(it.habits), []).append(one)
         for word, ones in words.items():
@@ -252,7 +254,7 @@ class Hand(Partner):
         if then_looks:
             self._turn()
 
-    def _say(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]]) -> None:
+    def _say(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
         if word == ".":
             it.silent += ones
             return
@@ -260,23 +262,25 @@ class Hand(Partner):
         if not fit:
             return
         what, delay = SAYS[word], {"d": LATER, "e": LONGER}.get(word, 0)
-        of: dict[TakenLot, list[int]] = {}
+        of: dict[DeliveredEnvelope, list[int]] = {}
         for lot, place in fit:
             of.setdefault(lot, []).append(place)
             self._told_of(it, "says", (lot, place), text=WORDS[what])
-        promise: Any = it.taking.say(what, list(of.items()), delay, "no" if word == "r" else "")
+        promise: Any = it.taking.settle_messages(what, list(of.items()), delay, "no" if word == "r" else "")
         promise.then(lambda _, error: self._settled(it, word, fit, error))
         if word == "e":
             seconds = LONGER / 2000
             self.net.after(seconds, partial(self._say_later, it, "a", fit))
 
-    def _say_later(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]]) -> None:
+    def _say_later(self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]]) -> None:
         if not self.is_closed:
             self.core.desk.now = self.net.now
             self._say(it, word, ones)
             self._turn()
 
-    def _settled(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]], error: Any) -> None:
+    def _settled(
+        self, it: Consumer, word: str, ones: list[tuple[DeliveredEnvelope, int]], error: Any
+    ) -> None:
         code = error.code if isinstance(error, MeshError) else "OK"
         if code not in ("OK", "CLOSED"):
             self.history.met(f"settled in vain: {code}")
@@ -306,7 +310,7 @@ class Hand(Partner):
         def begin(request: int) -> c.Consume:
             return c.Consume(request, number, address, 60, begun=0, held=held)
 
-        pending = self.core.calls.tell(begin, lambda: self._claimed(number, address, other, pending.parts))
+        pending = self.core.calls.send(begin, lambda: self._claimed(number, address, other, pending.parts))
         pending.refused = lambda _: None
         self._turn()
 
@@ -317,7 +321,7 @@ class Hand(Partner):
         self.history.met("something was claimed that nobody was given")
         kept = [f"{other.hex()} {address} {n}" for n in range(1, 61) if n not in void]
         self._opened(number, address, said["epoch"], kept)
-        self.core.calls.tell(lambda request: c.Consume(request, number, address, 0, begun=60))
+        self.core.calls.send(lambda request: c.Consume(request, number, address, 0, begun=60))
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -368,7 +372,7 @@ class Hand(Partner):
         self._wanted.clear()
 
 
-def _can_say(taking: QueueTaking, one: tuple[TakenLot, int]) -> bool:
+def _can_say(taking: QueueConsumption, one: tuple[DeliveredEnvelope, int]) -> bool:
     try:
         taking.check(*one)
     except MeshError:
@@ -376,5 +380,5 @@ def _can_say(taking: QueueTaking, one: tuple[TakenLot, int]) -> bool:
     return True
 
 
-def _name(lot: TakenLot, place: int) -> Name:
+def _name(lot: DeliveredEnvelope, place: int) -> Name:
     return lot.stream.hex(), lot.batch._envelope.to, lot.numbers()[place]

@@ -129,7 +129,7 @@ class Partner(Witness):
         self._look_on()
         for served in list(self.served.values()):
             self.core.desk.now = self.net.now
-            while (taken := served.serving.take()) is not None:
+            while (taken := served.serving.take_request()) is not None:
                 self._given("came", served, taken.message._envelope, taken.message._index)
                 if served.seconds:
                     self.net.after(served.seconds, partial(self._handle, served, taken, True))
@@ -194,7 +194,7 @@ class Partner(Witness):
 
     def _look_on(self) -> None:
         for watching, table in self.watched.values():
-            while (news := watching.take()) is not None:
+            while (news := watching.take_change()) is not None:
                 key = (news.uuid, news.boot)
                 assert (news.change in ("initial", "added")) == (key not in table), f"{news} of what is known"
                 table[key] = news
@@ -255,7 +255,7 @@ class Partner(Witness):
         if kind == "request":
             core.requests.add(number, One(promise, core.requests.bucket(until), to, seconds))
         else:
-            promise = core.publisher.verdicts.wait(SENDS, number, True)
+            promise = core.publisher.verdicts.when_answered(SENDS, number, True)
         promise.then(partial(self._ended, number, kind))
 
     def _ended(self, number: int, kind: str, result: Any, error: Any) -> None:
@@ -267,7 +267,7 @@ class Partner(Witness):
         self._outcome("ended", number, code, reply)
 
     def _gathered(self, number: int, gathered: Gathered) -> None:
-        while (taken := gathered.take()) is not None:
+        while (taken := gathered.take_reply()) is not None:
             message, error = taken
             self._outcome("gathered", number, "OK" if error is None else error.code, message)
         if gathered.is_over:

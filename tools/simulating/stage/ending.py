@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.core.desk.settings import CONFIRM
+from mesh.core.context.settings import CONFIRM
 from tools.simulating.casts import TOPICS
 from tools.simulating.checks.values import EARLY, LAST
 from tools.simulating.clients.partner import Partner

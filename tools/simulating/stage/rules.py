@@ -129,7 +129,9 @@ class Rules:
             return
         parts = liar.core.parts
         ask = AskRow(row=to_builtins(row, builtin_types=(bytes,)))
-        parts.questions.ask_all([peer], ask, ReplyValue, lambda *_: None, 2.0, parts.neighbours.liveness.ask)
+        parts.questions.ask_all(
+            [peer], ask, ReplyValue, lambda *_: None, 2.0, parts.neighbours.liveness.send_question
+        )
         liar._carry_out_all()
         self._scene.history.met(f"forged rules: {what}")
 

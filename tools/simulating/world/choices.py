@@ -17,7 +17,7 @@ def watch(parts: Parts, tell: Tell) -> None:
         parts.services.serving,
         parts.neighbours.peers,
     )
-    add, take = departing.add, serving.take
+    add, take = departing.add, serving.accept
 
     def chosen(uuid: bytes, envelope: Envelope, ttl: int) -> None:
         if uuid in peers:  # else it leaves for another site

@@ -66,14 +66,14 @@ class Entrance:
     def hang_up(self, key: Hashable) -> None:
         """Close a connection that the core no longer wants."""
         for inbound, pipe in self._pipes.items():
-            if pipe.keys[1] == key and self._arrivals.forget(inbound) is not None:
+            if pipe.keys[1] == key and self._arrivals.forget_connection(inbound) is not None:
                 pipe.end(self._owner)
 
     def catch_up(self) -> None:
         """Read all events so far."""
         while self._unread:
             has_ended, place = self._unread.popleft()
-            self._over(self._arrivals.ended(place) if has_ended else self._arrivals.accepted(place))
+            self._over(self._arrivals.end_place(place) if has_ended else self._arrivals.accepted(place))
 
     def _happened(self, has_ended: bool, place: Place) -> None:
         self._unread.append((has_ended, place))
@@ -81,7 +81,7 @@ class Entrance:
 
     def _over(self, key: Inbound | None) -> None:
         if key is not None:
-            self._arrivals.forget(key)
+            self._arrivals.forget_connection(key)
             self._owner.throws_out(self._pipes[key])
 
 

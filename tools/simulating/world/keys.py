@@ -11,7 +11,7 @@ from typing import Any
 
 from discovery.state import Sample
 from mesh.config.sites import RemoteSite
-from mesh.core.desk.settings import Keyring, SiteKeys
+from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection

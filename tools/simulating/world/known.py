@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.subscribers.session import subscription_of
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.lots.counts import Runs, count, numbers_of
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.distribution import messages
-from mesh.queues.moves.stock import matching_here
-from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.queues.moves.queue_report import matching_here
+from mesh.queues.part.local_queue import LocalQueue
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
 Tell = Callable[..., None]  # kind, and the fields of an event
@@ -26,20 +26,20 @@ Id = tuple[str, str, int]  # stream, domain and number of a message
 class Known:
     """An observer's knowledge of one part of a queue; see Watching."""
 
-    def __init__(self, queue: QueueHere, address: str, tell: Tell) -> None:
+    def __init__(self, queue: QueueSink, address: str, tell: Tell) -> None:
         self._part, self._address, self._tell = queue.part, address, tell
-        self._lots: list[Lot] = []  # in memory
+        self._lots: list[QueuedEnvelope] = []  # in memory
         self._paged: dict[int, tuple[str, list[int]]] = {}  # stream and numbers, by position
         self._came = self._purged = self._gone = 0
         self._strayed: set[Name] = set()  # messages that moved, also in part
-        self._in_vain: set[tuple[Lot, int]] = set()  # messages that move now for lack of consumers
-        self._returning: dict[Lot, set[int]] = {}  # refused elsewhere, and not yet stored here
-        self._before: list[tuple[Lot, Runs]] = []  # open messages in memory before a purge
+        self._in_vain: set[tuple[QueuedEnvelope, int]] = set()  # messages that move now for lack of consumers
+        self._returning: dict[QueuedEnvelope, set[int]] = {}  # refused elsewhere, and not yet stored here
+        self._before: list[tuple[QueuedEnvelope, Runs]] = []  # open messages in memory before a purge
 
     # --- deliveries
     # ------------------------------------------------------------------------------------------
 
-    def gives(self, taker: QueueTaker, portion: Portion) -> None:
+    def gives(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         e = portion.parcel.envelope
         indices = range(e.count) if portion.indices is None else portion.indices
         for i, number in enumerate(e.number_list(indices)):
@@ -59,10 +59,10 @@ class Known:
 
     # --- moves ----------------------------------------------------------------------------------------------
 
-    def redistributes(self, pieces: Iterable[tuple[Lot, Runs]]) -> None:
+    def redistributes(self, pieces: Iterable[tuple[QueuedEnvelope, Runs]]) -> None:
         self._in_vain = {(lot, number) for lot, runs in pieces for number in numbers_of(runs)}
 
-    def goes(self, lot: Lot, runs: Runs, node: bytes) -> None:
+    def goes(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         """Record that messages leave for `node`. Flag w: a local consumer wants them."""
         here = matching_here(self._part.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
@@ -77,31 +77,31 @@ class Known:
             )
             self._in_vain.discard((lot, n))
 
-    def comes(self, lot: Lot) -> None:
+    def comes(self, lot: QueuedEnvelope) -> None:
         for n in sorted(_numbers(lot.open())):
             self._tell_of("comes", lot, n, gap=lot.moves)
 
     def has_no_room(self, where: str) -> None:
         self._tell("no room", text=where)
 
-    def _tell_of(self, kind: str, lot: Lot, number: int, **what: Any) -> None:
+    def _tell_of(self, kind: str, lot: QueuedEnvelope, number: int, **what: Any) -> None:
         self._strayed.add((lot.envelope.stream.hex(), number))
         self._tell(kind, stream=lot.envelope.stream.hex(), domain=self._address, first=number, **what)
 
-    def went(self, lot: Lot, runs: Runs, node: bytes) -> None:
+    def went(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         for n in sorted(_numbers(runs)):
             self._tell_of("went", lot, n, to=node.hex())
         self._gone += count(runs)
 
-    def refused(self, lot: Lot, runs: Runs, node: bytes) -> None:
+    def transfer_refused(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
         for n in sorted(_numbers(runs)):
             self._tell_of("came back", lot, n, to=node.hex())
         self._returning.setdefault(lot, set()).update(_numbers(runs))
 
-    def came_back(self, lot: Lot, runs: Runs) -> None:
+    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
         self._returning[lot] -= _numbers(runs)
 
-    def gave_up(self, lot: Lot, runs: Runs) -> None:
+    def gave_up(self, lot: QueuedEnvelope, runs: Runs) -> None:
         self._returning[lot] -= _numbers(runs)
         self._gone += count(runs)
 
@@ -115,31 +115,31 @@ class Known:
             for number in numbers:
                 yield (stream, self._address, number), False
 
-    def _going(self, lot: Lot) -> set[int]:
+    def _going(self, lot: QueuedEnvelope) -> set[int]:
         going = {number for runs, _, _ in lot.going for number in numbers_of(runs)}
         return going | self._returning.get(lot, set())
 
     # --- figures --------------------------------------------------------------------------------------------
 
-    def adds(self, lot: Lot) -> None:
+    def adds(self, lot: QueuedEnvelope) -> None:
         self._came += lot.left
 
-    def pages(self, lot: Lot) -> None:
+    def pages(self, lot: QueuedEnvelope) -> None:
         self._came += lot.left
         e = lot.envelope
         self._paged[lot.parcel.position] = e.stream.hex(), sorted(_numbers(lot.open()))
         if lot.moves:
             self._strays(e)
 
-    def pages_plain(self, parcel: Parcel) -> None:
+    def pages_plain(self, parcel: StoredEnvelope) -> None:
         e = parcel.envelope
         self._came += e.count
         self._paged[parcel.position] = e.stream.hex(), e.number_list(range(e.count))
 
-    def puts_back(self, lot: Lot) -> None:
+    def puts_back(self, lot: QueuedEnvelope) -> None:
         self._paged[lot.parcel.position] = lot.envelope.stream.hex(), sorted(_numbers(lot.open()))
 
-    def keeps(self, lot: Lot) -> None:
+    def keeps(self, lot: QueuedEnvelope) -> None:
         self._paged.pop(lot.parcel.position, None)
         self._lots.append(lot)
         if lot.moves or lot.going:
@@ -197,7 +197,7 @@ class Known:
             yield f"it says {said}, and {so} is so"
 
 
-def _states(part: PartialQueue, lot: Lot) -> dict[str, set[int]]:
+def _states(part: LocalQueue, lot: QueuedEnvelope) -> dict[str, set[int]]:
     """Return the messages of a queued envelope by state."""
     doubtful = part._doubtful._left.get(lot, ()) if part._doubtful is not None else ()
     runs = [run for taker in part.takers.values() for run in taker.holding if run.lot is lot]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from mesh.core.desk.effects import Effect, HangUp
+from mesh.core.context.effects import Effect, HangUp
 from mesh.core.parts import Room
 from mesh.errors import StoreError
 from mesh.store.memory import MemoryStore
@@ -137,7 +137,7 @@ class HarshNode(StoppableNode):
 
     def made(self) -> None:
         face = self.core.parts.desk.face
-        face.speaks = tuple(word for word in face.speaks if word not in self.is_silent_of)
+        face.features = tuple(word for word in face.features if word not in self.is_silent_of)
         self.tell("start")
 
     @property
@@ -230,7 +230,7 @@ class HarshNode(StoppableNode):
         """Report a connection to the core as closed."""
         if pipe.is_open:
             self.tell("thrown out")
-        self.net.after(0.0, lambda: self.gone(pipe.keys[1]))
+        self.net.after(0.0, lambda: self.on_closed(pipe.keys[1]))
 
     def uses_again(self) -> None:
         """Record that a descriptor is reused before the process has read the end of its former connection."""

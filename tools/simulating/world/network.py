@@ -29,7 +29,7 @@ class End(Protocol):
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None: ...
 
-    def gone(self, key: Hashable) -> None: ...
+    def on_closed(self, key: Hashable) -> None: ...
 
 
 class Listener(End, Protocol):
@@ -93,7 +93,7 @@ class Pipe:
         """Break the connection: frames in flight are lost, and the dialer is notified."""
         if self.is_open:
             self.is_open = False
-            self.net.after(0.001, lambda: self.ends[0].gone(self.keys[0]))
+            self.net.after(0.001, lambda: self.ends[0].on_closed(self.keys[0]))
 
 
 N = TypeVar("N")
@@ -160,7 +160,7 @@ class Network(Generic[N]):
         """Return a connection, or None if no end listens at `address`; the dialer is notified then."""
         listener = self.bound.get(address)
         if listener is None:
-            self.after(self.delay(dialler.name, address), lambda: dialler.gone(key))
+            self.after(self.delay(dialler.name, address), lambda: dialler.on_closed(key))
             return None
         pipe = self.pipe_made(self, dialler, key, listener, address, next(self._numbers))
         self.keep(pipe)

@@ -6,21 +6,21 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from discovery.state import Sample
-from mesh.core.desk.effects import (
+from mesh.core.context.effects import (
     Commit,
     Dial,
     Effect,
     Fetch,
     Gossip,
     HangUp,
-    Knock,
     Listen,
-    Note,
+    LogLine,
+    ProbeAddress,
     Send,
     Stop,
     WriteLine,
 )
-from mesh.core.desk.settings import Settings
+from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import ROOMS, Parts, Room
 from mesh.operations import Image
@@ -242,7 +242,7 @@ class SimNode:
             self.core.receive(mine, frames, self.now, self.wall)
             self._carry_out_all()
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         mine = self.sockets.mine(key)
         if mine is not None and self.is_up:
             self.sockets.forget(mine)
@@ -258,14 +258,14 @@ class SimNode:
         if not self.is_up or life != self._life:
             return
         if self._has_work(key):
-            self.gone(key)
+            self.on_closed(key)
         elif self.core.parts.services.serving.addresses:
-            self.core.left(self.now, self.wall)
+            self.core.on_inbound_closed(self.now, self.wall)
             self._carry_out_all()
 
     def _has_work(self, key: Hashable) -> bool:
         conn = self.core.parts.dialler.conns.get(self.sockets.mine(key))
-        session = conn and self.core.parts.sessions.of(conn)
+        session = conn and self.core.parts.sessions.session_of(conn)
         return bool(session) and self.core.parts.desk.face.has_work(session)
 
     def _tick(self, life: int) -> None:
@@ -296,11 +296,11 @@ class SimNode:
                 self.sockets.gossip(frames)
             case Listen(address, wanted):
                 (self.listening.add if wanted else self.listening.discard)(address)
-            case Knock(uuid, address):
+            case ProbeAddress(uuid, address):
                 self.sockets.knock(uuid, address)
             case Commit() | Fetch():
                 (self.at_others[effect.store] if effect.store else self.worker).take(effect)
-            case Note(level, text):
+            case LogLine(level, text):
                 self.notes.append(f"{level}: {text}")
             case WriteLine(line):
                 self.lines.append(line)

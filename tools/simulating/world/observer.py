@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
-from mesh.core.delivery.facts import Mastered
-from mesh.core.desk.facts import Hearing, ProtocolBroken, hear
-from mesh.core.desk.part import Part
+from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
+from mesh.core.delivery.facts import EnvelopeAccepted
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
@@ -19,8 +19,8 @@ from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last
-from mesh.routing.taker import Targets
+from mesh.routing.retained_value import RetainedValue
+from mesh.routing.sink import Targets
 from mesh.sites.hops import is_foreign, site_of
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
@@ -39,7 +39,7 @@ EVERYTHING = Query("pattern", "#")
 WORDS = {
     Joined: "alive",
     Restarted: "alive",
-    Trusted: "trusted",
+    SuspicionRefuted: "trusted",
     Suspected: "suspect",
     Dead: "dead",
     Left: "left",
@@ -80,7 +80,7 @@ class Watched(Protocol):
     def tell(self, kind: str, text: str = "") -> None: ...
 
 
-class Observer(Part):
+class Observer(Component):
     """Observer of one node over all of its processes, as a component in each of its cores."""
 
     def __init__(self, node: Watched, history: History) -> None:
@@ -89,7 +89,7 @@ class Observer(Part):
         self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose stream state is on its disk
         self._most: Counter[str] = Counter()
 
-    def enters(self, parts: Parts) -> Part:
+    def enters(self, parts: Parts) -> Component:
         """Join a new core, and return the observer as its component."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)
@@ -115,15 +115,15 @@ class Observer(Part):
 
         feed._lost = drops
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(Mastered, self._accepts),
-            hear(ViewChanged, lambda fact: self._sees(fact.event)),
-            hear(ProtocolBroken, self._hangs_up),
+            on_fact(EnvelopeAccepted, self._accepts),
+            on_fact(ViewChanged, lambda fact: self._sees(fact.event)),
+            on_fact(ProtocolBroken, self._hangs_up),
             *self.queues.hears(),
         )
 
-    def _accepts(self, fact: Mastered) -> None:
+    def _accepts(self, fact: EnvelopeAccepted) -> None:
         for e, _ in fact.pieces:
             if not e.persistent:
                 self._buries(e)
@@ -177,7 +177,7 @@ class Observer(Part):
                 self._add(self._of("tail" if envelope.flags & TAILED else "log", envelope))
                 self._buries(envelope)
             elif isinstance(op, Put) and op.table == "retained":
-                self._buries(Last.unpack(op.value).as_envelope())
+                self._buries(RetainedValue.unpack(op.value).as_envelope())
             elif isinstance(op, Put) and op.table == "stream":
                 self._knows(op.key, OriginStream.unpack(op.value))
 

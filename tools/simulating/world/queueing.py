@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.delivery.facts import BoundAgain
-from mesh.core.desk.facts import Hearing, hear
 from mesh.core.parts import Parts
 from mesh.core.queues.keeping.facts import Consumes
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.core.subscribers.session import Session
 from mesh.names import PUTS
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.wire.envelope import Envelope
 from tools.simulating.world.known import Id, Known, Tell
 
@@ -24,19 +24,19 @@ class QueueWatch:
         self._tell = tell
         self._queues = parts.queues.queues
         self._takers: set[str] = set()  # sessions that ever consumed
-        self._parts: dict[PartialQueue, Known] = {}
+        self._parts: dict[LocalQueue, Known] = {}
         self._queues.watch = self._knows
 
     def hears(self) -> Sequence[Hearing]:
         """Return the handlers for facts of queues."""
         return (
-            hear(Consumes, self._takes),
-            hear(BoundAgain, lambda fact: self._bound(fact.envelope)),
-            hear(SessionAway, lambda fact: self._parted("away", fact.session)),
-            hear(SessionClosed, lambda fact: self._parted("closed", fact.session)),
+            on_fact(Consumes, self._takes),
+            on_fact(BoundAgain, lambda fact: self._bound(fact.envelope)),
+            on_fact(SessionAway, lambda fact: self._parted("away", fact.session)),
+            on_fact(SessionClosed, lambda fact: self._parted("closed", fact.session)),
         )
 
-    def _knows(self, queue: QueueHere) -> Known:
+    def _knows(self, queue: QueueSink) -> Known:
         known = self._parts[queue.part] = Known(queue, PUTS + queue.name, self._tell)
         return known
 

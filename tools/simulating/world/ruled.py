@@ -21,7 +21,7 @@ def sum_of_rules(value: bytes) -> str:
 def watch(parts: Parts, tell: Tell) -> None:
     """Record each list that is accepted (`has rules`), and each that takes effect (`goes by`)."""
     shared, ruling = parts.shared, parts.ruling
-    counts, take = shared._counts, ruling._take
+    counts, take = shared._counts, ruling._apply_rules
 
     def taken(row: Any, by: Any) -> None:
         if row.kind == RULES:

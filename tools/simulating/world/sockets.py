@@ -65,7 +65,7 @@ class Sockets:
             pipe.send(0 if key in self._dialled else 1, frames)
         else:
             outer = ("out", self._life, key) if key in self._dialled else key
-            self._net.after(0.0, lambda: self._owner.gone(outer))
+            self._net.after(0.0, lambda: self._owner.on_closed(outer))
 
     def gossip(self, frames: list[bytes]) -> None:
         """Send frames to all nodes that subscribed to this one."""

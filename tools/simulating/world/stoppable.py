@@ -69,8 +69,8 @@ class StoppableNode(SimNode):
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         self.awake(lambda: SimNode.hear(self, key, frames))
 
-    def gone(self, key: Hashable) -> None:
-        self.awake(lambda: SimNode.gone(self, key))
+    def on_closed(self, key: Hashable) -> None:
+        self.awake(lambda: SimNode.on_closed(self, key))
 
     def left(self, life: int, key: Hashable) -> None:
         self.awake(lambda: SimNode.left(self, life, key))
@@ -86,7 +86,7 @@ class StoppableNode(SimNode):
 
         def asked() -> None:
             if self.is_up:
-                self.core.ask(ask, then, self.now, self.wall)
+                self.core.answer_process(ask, then, self.now, self.wall)
                 self._carry_out_all()
 
         self.awake(asked)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from random import Random
 from typing import Any, Protocol
 
-from mesh.core.desk.effects import Commit, Fetch
+from mesh.core.context.effects import Commit, Fetch
 from mesh.core.node import NodeCore
 from mesh.errors import StoreFull
 from mesh.store.base import Store

@@ -13,9 +13,9 @@ from heapq import nlargest
 from itertools import chain
 from operator import eq
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.errors import LocalError, MeshError, QueueExists
@@ -33,14 +33,14 @@ REMEMBERED = 1000  # cached answers of `near`
 TermsChanged = Callable[[str, QueueTerms | None], None]
 
 
-class Declaring(Part):
+class Declaring(Component):
     """Component with the definitions of all queues.
 
     `changed(name, terms)` is called with the terms that are now in effect, or `None` if there are none.
     Local rows are written with the next commit.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self._desk = desk
         self._disk = disk
         self._shared = shared
@@ -49,7 +49,7 @@ class Declaring(Part):
         self._mesh: dict[str, tuple[QueueTerms, bytes]] = {}  # with the uuid of the declaring node
         self._near: dict[str, str] = {}
         self._has_begun = False
-        shared.add(RowKind(QUEUE, self._check, self._changed))
+        shared.add(RowKind(QUEUE, self._check, self._on_row_changed))
 
     def figures(self) -> dict[str, int | float]:
         return {"queues_declared": len(self._own.keys() | self._mesh.keys())}
@@ -73,7 +73,7 @@ class Declaring(Part):
         row = self._shared.get(QUEUE, name)
         return row is not None and not row.value and name not in self._own
 
-    def near(self, name: str) -> str:
+    def similar_name(self, name: str) -> str:
         """Return the most similar name of a queue, for a hint, or an empty string."""
         name = name[:LONGEST_QUEUE]
         found = self._near.get(name)
@@ -125,9 +125,9 @@ class Declaring(Part):
             key, value = name.encode(), packed(terms)
             self._own[name] = terms
             self._disk.later(QUEUE, key, Put(QUEUE, key, value))
-            self._tell(name)
+            self._announce_terms(name)
         else:
-            self._put(name, packed(terms))
+            self._write_row(name, packed(terms))
 
     def remove(self, name: str, by: str) -> bool:
         """Remove a queue, and return whether it was declared.
@@ -137,9 +137,9 @@ class Declaring(Part):
         if self._own.pop(name, None) is not None:
             key = name.encode()
             self._disk.later(QUEUE, key, Delete(QUEUE, key))
-            self._tell(name)
+            self._announce_terms(name)
         elif name in self._mesh:
-            self._put(name, b"")
+            self._write_row(name, b"")
         else:
             return False
         self._desk.event(QUEUE, f"{name!r} was deleted by {by}")
@@ -155,10 +155,10 @@ class Declaring(Part):
         else:
             self._shared.spread(QUEUE, name, DURABLE, then)
 
-    def _put(self, name: str, value: bytes) -> None:
-        self._shared.put(QUEUE, name, self._shared.stamp(QUEUE, name), value)
+    def _write_row(self, name: str, value: bytes) -> None:
+        self._shared.write_row(QUEUE, name, self._shared.stamp(QUEUE, name), value)
 
-    def _tell(self, name: str) -> None:
+    def _announce_terms(self, name: str) -> None:
         self._near.clear()
         if self._has_begun:
             self._says(name, self.get(name))
@@ -174,7 +174,7 @@ class Declaring(Part):
             if terms.scope != "mesh":
                 raise LocalError('A queue with scope "node" is never shared.', code="BAD_ROW")
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply a changed row, and notify the owner if other terms are in effect."""
         name, counted = row.name, self.get(row.name)
         old = self._mesh.pop(name, None)
@@ -183,7 +183,7 @@ class Declaring(Part):
         if by is not None:
             self._compare(name, old, by)
         if self.get(name) != counted:
-            self._tell(name)
+            self._announce_terms(name)
 
     def _compare(self, name: str, old: tuple[QueueTerms, bytes] | None, by: Peer) -> None:
         """Report a definition by another node that conflicts with one made here."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mesh.core.delivery.bindings import Bindings
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.node_context import NodeContext
+from mesh.core.delivery.durable_bindings import DurableBindings
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.rules.shared import RowKind, Shared
@@ -26,19 +26,19 @@ DROP_OLDEST = "drop_oldest"  # limits.durable_full; or "reject"
 TAKEN = 2 * MOST  # limit with those of peers, as each message is matched
 
 
-class Durables(Part):
+class Durables(Component):
     """Component with all durable subscriptions by name; each has the queue sub/NAME."""
 
-    def __init__(self, desk: Desk, shared: Shared, queues: Queues, bindings: Bindings) -> None:
+    def __init__(self, desk: NodeContext, shared: Shared, queues: Queues, bindings: DurableBindings) -> None:
         self._desk = desk
         self._shared = shared
         self._queues = queues
         self._bindings = bindings
         self._all: dict[str, tuple[DurableTerms, bytes]] = {}  # with the uuid of the declaring node
         self._has_begun = False
-        shared.add(RowKind(DURABLES, self._check, self._changed))
+        shared.add(RowKind(DURABLES, self._check, self._on_row_changed))
 
-    def speaks(self) -> tuple[str, ...]:
+    def features(self) -> tuple[str, ...]:
         return (DURABLE,)
 
     def figures(self) -> dict[str, int | float]:
@@ -68,7 +68,7 @@ class Durables(Part):
                 what = f"The mesh has {MOST:,} durable subscriptions, which is the limit."
                 hint = "Remove some with `mesh unsub NAME`. Subscribers that use the same name share one."
                 raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
-            self._put(name, packed(durable))
+            self._write_row(name, packed(durable))
             self._desk.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
         elif known != durable:
             what = f"The durable subscription {name!r} has the query {said(known)}, not {said(durable)}."
@@ -79,7 +79,7 @@ class Durables(Part):
     def remove(self, name: str, by: str) -> None:
         """Remove a durable subscription and its waiting messages. Raises: NoQueue."""
         self.check_known(name)
-        self._put(name, b"")
+        self._write_row(name, b"")
         self._desk.event(DURABLES, f"{name!r} was removed by {by}")
 
     def check_known(self, name: str) -> None:
@@ -88,8 +88,8 @@ class Durables(Part):
             what = f"The durable subscription {name!r} does not exist at {self._desk.me.name}."
             raise NoQueue(what, hint="See `mesh queue ls`: their queues begin with sub/.")
 
-    def _put(self, name: str, value: bytes) -> None:
-        self._shared.put(DURABLES, name, self._shared.stamp(DURABLES, name), value)
+    def _write_row(self, name: str, value: bytes) -> None:
+        self._shared.write_row(DURABLES, name, self._shared.stamp(DURABLES, name), value)
 
     # --- the rows -----------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Durables(Part):
         if row.name not in self._all and len(self._all) >= TAKEN:
             raise LocalError("The mesh has too many durable subscriptions.", code="TOO_MANY_ROWS")
 
-    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+    def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply a changed row, and report if it replaces a different definition made here."""
         name, old = row.name, self._all.pop(row.name, None)
         if row.value:

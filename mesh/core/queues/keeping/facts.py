@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mesh.core.desk.facts import Trace
+from mesh.core.context.facts import Trace
 from mesh.core.subscribers.session import Session
 from mesh.wire.commands import Consume
 

@@ -12,8 +12,8 @@ from math import inf
 
 from msgspec import Struct
 
-from mesh.core.desk.desk import Desk
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.context.node_context import NodeContext
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.queues.part.dropping import drop_bytes, drop_excess
 
 EVERY = 60.0  # s between two events about one queue
@@ -29,7 +29,7 @@ class Loss(Struct):
     messages: int = 0
     next_event: float = 0.0
 
-    def due(self, now: float) -> int:
+    def take_due(self, now: float) -> int:
         """Return how many messages an event is to report now; they count as reported."""
         if not self.messages or now < self.next_event:
             return 0
@@ -51,16 +51,16 @@ class Overflow:
     `all_here()` returns the queues.
     """
 
-    def __init__(self, desk: Desk, all_here: Callable[[], Iterable[QueueHere]]) -> None:
+    def __init__(self, desk: NodeContext, all_here: Callable[[], Iterable[QueueSink]]) -> None:
         self._desk = desk
         self._all_here = all_here
-        self._losses: dict[QueueHere, Loss] = {}
+        self._losses: dict[QueueSink, Loss] = {}
         self._most: float = inf  # bytes that durable subscriptions may hold on the node's own disk
         self._was_tight = False  # at the previous check
         self.is_tight = False  # at the latest check: little room on disk
         self.look: Callable[[], bool] = lambda: False  # checks the room on disk
 
-    def keep(self, queue: QueueHere) -> None:
+    def enforce_bound(self, queue: QueueSink) -> None:
         """Drop the oldest messages of a queue that is over its bound and may drop them."""
         if dropped := drop_excess(queue.part):
             self._dropped(queue, dropped)
@@ -78,10 +78,10 @@ class Overflow:
             before = queue.part.bytes
             if dropped := drop_bytes(queue.part, held - int(self._most)):
                 self._dropped(queue, dropped)
-                queue.changed()
+                queue.schedule()
             held -= before - queue.part.bytes
 
-    def _dropped(self, queue: QueueHere, messages: int) -> None:
+    def _dropped(self, queue: QueueSink, messages: int) -> None:
         queue.reading.unpage()
         queue.dropped += messages
         self._desk.count(DROPPED, messages)
@@ -93,7 +93,7 @@ class Overflow:
         self._shrink()
         now = self._desk.now
         for queue, loss in list(self._losses.items()):
-            if messages := loss.due(now):
+            if messages := loss.take_due(now):
                 self._desk.event("durable", self._text(queue, messages), level="warning")
             elif now >= loss.next_event:
                 del self._losses[queue]
@@ -112,7 +112,7 @@ class Overflow:
         self._keep_most()
         self._desk.wake(self._desk.now + SOON)
 
-    def _text(self, queue: QueueHere, messages: int) -> str:
+    def _text(self, queue: QueueSink, messages: int) -> str:
         terms = queue.part.terms
         why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
         if self._most < inf:

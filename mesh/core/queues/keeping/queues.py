@@ -7,24 +7,24 @@ from heapq import nlargest
 from math import inf
 from typing import Protocol
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Restores
-from mesh.core.queues.keeping.dying import Dying
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.context.component import Beginning, Component, Restores
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.overflow import Overflow
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
 from mesh.errors import NoQueue, QueueFull, StoreFull
 from mesh.names import PUTS, QUEUE, queue_of, taken_of
+from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots.lot import PRIORITY
+from mesh.queues.lots.queued_envelope import PRIORITY
+from mesh.queues.part.queue_observer import QueueObserver
 from mesh.queues.part.searching import put_back
-from mesh.queues.part.watching import Watching
-from mesh.queues.takers.taker import QueueTaker
+from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.memory import OWN, Memory
-from mesh.routing.portion import Portion
-from mesh.routing.taker import Addressees, Targets
+from mesh.routing.sink import AddressResolver, Targets
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import QUEUES
@@ -35,35 +35,35 @@ RECOVER = 5.0  # s after a start for consumers to return
 class QueueRoomFace(Protocol):
     """The services that `Queues` needs from the other components of this package."""
 
-    def push(self, taker: QueueTaker, portion: Portion) -> None:
+    def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         """Send messages to a consumer."""
 
-    def near(self, name: str) -> str:
+    def similar_name(self, name: str) -> str:
         """Return the name of a similar queue, for a hint."""
 
     def was_removed(self, name: str) -> bool:
         """Return whether the queue is known to be removed."""
 
-    def removed(self, queue: QueueHere) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Clean up before a removed queue ends."""
 
-    def ended(self, queue: QueueHere) -> None:
+    def on_queue_ended(self, queue: QueueSink) -> None:
         """Clean up after a removed queue has ended."""
 
-    def redeemed(self, queue: QueueHere) -> None:
+    def redeemed(self, queue: QueueSink) -> None:
         """Report finished messages that other nodes keep until then."""
 
-    def put(self, queue: QueueHere) -> None:
+    def distribute_new(self, queue: QueueSink) -> None:
         """Distribute new messages to other nodes, if there are any."""
 
-    def seen_to(self, queue: QueueHere) -> None:
+    def seen_to(self, queue: QueueSink) -> None:
         """React to a change of the queue, after all other work."""
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         """Return whether no message of the queue can move to another node."""
 
 
-class Queues(Part):
+class Queues(Component):
     """The queues of this node, by name.
 
     New, settled and dead messages are processed at the end of the event. `others` has the other nodes.
@@ -72,10 +72,10 @@ class Queues(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         rows: RowsOf,
         memory: Memory,
-        dying: Dying,
+        dying: DeadLettering,
         around: QueueRoomFace,
         others: Mapping[bytes, object],
         publish: Callable[[Envelope], None],
@@ -88,26 +88,26 @@ class Queues(Part):
         self._others = others
         self._publish = publish
         self._memory = memory
-        self.watch: Callable[[QueueHere], Watching] | None = None  # makes the observer of each part
+        self.watch: Callable[[QueueSink], QueueObserver] | None = None  # makes the observer of each part
         self.is_leaving = False  # all messages move away if possible; see Draining
-        self._all: dict[str, QueueHere] = {}
-        self._gone: dict[QueueHere, None] = {}  # removed, possibly still on disk
-        self._holding: dict[QueueHere, None] = {}  # queues that may have held-back messages
-        self._timed: dict[QueueHere, None] = {}  # queues with a timer
-        self._due: dict[QueueHere, None] = {}
+        self._all: dict[str, QueueSink] = {}
+        self._gone: dict[QueueSink, None] = {}  # removed, possibly still on disk
+        self._holding: dict[QueueSink, None] = {}  # queues that may have held-back messages
+        self._timed: dict[QueueSink, None] = {}  # queues with a timer
+        self._due: dict[QueueSink, None] = {}
         # Queues with messages or recent events. The other queues cost nothing.
-        self._awake: dict[QueueHere, None] = {}
+        self._awake: dict[QueueSink, None] = {}
 
-    def __iter__(self) -> Iterator[QueueHere]:
+    def __iter__(self) -> Iterator[QueueSink]:
         return iter(list(self._all.values()))
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (QUEUES,)
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
 
-    def takes(self) -> Mapping[str, Addressees]:
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
 
     def figures(self) -> dict[str, int | float]:
@@ -127,7 +127,7 @@ class Queues(Part):
         return self._memory.used
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
-        """Yield the state of the `most` longest active queues, and of those reported before."""
+        """Yield the state of the `most` longest active queues, and of queues reported before."""
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
@@ -148,7 +148,7 @@ class Queues(Part):
         for rows in self._rows:
             rows.start(beginning)
 
-    def restores(self) -> Mapping[str, Restores]:
+    def envelope_restorers(self) -> Mapping[str, Restores]:
         return {QUEUE: self._restore}
 
     def _restore(self, position: int, envelope: Envelope) -> None:
@@ -156,9 +156,9 @@ class Queues(Part):
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
         self._desk.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
-        queue.wait(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
+        queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         """Remove the queues that are known to be removed, and the rows without a queue."""
         for queue in self:
             if self._desk.settings.accept_rollback:
@@ -168,7 +168,7 @@ class Queues(Part):
         for rows in self._rows:
             rows.forget_lots()
             for name in rows.queues() - self._all.keys():
-                rows.forget(name)
+                rows.delete_queue(name)
 
     def declared(self, name: str, terms: QueueTerms | None) -> None:
         """Apply a definition; `None` removes the queue."""
@@ -181,31 +181,31 @@ class Queues(Part):
         else:
             known.declared(terms)
 
-    def find(self, name: str) -> QueueHere | None:
+    def find(self, name: str) -> QueueSink | None:
         """Return the queue of that name, or `None` if it is not here."""
         return self._all.get(name)
 
-    def get(self, name: str) -> QueueHere:
+    def get(self, name: str) -> QueueSink:
         """Return the queue of that name. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
-            near = self._around.near(name)
+            near = self._around.similar_name(name)
             hint = (
                 f"Did you mean {near!r}?" if near else "Declare it first: `mesh queue create`, or declare()."
             )
             raise NoQueue(f"The queue {name!r} does not exist at {self._desk.me.name}.", hint=hint)
         return queue
 
-    def shared(self, name: str) -> QueueHere:
+    def shared(self, name: str) -> QueueSink:
         """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
             raise NoQueue(f"The queue {name!r} exists only at {self._desk.me.name}.")
         return queue
 
-    def _make(self, name: str, terms: QueueTerms) -> QueueHere:
-        rows = self._rows.of(name)
-        queue = QueueHere(self._desk, rows, self._memory, name, terms, self._around.push, self.changed)
+    def _make(self, name: str, terms: QueueTerms) -> QueueSink:
+        rows = self._rows.rows_of(name)
+        queue = QueueSink(self._desk, rows, self._memory, name, terms, self._around.push, self.schedule_queue)
         if self.watch is not None:
             queue.part.watch = self.watch(queue)
         self._all[name] = queue
@@ -217,7 +217,7 @@ class Queues(Part):
             self._desk.wake(self._desk.now + RECOVER)
         return queue
 
-    def _remove(self, queue: QueueHere) -> None:
+    def _remove(self, queue: QueueSink) -> None:
         """Remove a queue with its consumers, and discard its messages."""
         del self._all[queue.name]
         if lost := queue.part.messages:
@@ -225,11 +225,11 @@ class Queues(Part):
             self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
-        self._around.removed(queue)
-        queue.end()
-        self._around.ended(queue)
+        self._around.on_queue_removed(queue)
+        queue.end_queue()
+        self._around.on_queue_ended(queue)
         self._gone[queue] = None
-        queue.rows.forget(queue.name)
+        queue.rows.delete_queue(queue.name)
         self.write(queue)
 
     # --- as the log sees them ---------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Queues(Part):
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
         return [(envelope, [(queue, None)])], 1
 
-    def has_no_room(self, queue: QueueHere, envelope: Envelope) -> bool:
+    def has_no_room(self, queue: QueueSink, envelope: Envelope) -> bool:
         """Return whether this node has no room for a message, apart from the limits of the queue.
 
         Persistent messages must leave the last room on disk to other uses, and transient ones need memory.
@@ -273,17 +273,17 @@ class Queues(Part):
     def _put_gone(self, stream: bytes) -> None:
         """Forget the held-back messages of a producer that has disconnected."""
         for queue in list(self._holding):
-            if not queue.forget(stream):
+            if not queue.drop_held(stream):
                 del self._holding[queue]
 
-    def taker(self, name: str) -> QueueHere:
+    def taker(self, name: str) -> QueueSink:
         """Return the queue after a restart, even without its definition, to keep acknowledged messages."""
         queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 
     # --- when the event is over -------------------------------------------------------------------------
 
-    def changed(self, queue: QueueHere) -> None:
+    def schedule_queue(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""
         self._due[queue] = self._awake[queue] = None
         self._desk.ending[self._see_to_all] = None
@@ -294,16 +294,16 @@ class Queues(Part):
             queue, _ = self._due.popitem()
             if queue.part.is_recovered:
                 self._tick_part(queue)
-            while (envelope := queue.released()) is not None:
+            while (envelope := queue.take_released()) is not None:
                 self._publish(envelope)
             if queue.fresh or queue.is_behind:
                 if self._others:
-                    self._around.put(queue)
+                    self._around.distribute_new(queue)
                 queue.fresh = []
             if not self.is_leaving or self._around.stays(queue):
                 queue.giving.give_out()
             if queue.drops_oldest:
-                self._overflow.keep(queue)  # after delivery
+                self._overflow.enforce_bound(queue)  # after delivery
             queue.reading.load()
             self._dying.bury(queue)
             self.write(queue)
@@ -316,7 +316,7 @@ class Queues(Part):
                 self._timed[queue] = None
                 self._desk.wake(queue.part.due)
 
-    def _tick_part(self, queue: QueueHere) -> None:
+    def _tick_part(self, queue: QueueSink) -> None:
         part = queue.part
         was_recovering = part.is_recovering
         part.tick(self._desk.now, self._desk.believed)
@@ -325,7 +325,7 @@ class Queues(Part):
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)
 
-    def write(self, queue: QueueHere) -> None:
+    def write(self, queue: QueueSink) -> None:
         """Write the changed states of messages to disk with the next commit."""
         changed, queue.part.changed = queue.part.changed, {}
         for lot in changed:
@@ -338,7 +338,7 @@ class Queues(Part):
         for queue in self._timed:
             self._desk.wake(queue.part.due)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         self._dying.try_again()
         self._overflow.tidy()
         for queue in list(self._awake):
@@ -351,9 +351,9 @@ class Queues(Part):
         for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
             del self._gone[queue]
 
-    def _tick(self, queue: QueueHere) -> None:
+    def _tick(self, queue: QueueSink) -> None:
         self._tick_part(queue)
-        self.changed(queue)
+        self.schedule_queue(queue)
 
 
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from mesh.core.desk.desk import Desk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import Rows
 from mesh.errors import MeshError
-from mesh.queues.lots.lot import Lot
-from mesh.queues.lots.ondisk import Wish
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.lots.disk_index import Wish
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.part.searching import searched, to_search
 from mesh.wire.envelope import Envelope
 
@@ -26,11 +26,11 @@ class PartReading:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         rows: Rows,
         name: str,
-        part: PartialQueue,
-        loaded: Callable[[list[Lot]], None],
+        part: LocalQueue,
+        loaded: Callable[[list[QueuedEnvelope]], None],
         changed: Callable[[], None],
     ) -> None:
         self._desk = desk
@@ -72,21 +72,21 @@ class PartReading:
         priority, positions = wish
         part, desk = self._part, self._desk
 
-        def loaded(lots: list[Lot]) -> None:
+        def loaded(lots: list[QueuedEnvelope]) -> None:
             part.loaded(priority, lots, desk.now, desk.believed)
             self._loaded(lots)
             then()
 
         self._fetch(positions, loaded)
 
-    def _fetch(self, positions: Sequence[int], then: Callable[[list[Lot]], None]) -> None:
+    def _fetch(self, positions: Sequence[int], then: Callable[[list[QueuedEnvelope]], None]) -> None:
         """Call `then` with the envelopes at these positions."""
 
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
                 return  # the store has failed, and the node stops
             me, parcel = self._desk.me.uuid, self._rows.parcel
-            then([Lot(parcel(envelope, place, me)) for place, envelope in found.items()])
+            then([QueuedEnvelope(parcel(envelope, place, me)) for place, envelope in found.items()])
             self._changed()
 
         self._rows.read(positions, read)

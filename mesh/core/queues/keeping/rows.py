@@ -11,13 +11,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from mesh.core.desk.disk import Committed, Disk, Fetched
-from mesh.core.desk.disks import Disks
-from mesh.core.desk.part import Beginning
+from mesh.core.context.component import Beginning
+from mesh.core.context.disk import Committed, Disk, Fetched
+from mesh.core.context.disks import Disks
 from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Op, Put
-from mesh.queues.lots.lot import Lot
-from mesh.routing.parcel import Parcel
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
@@ -75,7 +75,7 @@ class Rows:
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
         """Delete envelopes from disk with the next commit, and their rows."""
         for position in positions:
-            self._shelf.left(position)
+            self._shelf.drop_position(position)
         for position in with_row:
             self._delete(_place(name, position))
 
@@ -86,17 +86,17 @@ class Rows:
         """Read the envelopes at these positions, and call `then` with them."""
         self._disk.fetch(positions, then)
 
-    def parcel(self, envelope: Envelope, position: int, master: bytes) -> Parcel:
+    def parcel(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
         """Return an envelope that was read from disk, with its position."""
-        return Parcel(envelope, position, master, own=True, is_late=self._shelf.is_other)
+        return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
     # --- lots -------------------------------------------------------------------------------------------
 
-    def of(self, name: str, position: int) -> bytes:
+    def take_state(self, name: str, position: int) -> bytes:
         """Return the stored state of an envelope once, or empty if it has none."""
         return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
-    def write(self, name: str, lot: Lot) -> None:
+    def write(self, name: str, lot: QueuedEnvelope) -> None:
         """Write the state of an envelope with the next commit."""
         position = lot.parcel.position
         if not position or lot.has_left:
@@ -104,7 +104,7 @@ class Rows:
         key = _place(name, position)
         if not lot.left:
             lot.has_left = True
-            self._shelf.released(lot.parcel)
+            self._shelf.delete_released(lot.parcel)
             if lot.has_row:
                 self._delete(key)
         elif row := lot.row():
@@ -116,22 +116,24 @@ class Rows:
 
     # --- what comes from other nodes --------------------------------------------------------------------
 
-    def moved(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
+    def moved_rows(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield (queue, uuid of the source node, row) for messages that other nodes moved here."""
         for key, value in beginning.rows(MOVED, self._shelf.store).items():
             name, _, source = key.partition(b"\0")
             if name:  # otherwise of the store: see mesh/store/moving.py
                 yield name.decode(), source, value
 
-    def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
+    def arrive(
+        self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
+    ) -> None:
         """Store envelopes from another node, with the row of everything that has arrived from there."""
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
-    def again(self, name: str, lot: Lot, then: Committed) -> None:
+    def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
         """Store an envelope that may have been in another part."""
         self._store(name, [lot], [], then)
 
-    def _store(self, name: str, lots: Iterable[Lot], ops: list[Op], then: Committed) -> None:
+    def _store(self, name: str, lots: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:
         for lot in lots:
             ops.append(self._shelf.append(lot.parcel))
             lot.has_row = True
@@ -139,10 +141,10 @@ class Rows:
         self._shelf.supersede(ops)
         self._disk.commit(ops, then)
 
-    def not_arrived(self, lots: Iterable[Lot]) -> None:
+    def not_arrived(self, lots: Iterable[QueuedEnvelope]) -> None:
         """Release envelopes that did not reach the disk."""
         for lot in lots:
-            self._shelf.released(lot.parcel)
+            self._shelf.delete_released(lot.parcel)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
         """Store the progress of a move from a node with the next commit. An empty row deletes it."""
@@ -228,7 +230,7 @@ class Rows:
             if not self.consumers[name]:
                 del self.consumers[name]
 
-    def forget(self, name: str) -> None:
+    def delete_queue(self, name: str) -> None:
         """Delete the rows of a removed queue."""
         for taker in list(self.consumers.get(name, ())):
             self.takes_no_more(name, taker)
@@ -253,7 +255,7 @@ class RowsOf:
     def __iter__(self) -> Iterator[Rows]:
         return iter(self._all.values())
 
-    def of(self, name: str) -> Rows:
+    def rows_of(self, name: str) -> Rows:
         """Return the rows in the store of that queue."""
         return self._all[self._disks.of_queue(name).shelf.store]
 

@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
-from mesh.core.peers.acquaintances import Acquaintances
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.peer_address_book import PeerAddressBook
 from mesh.core.peers.reach_table import ReachState
-from mesh.core.states.facts import StateHeard
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
+from mesh.core.states.facts import StateReceived
 from mesh.queues.looking.parts import part_of, total
 from mesh.wire.replies import QueuePart, QueueRow
 
@@ -49,11 +49,11 @@ def may_hold(state: ReachState, queued: int | None) -> bool:
     return state is not ReachState.LEFT or queued != 0
 
 
-class LastKnown(Part):
+class LastKnown(Component):
     """Remembered parts by queue and node; `peers` has the other nodes by uuid."""
 
     def __init__(
-        self, desk: Desk, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: Acquaintances
+        self, desk: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: PeerAddressBook
     ) -> None:
         self._desk = desk
         self._nodes = nodes
@@ -64,27 +64,27 @@ class LastKnown(Part):
         self._of: dict[bytes, dict[str, None]] = {}  # the most recent report is last
         self._count = 0
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(StateHeard, self._heard),
-            hear(PeerForgotten, lambda fact: self._forget(fact.peer.node.uuid)),
+            on_fact(StateReceived, self._on_state),
+            on_fact(PeerForgotten, lambda fact: self._forget_node(fact.peer.node.uuid)),
         )
 
-    def _heard(self, fact: StateHeard) -> None:
+    def _on_state(self, fact: StateReceived) -> None:
         state = fact.known.state
         if not state.queued:
-            self._forget(state.uuid)
+            self._forget_node(state.uuid)
         self._messages[state.uuid] = state.queued
         self._acquaintances.keep_queued(state.uuid, state.queued > 0)
 
-    def _forget(self, uuid: bytes) -> None:
+    def _forget_node(self, uuid: bytes) -> None:
         self._messages.pop(uuid, None)
         for name in list(self._of.get(uuid, ())):
             self._drop(uuid, name)
 
     # --- what is told -------------------------------------------------------------------------------------
 
-    def told(self, peer: Peer, row: QueueRow) -> None:
+    def record_row(self, peer: Peer, row: QueueRow) -> None:
         """Remember the contents of a node's part of a queue."""
         uuid = peer.node.uuid
         self.none(peer, row.name)

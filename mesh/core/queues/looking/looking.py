@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mesh.core.desk.asked import Inquiry, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import page
-from mesh.core.desk.part import Part
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import page
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.looking import everywhere
-from mesh.core.queues.looking.everywhere import Everywhere
+from mesh.core.queues.looking import queue_part_calls
+from mesh.core.queues.looking.queue_part_calls import QueuePartCalls
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.errors import NoQueue
 from mesh.queues.declared.definition import plain
@@ -26,20 +26,22 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
 from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, WhyRow
 
 
-class Looking(Part):
+class Looking(Component):
     """The read-only requests, answered when all reachable nodes have replied.
 
     A node reports its own part to other nodes, but not its queues with scope "node".
     """
 
-    def __init__(self, desk: Desk, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing) -> None:
+    def __init__(
+        self, desk: NodeContext, queues: Queues, queue_part_calls: QueuePartCalls, balancing: QueueBalancing
+    ) -> None:
         self._desk = desk
         self._queues = queues
-        self._everywhere = everywhere
+        self._everywhere = queue_part_calls
         self._balancing = balancing
-        self._known = everywhere.last_known
+        self._known = queue_part_calls.last_known
 
-    def why(self, what: What) -> Iterator[Reason]:
+    def explain(self, what: What) -> Iterator[Reason]:
         if what.kind != QUEUE:
             return
         queue = self._queues.find(what.text)
@@ -68,35 +70,35 @@ class Looking(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (
             answer(AskQueueInfo, self._info_here),
-            answer(AskQueues, lambda asked: asked.say(self._page(asked.ask, is_shared=True))),
+            answer(AskQueues, lambda asked: asked.reply(self._page(asked.ask, is_shared=True))),
             answer(AskQueuePeek, self._peek_here),
             answer(AskQueueWhy, self._why_here),
         )
 
-    def _get(self, name: str) -> QueueHere:
+    def _get(self, name: str) -> QueueSink:
         """Return the queue. Raises: NoQueue, with the nodes that may have it and cannot be asked."""
         try:
             return self._queues.get(name)
         except NoQueue as error:
             raise self._everywhere.none_of(error) from error
 
-    def _info_here(self, asked: Inquiry[AskQueueInfo]) -> None:
+    def _info_here(self, asked: IncomingCall[AskQueueInfo]) -> None:
         row = row_of(self._queues.shared(asked.ask.name), self._desk)
-        asked.say(QueueRows(queues=[row]))
+        asked.reply(QueueRows(queues=[row]))
 
-    def _why_here(self, asked: Inquiry[AskQueueWhy]) -> None:
-        asked.say(self._reasons(self._queues.shared(asked.ask.name)))
+    def _why_here(self, asked: IncomingCall[AskQueueWhy]) -> None:
+        asked.reply(self._reasons(self._queues.shared(asked.ask.name)))
 
-    def _info(self, asked: Inquiry[AskQueueInfo]) -> None:
+    def _info(self, asked: IncomingCall[AskQueueInfo]) -> None:
         queue, ask = self._get(asked.ask.name), asked.ask
         if ask.here or self._everywhere.is_alone(queue):
-            asked.say(everywhere.row(row_of(queue, self._desk), {}, ()))
+            asked.reply(queue_part_calls.row(row_of(queue, self._desk), {}, ()))
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             QueueRows,
-            lambda told, missing: asked.say(
-                everywhere.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
+            lambda told, missing: asked.reply(
+                queue_part_calls.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
             ),
         )
 
@@ -107,41 +109,45 @@ class Looking(Part):
         rows, more = page(names, lambda name: row_of(queues[name], self._desk), ask)
         return QueueRows(queues=rows, more=more)
 
-    def _list(self, asked: Inquiry[AskQueues]) -> None:
+    def _list(self, asked: IncomingCall[AskQueues]) -> None:
         ask = asked.ask
         if ask.here or self._everywhere.is_alone(None):
-            asked.say(everywhere.rows(self._page(ask), {}, (), ask))
+            asked.reply(queue_part_calls.rows(self._page(ask), {}, (), ask))
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             QueueRows,
-            lambda told, missing: asked.say(
-                everywhere.rows(self._page(ask), told, missing, ask, self._known.parts, self._known.away())
+            lambda told, missing: asked.reply(
+                queue_part_calls.rows(
+                    self._page(ask), told, missing, ask, self._known.parts, self._known.away()
+                )
             ),
         )
 
-    def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
+    def _peek(self, asked: IncomingCall[AskQueuePeek]) -> None:
         """Send the next ready messages, about 1 MiB in total, in as many replies as necessary."""
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = list(self._next(queue, ask.count))
         if ask.here or self._everywhere.is_alone(queue):
             self._say_pieces(asked, mine)
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             Peeked,
-            lambda told, missing: self._say_pieces(asked, everywhere.peeked(mine, told, ask.count), missing),
+            lambda told, missing: self._say_pieces(
+                asked, queue_part_calls.peeked(mine, told, ask.count), missing
+            ),
         )
 
-    def _peek_here(self, asked: Inquiry[AskQueuePeek]) -> None:
+    def _peek_here(self, asked: IncomingCall[AskQueuePeek]) -> None:
         """Send the next ready messages here to another node, in one reply."""
         pieces = list(self._next(self._queues.shared(asked.ask.name), asked.ask.count))[:ENVELOPES_A_MESSAGE]
         self._say_pieces(asked, pieces)
 
     def _say_pieces(
         self,
-        asked: Inquiry[AskQueuePeek],
-        pieces: Sequence[everywhere.CountedEnvelope],
+        asked: IncomingCall[AskQueuePeek],
+        pieces: Sequence[queue_part_calls.CountedEnvelope],
         missing: Sequence[str] = (),
     ) -> None:
         for at in range(0, len(pieces) or 1, ENVELOPES_A_MESSAGE):
@@ -149,9 +155,9 @@ class Looking(Part):
             tries = [n for _, column in some for n in column]
             more = at + ENVELOPES_A_MESSAGE < len(pieces)
             said = Peeked(tries=tries, more=more, missing=list(missing))
-            asked.say(said, [piece for piece, _ in some])
+            asked.reply(said, [piece for piece, _ in some])
 
-    def _next(self, queue: QueueHere, n: int) -> Iterator[tuple[Envelope, bytes]]:
+    def _next(self, queue: QueueSink, n: int) -> Iterator[tuple[Envelope, bytes]]:
         """Yield the next `n` messages with their delivery counts."""
         size = 0
         for lot in queue.part.next():
@@ -166,21 +172,21 @@ class Looking(Part):
             if not n:
                 return
 
-    def _why(self, asked: Inquiry[AskQueueWhy]) -> None:
+    def _why(self, asked: IncomingCall[AskQueueWhy]) -> None:
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = self._reasons(queue)
         if self._everywhere.is_alone(queue):
-            asked.say(mine)
+            asked.reply(mine)
             return
-        self._everywhere.ask(
+        self._everywhere.ask_all_nodes(
             ask,
             QueueWhy,
-            lambda told, missing: asked.say(
-                everywhere.why(mine.rows, told, missing, self._known.away(queue.name))
+            lambda told, missing: asked.reply(
+                queue_part_calls.why(mine.rows, told, missing, self._known.away(queue.name))
             ),
         )
 
-    def _reasons(self, queue: QueueHere) -> QueueWhy:
+    def _reasons(self, queue: QueueSink) -> QueueWhy:
         me = self._desk.me.name
         rows = [
             WhyRow(node=me, messages=n, why=text, is_cause=is_in_vain(text))
@@ -189,7 +195,7 @@ class Looking(Part):
         return QueueWhy(rows=rows)
 
 
-def row_of(queue: QueueHere, desk: Desk) -> QueueRow:
+def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
     """Return the row of the part here."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)

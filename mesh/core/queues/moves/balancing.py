@@ -17,28 +17,28 @@ from itertools import islice
 from math import inf
 from typing import Protocol
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.places import Places, room_here, taken_here
 from mesh.core.queues.moves.spread import QueueSpread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.moving import PieceMoved
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.names import QUEUE
 from mesh.queues.looking.reasons import WaitReason, reasons
 from mesh.queues.lots.counts import count
-from mesh.queues.lots.lot import Lot
-from mesh.queues.moves.dealing import DealtPiece, Look
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.moves.dealing import DealtPiece, ReadyScan
 from mesh.queues.moves.distribution import NodeUuid
 from mesh.queues.moves.policies import Policies
+from mesh.queues.moves.queue_report import Matching, QueueReport, matching
 from mesh.queues.moves.redistribution import Mine
-from mesh.queues.moves.stock import Matching, Stock, matching
 
 EVERY = 0.25  # s between two scans while other nodes want messages
 SOON = 0.02  # s, after news
@@ -54,16 +54,22 @@ class Moves(Protocol):
 
     def on_move(self, then: PieceMoved) -> None: ...
 
-    def begin(self, queue: QueueHere, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
+    def begin(self, queue: QueueSink, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
 
     def busy(self, name: str) -> Collection[NodeUuid]: ...
 
 
-class QueueBalancing(Part):
+class QueueBalancing(Component):
     """Distribution and redistribution of all queues; `moving` transfers the messages."""
 
     def __init__(
-        self, desk: Desk, presence: Presence, nodes: Nodes, queues: Queues, stocks: Stocks, moving: Moves
+        self,
+        desk: NodeContext,
+        presence: Presence,
+        nodes: Nodes,
+        queues: Queues,
+        stocks: Stocks,
+        moving: Moves,
     ) -> None:
         self._desk = desk
         self._presence = presence
@@ -71,20 +77,20 @@ class QueueBalancing(Part):
         self._places = Places(desk, nodes, queues, stocks)
         self._name_of = stocks.name_of
         self._moving = moving
-        moving.on_move(self._ended)
-        self._spreads: dict[QueueHere, QueueSpread] = {}
+        moving.on_move(self._on_moved)
+        self._spreads: dict[QueueSink, QueueSpread] = {}
         self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
 
-    def hears(self) -> Sequence[Hearing]:
+    def fact_handlers(self) -> Sequence[Hearing]:
         return (
-            hear(ServersChanged, self._served),
-            hear(PeerJoined, lambda _: self._joined()),
-            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+            on_fact(ServersChanged, self._served),
+            on_fact(PeerJoined, lambda _: self._on_peer_joined()),
+            on_fact(LoggedOut, lambda fact: self._on_node_lost(fact.peer.node.uuid)),
         )
 
     # --- what was put -------------------------------------------------------------------------------------
 
-    def put(self, queue: QueueHere) -> None:
+    def distribute_new(self, queue: QueueSink) -> None:
         """Distribute the new messages of a queue."""
         if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
@@ -96,27 +102,27 @@ class QueueBalancing(Part):
         else:
             spread.fresh += queue.fresh[: WAITING - spread.count]
 
-    def _spread(self, queue: QueueHere) -> QueueSpread:
+    def _spread(self, queue: QueueSink) -> QueueSpread:
         spread = self._spreads.get(queue)
         if spread is None:
             spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
-            self._presence.ask((QUEUE, queue.name), lambda: self._known(queue, spread))
+            self._presence.when_known((QUEUE, queue.name), lambda: self._known(queue, spread))
         spread.used = self._desk.now
         return spread
 
-    def _known(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _known(self, queue: QueueSink, spread: QueueSpread) -> None:
         """Distribute the waiting messages after all reachable nodes have reported or timed out."""
         spread.is_known = True
         fresh, spread.fresh = spread.fresh, []
         if self._spreads.get(queue) is spread:
             self._distribute(queue, spread, fresh, is_new=True)
-            self.changed(queue)
+            self.schedule_scan(queue)
 
     def _distribute(
-        self, queue: QueueHere, spread: QueueSpread, lots: Sequence[Lot], is_new: bool = False
+        self, queue: QueueSink, spread: QueueSpread, lots: Sequence[QueuedEnvelope], is_new: bool = False
     ) -> None:
         """Assign envelopes to lines; `is_new` means that older messages may wait before them."""
-        closed = spread.refusals.closed(self._desk.now)
+        closed = spread.refusals.closed_nodes(self._desk.now)
         takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
@@ -135,19 +141,19 @@ class QueueBalancing(Part):
                 spread.line(node).append((lot, runs))
         self._send(queue, spread)
 
-    def _ways_out(self, queue: QueueHere) -> Collection[NodeUuid]:
+    def _ways_out(self, queue: QueueSink) -> Collection[NodeUuid]:
         """Return the nodes to which the messages go while this node leaves; empty if they stay."""
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
-        closed = spread.refusals.closed(self._desk.now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(self._desk.now) if spread is not None else ()
         return self._places.homes(queue, closed) or ()
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         """Return whether messages stay for consumers here although this node leaves."""
         return not self._ways_out(queue)
 
-    def _send(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _send(self, queue: QueueSink, spread: QueueSpread) -> None:
         """Begin the transfers of all waiting messages for which there is room."""
         for node in [node for node in spread.waiting if node not in spread.full]:
             pieces = spread.waiting[node]
@@ -166,7 +172,7 @@ class QueueBalancing(Part):
 
     # --- what waits ---------------------------------------------------------------------------------------
 
-    def changed(self, queue: QueueHere) -> None:
+    def schedule_scan(self, queue: QueueSink) -> None:
         """Schedule a scan of the queue if it has become useful."""
         now = self._desk.now
         if not queue.part.ready:
@@ -190,7 +196,7 @@ class QueueBalancing(Part):
         if is_behind or is_wanted or self._places.is_guest(queue):
             self._is_due(queue, spread, spread.looked + EVERY)
 
-    def _is_due(self, queue: QueueHere, spread: QueueSpread, at: float) -> None:
+    def _is_due(self, queue: QueueSink, spread: QueueSpread, at: float) -> None:
         """Schedule a scan at that time, or earlier if the delay of stranded messages ends before it."""
         delay = queue.part.terms.redistribution
         if not spread.is_known:
@@ -216,26 +222,26 @@ class QueueBalancing(Part):
         if queue.part.ready:
             self._is_due(queue, spread, spread.looked + SOON)
 
-    def _joined(self) -> None:
+    def _on_peer_joined(self) -> None:
         """Check the waiting messages, as a new node may have consumers for them."""
         for queue in self._queues:
             if queue.part.ready and queue not in self._spreads:
-                self.changed(queue)
+                self.schedule_scan(queue)
 
-    def _lost(self, node: NodeUuid) -> None:
+    def _on_node_lost(self, node: NodeUuid) -> None:
         for spread in self._spreads.values():
             spread.give_up(node)
 
-    def _ended(self, queue: QueueHere, node: NodeUuid, taken: int, refused: int) -> None:
+    def _on_moved(self, queue: QueueSink, node: NodeUuid, taken: int, refused: int) -> None:
         """Handle the outcome of messages that moved to a node."""
         spread = self._spreads.get(queue)
         if spread is None:
             return
         if refused:
-            spread.refusals.refused(node, self._desk.now)
+            spread.refusals.close_node(node, self._desk.now)
             spread.give_up(node)
         elif taken:
-            spread.refusals.taken(node)
+            spread.refusals.open_node(node)
         spread.full.discard(node)
         self._send(queue, spread)
         if queue.part.ready:
@@ -246,11 +252,11 @@ class QueueBalancing(Part):
         due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
         for queue in due[:TURN]:
             spread = self._spreads[queue] = self._spreads.pop(queue)  # behind the queues that are due
-            self._look(queue, spread)
+            self._scan(queue, spread)
         if len(due) > TURN:
             self._desk.wake(now + SOON)
 
-    def _look(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _scan(self, queue: QueueSink, spread: QueueSpread) -> None:
         spread.looked, spread.due = self._desk.now, inf
         if not queue.part.ready:
             return
@@ -261,9 +267,9 @@ class QueueBalancing(Part):
             self._distribute(queue, spread, [*islice(queue.part.next(), TOGETHER)])
         if not self._queues.is_leaving:
             self._redistribute(queue, spread)
-        self.changed(queue)
+        self.schedule_scan(queue)
 
-    def _redistribute(self, queue: QueueHere, spread: QueueSpread) -> None:
+    def _redistribute(self, queue: QueueSink, spread: QueueSpread) -> None:
         others, now = self._places.meant(queue), self._desk.now
         busy = self._busy(queue, spread, others)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
@@ -271,7 +277,7 @@ class QueueBalancing(Part):
         if not most:
             return
         part = queue.part
-        look = Look(part, taken_here(queue), spread.place, most)
+        look = ReadyScan(part, taken_here(queue), spread.place, most)
         if look.stranded:
             spread.since = min(spread.since, now)
         elif look.is_whole:
@@ -298,7 +304,7 @@ class QueueBalancing(Part):
             queue.reading.load_more(_nothing)
 
     def _busy(
-        self, queue: QueueHere, spread: QueueSpread, others: Mapping[NodeUuid, Stock]
+        self, queue: QueueSink, spread: QueueSpread, others: Mapping[NodeUuid, QueueReport]
     ) -> Collection[NodeUuid]:
         """Return the nodes to which nothing more moves now.
 
@@ -310,16 +316,16 @@ class QueueBalancing(Part):
         waits = {
             node for node in self._moving.busy(queue.name) if node in others and not others[node].is_volatile
         }
-        return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed(now)}
+        return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed_nodes(now)}
 
-    def reasons(self, queue: QueueHere) -> Iterator[WaitReason]:
+    def reasons(self, queue: QueueSink) -> Iterator[WaitReason]:
         """Yield the reasons why messages in the queue are not settled."""
         now, spread = self._desk.now, self._spreads.get(queue)
         name_of = self._name_of
         others = {
             name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
         }
-        closed = spread.refusals.closed(now) if spread is not None else ()
+        closed = spread.refusals.closed_nodes(now) if spread is not None else ()
         ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.is_leaving else None
         drained = [name_of(node) for node, stock in self._places.meant(queue).items() if stock.is_leaving]
         yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out, drained)
@@ -332,7 +338,7 @@ class QueueBalancing(Part):
             if spread.due < inf:
                 self._desk.wake(spread.due)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Drop the state of unused queues, and keep watching the others."""
         for queue, spread in list(self._spreads.items()):
             if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
@@ -340,7 +346,7 @@ class QueueBalancing(Part):
             elif spread.used < self._desk.now - IDLE:
                 del self._spreads[queue]
 
-    def removed(self, queue: QueueHere) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Forget a removed queue."""
         self._spreads.pop(queue, None)
 
@@ -349,7 +355,7 @@ def _nothing() -> None:
     pass
 
 
-def _takers(stocks: Mapping[NodeUuid, Stock]) -> dict[NodeUuid, Matching]:
+def _takers(stocks: Mapping[NodeUuid, QueueReport]) -> dict[NodeUuid, Matching]:
     return {node: matching(stock) for node, stock in stocks.items()}
 
 

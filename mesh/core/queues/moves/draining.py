@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from typing import Any
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.pages import NAMES
-from mesh.core.desk.part import Beginning, Part
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.context.pages import NAMES
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import MOVED
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.moving import Moving
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError
 from mesh.names import QUEUE
 from mesh.operations import Delete, Put
@@ -33,19 +33,19 @@ ROW = b"\0\0drain"  # its key, of no queue and no store
 SHOWN = 20  # queues
 
 
-class Draining(Part):
+class Draining(Component):
     """The drain of this node's queues."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         disk: Disk,
         nodes: Nodes,
         queues: Queues,
         stocks: Stocks,
         balancing: QueueBalancing,
         moving: Moving,
-        when_written: Callable[[Inquiry[Any], Callable[[], ReplyValue]], None],
+        when_written: Callable[[IncomingCall[Any], Callable[[], ReplyValue]], None],
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -69,26 +69,26 @@ class Draining(Part):
     def start(self, beginning: Beginning) -> None:
         self._queues.is_leaving = ROW in beginning.rows(MOVED)
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         if not self._queues.is_leaving:
             return
         left = sum(queue.part.messages for queue in self._shared())
         if left:
-            self._tell(f"drain continues: {left:,} messages are left")
+            self._report_event(f"drain continues: {left:,} messages are left")
         else:
             self._turn(False)
-            self._tell("drain is finished: no messages were left")
+            self._report_event("drain is finished: no messages were left")
 
-    def _drain(self, asked: Inquiry[AskQueueDrain]) -> None:
+    def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer
         if do == "begin" and not self._queues.is_leaving:
             self._check()
             self._gone = 0
             self._turn(True)
-            self._tell(f"drain was started by {who}")
+            self._report_event(f"drain was started by {who}")
         elif do == "cancel" and self._queues.is_leaving:
             self._turn(False)
-            self._tell(f"drain was ended by {who}")
+            self._report_event(f"drain was ended by {who}")
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
@@ -101,19 +101,19 @@ class Draining(Part):
         self._queues.is_leaving = is_on
         self._disk.later(MOVED, ROW, Put(MOVED, ROW, b"") if is_on else Delete(MOVED, ROW))
         for queue in self._queues:
-            self._stocks.changed(queue)
-            queue.changed()
+            self._stocks.report_change(queue)
+            queue.schedule()
         self._moving.part()
 
-    def _tell(self, what: str) -> None:
+    def _report_event(self, what: str) -> None:
         self._desk.event(QUEUE, f"queues of {self._desk.me.name}: {what}", level="warning")
 
     # --- how far ------------------------------------------------------------------------------------------
 
-    def _moved(self, queue: QueueHere, target: bytes, taken: int, refused: int) -> None:
+    def _moved(self, queue: QueueSink, target: bytes, taken: int, refused: int) -> None:
         self._gone += taken
 
-    def _shared(self) -> Iterator[QueueHere]:
+    def _shared(self) -> Iterator[QueueSink]:
         return (queue for queue in self._queues if queue.part.terms.scope == "mesh")
 
     def _how_far(self) -> Drain:
@@ -134,9 +134,9 @@ class Draining(Part):
             own=sorted(queue.name for queue in own)[:NAMES],
         )
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         """Let consumers here receive the messages that cannot move, until they can move again."""
         if self._queues.is_leaving:
             for queue in self._queues:
                 if queue.part.ready and queue.part.takers:
-                    queue.changed()
+                    queue.schedule()

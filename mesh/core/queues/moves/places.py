@@ -4,52 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mesh.core.desk.desk import Desk
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.context.node_context import NodeContext
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.stocks import Stocks
-from mesh.core.ways.nodes import Nodes
+from mesh.core.routes.nodes import Nodes
 from mesh.queues.moves.distribution import NodeUuid, one_of
-from mesh.queues.moves.stock import Matching, Stock, matching_here
+from mesh.queues.moves.queue_report import Matching, QueueReport, matching_here
 
 
 class Places:
     """The possible nodes of all queues, by their terms and by which nodes are reachable."""
 
-    def __init__(self, desk: Desk, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
+    def __init__(self, desk: NodeContext, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
         self._desk = desk
         self._nodes = nodes
         self._queues = queues
         self._stocks = stocks
 
-    def concerns(self, queue: QueueHere) -> bool:
+    def concerns(self, queue: QueueSink) -> bool:
         """Return whether the queue has parts at other nodes."""
         return self._stocks.has_peers and queue.part.terms.scope == "mesh"
 
-    def stays(self, queue: QueueHere) -> bool:
+    def stays(self, queue: QueueSink) -> bool:
         """Return whether all new messages certainly stay here."""
         terms = queue.part.terms
         if self._queues.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
             return False
         return terms.distribution == "independent" or taken_here(queue).takes_all
 
-    def may_go(self, queue: QueueHere) -> bool:
+    def may_go(self, queue: QueueSink) -> bool:
         """Return whether messages may move to another node at once."""
         is_strict = queue.part.terms.distribution == "strict"
         return is_strict or self.is_guest(queue) or bool(self.others(queue))
 
-    def others(self, queue: QueueHere) -> Mapping[NodeUuid, Stock]:
+    def others(self, queue: QueueSink) -> Mapping[NodeUuid, QueueReport]:
         """Return the reported state of the queue at other nodes."""
         return self._stocks.others(queue.name)
 
-    def meant(self, queue: QueueHere) -> Mapping[NodeUuid, Stock]:
+    def meant(self, queue: QueueSink) -> Mapping[NodeUuid, QueueReport]:
         """Return the reported state of the queue at nodes where its messages may stay."""
         others, nodes = self.others(queue), queue.part.terms.nodes
         if not nodes:
             return others
         return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
 
-    def homes(self, queue: QueueHere, closed: Collection[NodeUuid]) -> Collection[NodeUuid] | None:
+    def homes(self, queue: QueueSink, closed: Collection[NodeUuid]) -> Collection[NodeUuid] | None:
         """Return the reachable nodes where messages may stay, or `None` for all nodes with consumers."""
         terms, is_leaving = queue.part.terms, self._queues.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:
@@ -63,17 +63,17 @@ class Places:
                 homes.append(uuid)
         return one_of(queue.name, homes) if is_leaving and homes else homes
 
-    def is_guest(self, queue: QueueHere) -> bool:
+    def is_guest(self, queue: QueueSink) -> bool:
         """Return whether messages of the queue may not stay here."""
         nodes = queue.part.terms.nodes
         return self._queues.is_leaving or (bool(nodes) and self._desk.me.name not in nodes)
 
 
-def taken_here(queue: QueueHere) -> Matching:
+def taken_here(queue: QueueSink) -> Matching:
     """Return the messages that consumers at this node match."""
     return matching_here(queue.part.eligible())
 
 
-def room_here(queue: QueueHere) -> int:
+def room_here(queue: QueueSink) -> int:
     """Return how many messages the consumers at this node that take any message may be given now."""
     return sum(taker.room for taker in queue.part.eligible() if taker.selector is None)

@@ -6,12 +6,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from mesh.queues.consumers.groups import MessageGroups
 from mesh.queues.lots.counts import Runs, count
-from mesh.queues.lots.lot import Lot, LotKey
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 from mesh.queues.moves.dealing import DealtPiece
 from mesh.queues.moves.distribution import Distributing, NodeUuid
 from mesh.queues.moves.redistribution import RefusingNodes
-from mesh.queues.takers.groups import MessageGroups
 
 
 class QueueSpread:
@@ -23,7 +23,7 @@ class QueueSpread:
         self.sent: dict[NodeUuid, float] = {}  # last transfer to nodes that use memory only
         self.is_known = False  # whether remote consumers are known
         self.used = 0.0
-        self.fresh: list[Lot] = []  # new messages until then
+        self.fresh: list[QueuedEnvelope] = []  # new messages until then
         self.waiting: dict[NodeUuid, deque[DealtPiece]] = {}  # assigned, waiting for transfer room
         self.full: set[NodeUuid] = set()  # nodes whose transfers are full
         self.since = inf  # since when messages are stranded
@@ -51,7 +51,7 @@ class QueueSpread:
         self.full.discard(node)
 
 
-def by_group(lots: Iterable[Lot]) -> Counter[str]:
+def by_group(lots: Iterable[QueuedEnvelope]) -> Counter[str]:
     """Count the ready messages of each group."""
     found = Counter[str]()
     for lot in lots:
@@ -61,7 +61,11 @@ def by_group(lots: Iterable[Lot]) -> Counter[str]:
 
 
 def in_line(
-    spread: QueueSpread, groups: MessageGroups, lot: Lot, shares: dict[NodeUuid, Runs], new: Counter[str]
+    spread: QueueSpread,
+    groups: MessageGroups,
+    lot: QueuedEnvelope,
+    shares: dict[NodeUuid, Runs],
+    new: Counter[str],
 ) -> dict[NodeUuid, Runs]:
     """Return the shares of new messages of a group, or none while older ones wait elsewhere.
 

@@ -12,23 +12,30 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.errors import LocalError, RemoteError
 from mesh.names import QUEUE
-from mesh.queues.moves.stock import Stock, is_news, is_only_wish, is_wanted_more, is_worth_telling, stock_of
+from mesh.queues.moves.queue_report import (
+    QueueReport,
+    is_news,
+    is_only_wish,
+    is_wanted_more,
+    is_worth_telling,
+    stock_of,
+)
 
 REST = 0.05  # s
-MUTE: Mapping[bytes, Stock] = {}
+MUTE: Mapping[bytes, QueueReport] = {}
 
 
-class Stocks(Part):
+class Stocks(Component):
     """The state of all queues here and elsewhere.
 
     `peers` has the other nodes by uuid. `can_move(uuid)` returns whether messages can move there now.
@@ -36,7 +43,7 @@ class Stocks(Part):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         presence: Presence,
         queues: Queues,
         peers: Mapping[bytes, Peer],
@@ -47,15 +54,15 @@ class Stocks(Part):
         self._presence = presence
         self._queues = queues
         self._peers = peers
-        self._told: dict[QueueHere, tuple[Stock, float]] = {}  # last report and its time
-        self._due: dict[QueueHere, float] = {}  # time of the next report
+        self._told: dict[QueueSink, tuple[QueueReport, float]] = {}  # last report and its time
+        self._due: dict[QueueSink, float] = {}  # time of the next report
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(LoggedIn, lambda _: self._say_all()),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(LoggedIn, lambda _: self._say_all()),)
 
     # --- here ---------------------------------------------------------------------------------------------
 
-    def changed(self, queue: QueueHere) -> None:
+    def report_change(self, queue: QueueSink) -> None:
         """Report a change of a queue if it matters."""
         if not self._peers:
             return
@@ -66,15 +73,15 @@ class Stocks(Part):
         elif old is not None and new is not None and is_worth_telling(old, new):
             self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
 
-    def _tell_at(self, queue: QueueHere, at: float) -> None:
+    def _tell_at(self, queue: QueueSink, at: float) -> None:
         """Report at that time, or at an earlier scheduled one."""
         if at <= self._desk.now:
-            self._tell(queue, self._stock(queue))
+            self._announce_stock(queue, self._stock(queue))
             return
         self._due[queue] = min(at, self._due.get(queue, inf))
         self._desk.wake(self._due[queue])
 
-    def _stock(self, queue: QueueHere) -> Stock | None:
+    def _stock(self, queue: QueueSink) -> QueueReport | None:
         """Return the state of a queue, or `None` if it has no consumers and need not be reported."""
         part, is_leaving = queue.part, self._queues.is_leaving
         takers = [taker for taker in part.eligible() if taker.away == inf]
@@ -89,7 +96,7 @@ class Stocks(Part):
             is_leaving=is_leaving,
         )
 
-    def _tell(self, queue: QueueHere, stock: Stock | None) -> None:
+    def _announce_stock(self, queue: QueueSink, stock: QueueReport | None) -> None:
         name = (QUEUE, queue.name)
         self._due.pop(queue, None)
         if stock is None:
@@ -104,21 +111,21 @@ class Stocks(Part):
         self._told[queue] = stock, self._desk.now
         self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
-    def removed(self, queue: QueueHere) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Withdraw the report of a removed queue."""
-        self._tell(queue, None)
+        self._announce_stock(queue, None)
 
     def _say_all(self) -> None:
         """Report all queues, as a peer may have connected that needs them."""
         for queue in self._queues:
             if queue.part.takers or self._queues.is_leaving:
-                self.changed(queue)
+                self.report_change(queue)
 
     def tick(self) -> None:
         for queue in [queue for queue, at in self._due.items() if at <= self._desk.now]:
             old, new = self._told.get(queue), self._stock(queue)
             if new is None or (old is not None and is_worth_telling(old[0], new)):
-                self._tell(queue, new)
+                self._announce_stock(queue, new)
             else:
                 del self._due[queue]
         for at in self._due.values():
@@ -126,7 +133,7 @@ class Stocks(Part):
 
     # --- elsewhere ----------------------------------------------------------------------------------------
 
-    def others(self, name: str) -> Mapping[bytes, Stock]:
+    def others(self, name: str) -> Mapping[bytes, QueueReport]:
         """Return the state of a queue at other nodes with consumers, by uuid, and watch it for a minute."""
         notes = self._presence.notes((QUEUE, name))
         if not notes:
@@ -145,8 +152,8 @@ class Stocks(Part):
 
 
 @lru_cache(1000)
-def _read(note: bytes) -> Stock | None:
+def _read(note: bytes) -> QueueReport | None:
     try:
-        return Stock.unpack(note)
+        return QueueReport.unpack(note)
     except RemoteError:
         return None

@@ -16,20 +16,20 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import GivenUp
 from mesh.core.peers.peer import Peer
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.sources import TransferMessage, TransferSource, TransferSources
 from mesh.errors import MeshError, StoreFull
 from mesh.names import PUTS, SUBS
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.transfer import PieceVerdict
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.values import check_key
 from mesh.wire.commands import MovingEntry, Transfer, Transferred
 from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
@@ -46,7 +46,7 @@ class ArrivedPiece(Struct, eq=False):
     """
 
     number: int
-    lot: Lot
+    lot: QueuedEnvelope
     is_doubtful: bool
     is_parting: bool = False  # the source no longer keeps it
 
@@ -72,10 +72,10 @@ class _Together(dict[Conn, PieceFates]):
         return fates
 
 
-class Arriving(Part):
+class Arriving(Component):
     """Component for the moves that end on this node, by queue and source."""
 
-    def __init__(self, desk: Desk, queues: Queues) -> None:
+    def __init__(self, desk: NodeContext, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
         self._sources = TransferSources(desk, queues.stores)
@@ -83,10 +83,10 @@ class Arriving(Part):
         self._is_early = False  # pieces arrived before the node serves
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Transfer, self._came),)
+        return (on_command(Transfer, self._on_transfer),)
 
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(GivenUp, lambda fact: self._given_up(fact.uuid)),)
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(GivenUp, lambda fact: self._given_up(fact.uuid)),)
 
     def figures(self) -> dict[str, int | float]:
         return {"queue_moved_in": self._messages}
@@ -94,7 +94,7 @@ class Arriving(Part):
     def start(self, beginning: Beginning) -> None:
         self._sources.start(beginning)
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         for name, uuid, _ in self._sources:
             if self._queues.find(name) is None:
                 self._sources.drop(name, uuid)
@@ -104,31 +104,33 @@ class Arriving(Part):
             self._is_early = False
             for name, uuid, source in self._sources:
                 if source.waiting:
-                    self._go_on(name, uuid, source)
+                    self._process_waiting(name, uuid, source)
 
     # --- what comes ---------------------------------------------------------------------------------------
 
-    def _came(self, conn: Conn, peer: Peer, command: Transfer, envelopes: list[Envelope]) -> None:
+    def _on_transfer(self, conn: Conn, peer: Peer, command: Transfer, envelopes: list[Envelope]) -> None:
         if conn is not peer.data:
             return
         name, uuid = command.queue, peer.node.uuid
-        source = self._sources.of(name, uuid) if self._queues.find(name) is not None else None
+        source = self._sources.source_of(name, uuid) if self._queues.find(name) is not None else None
         if source is not None and source.has_room():
             source.waiting.append((conn, command, envelopes))
             self._is_early = self._is_early or not self._desk.serves
-            self._go_on(name, uuid, source)
+            self._process_waiting(name, uuid, source)
         else:
             self._refuse([(conn, command, envelopes)])
 
-    def _go_on(self, name: str, uuid: bytes, source: TransferSource) -> None:
+    def _process_waiting(self, name: str, uuid: bytes, source: TransferSource) -> None:
         """Process the waiting pieces, unless a commit is in progress or the node does not serve yet."""
         while source.waiting and not source.is_busy and self._desk.serves:
             messages = [*source.waiting]
             source.waiting.clear()
-            self._take(name, uuid, source, messages)
+            self._accept_pieces(name, uuid, source, messages)
         self._sources.tidy(name, uuid)
 
-    def _take(self, name: str, uuid: bytes, source: TransferSource, messages: list[TransferMessage]) -> None:
+    def _accept_pieces(
+        self, name: str, uuid: bytes, source: TransferSource, messages: list[TransferMessage]
+    ) -> None:
         queue, came = self._queues.find(name), list[ArrivedPiece]()
         for conn, command, envelopes in messages:
             if conn.closed:
@@ -139,7 +141,7 @@ class Arriving(Part):
                 if one is not None:
                     one.is_parting = command.parting
                     came.append(one)
-            self._say(name, fates)
+            self._send_outcomes(name, fates)
             if queue is not None and command.parting:
                 self._part(queue, uuid, {number for number, *_ in command.entries})
         if queue is not None and came:
@@ -148,7 +150,7 @@ class Arriving(Part):
     def _judged(
         self,
         source: TransferSource,
-        queue: QueueHere | None,
+        queue: QueueSink | None,
         low: int,
         entry: MovingEntry,
         envelope: Envelope,
@@ -159,7 +161,7 @@ class Arriving(Part):
         The outcome of any other piece is added to `fates`, or follows when the first copy is stored.
         """
         number, is_again, moves, tries = entry
-        verdict = source.incoming.judge(number, low, is_again)
+        verdict = source.incoming.classify(number, low, is_again)
         is_doubtful = verdict is PieceVerdict.PERHAPS
         if verdict is PieceVerdict.TAKEN:
             fates.taken.append(number)
@@ -168,16 +170,16 @@ class Arriving(Part):
         elif verdict is PieceVerdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
             fates.refuse(number, is_doubtful)
         elif queue is not None:
-            source.incoming.take(number)
+            source.incoming.accept_number(number)
             source.asked[number] = fates.conn
             lot = self._lot(envelope, moves, tries, fates.conn.clock.shift)
             if is_doubtful:
                 lot.may_have_been_given(lot.open())
-            queue.comes(lot.parcel, +1)
+            queue.expect(lot.parcel, +1)
             return ArrivedPiece(number, lot, is_doubtful)
         return None
 
-    def _fits(self, queue: QueueHere | None, e: Envelope) -> bool:
+    def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
         """Return whether the envelope is valid for the queue, and the queue has room."""
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
@@ -189,7 +191,7 @@ class Arriving(Part):
             return False
         return not e.flags & ~PERSISTENT and _is_readable(e)
 
-    def _lot(self, e: Envelope, moves: int, tries: bytes, shift: int) -> Lot:
+    def _lot(self, e: Envelope, moves: int, tries: bytes, shift: int) -> QueuedEnvelope:
         """Return the envelope as it is queued here.
 
         Its timestamp is corrected by `shift`, the ns by which the clock of the sender is ahead, as the expiry
@@ -197,7 +199,7 @@ class Arriving(Part):
         """
         sent = max(1, min(e.sent - shift, self._desk.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
-        lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)
         if tries:
             numbers = envelope.number_list(range(envelope.count))
@@ -206,7 +208,7 @@ class Arriving(Part):
 
     # --- to the disk --------------------------------------------------------------------------------------
 
-    def _store(self, queue: QueueHere, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
+    def _store(self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
         lots = [one.lot for one in came if one.lot.envelope.persistent]
         arrived = partial(self._arrived, queue, uuid, source, came)
         if lots:
@@ -218,7 +220,7 @@ class Arriving(Part):
 
     def _arrived(
         self,
-        queue: QueueHere,
+        queue: QueueSink,
         uuid: bytes,
         source: TransferSource,
         came: list[ArrivedPiece],
@@ -230,15 +232,17 @@ class Arriving(Part):
         """
         source.is_busy = False
         for one in came:
-            queue.comes(one.lot.parcel, -1)
+            queue.expect(one.lot.parcel, -1)
         if error is None:
-            self._taken(queue, uuid, source, came)
+            self._store_pieces(queue, uuid, source, came)
         elif isinstance(error, StoreFull):
             self._not_stored(queue, source, came)
         if self._sources.find(queue.name, uuid) is source:
-            self._go_on(queue.name, uuid, source)
+            self._process_waiting(queue.name, uuid, source)
 
-    def _taken(self, queue: QueueHere, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
+    def _store_pieces(
+        self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]
+    ) -> None:
         fates = _Together()
         for one in came:
             lot, number = one.lot, one.number
@@ -251,26 +255,26 @@ class Arriving(Part):
                 source.incoming.written(number)
                 fates[source.asked.pop(number)].taken.append(number)
             queue.arrive(lot)
-        self._say(queue.name, *fates.values())
+        self._send_outcomes(queue.name, *fates.values())
 
-    def _not_stored(self, queue: QueueHere, source: TransferSource, came: list[ArrivedPiece]) -> None:
+    def _not_stored(self, queue: QueueSink, source: TransferSource, came: list[ArrivedPiece]) -> None:
         if queue.part.watch is not None:
             queue.part.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
         fates = _Together()
         for one in came:
-            source.incoming.failed(one.number)
+            source.incoming.withdraw(one.number)
             fates[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
-        self._say(queue.name, *fates.values())
+        self._send_outcomes(queue.name, *fates.values())
 
-    def _part(self, queue: QueueHere, uuid: bytes, numbers: Collection[int]) -> None:
+    def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
         """Answer unsettled pieces that their source does not keep any longer."""
         pledged, redeemed = queue.part.pledged, queue.part.redeemed
         for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
             redeemed.append(pledged.pop(lot))
         self.redeemed(queue)
 
-    def redeemed(self, queue: QueueHere) -> None:
+    def redeemed(self, queue: QueueSink) -> None:
         """Answer the pieces that their source kept until they were settled."""
         done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
@@ -280,11 +284,11 @@ class Arriving(Part):
                 source.incoming.written(number)
                 if (conn := source.asked.pop(number, None)) is not None:
                     fates[conn].taken.append(number)
-        self._say(queue.name, *fates.values())
+        self._send_outcomes(queue.name, *fates.values())
 
     # --- answers ------------------------------------------------------------------------------------------
 
-    def _say(self, name: str, *fates: PieceFates) -> None:
+    def _send_outcomes(self, name: str, *fates: PieceFates) -> None:
         for it in fates:
             if it.taken or it.refused or it.unsure:
                 said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
@@ -296,11 +300,11 @@ class Arriving(Part):
             fates = PieceFates(conn)
             for number, is_again, *_ in command.entries:
                 fates.refuse(number, is_again)
-            self._say(command.queue, fates)
+            self._send_outcomes(command.queue, fates)
 
     # --- ends ---------------------------------------------------------------------------------------------
 
-    def removed(self, queue: QueueHere) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Answer the settled and waiting pieces of a removed queue, and forget its sources."""
         self.redeemed(queue)
         for name, uuid, source in self._sources:

@@ -7,15 +7,15 @@ from enum import Enum
 
 from msgspec import Struct
 
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.queues.lots.counts import Runs
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.transfer import Outgoing
 from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
 
-class PieceFate(Enum):
+class TransferOutcome(Enum):
     """The outcome of a piece at its target."""
 
     TAKEN = "taken"
@@ -29,7 +29,7 @@ class LeavingPiece(Struct, eq=False):
     `told` is called with the counts of accepted and refused messages.
     """
 
-    lot: Lot
+    lot: QueuedEnvelope
     runs: Runs
     told: Callable[[int, int], None] | None = None
     boot: int = 0  # of the target when first sent; 0: unsent
@@ -53,7 +53,7 @@ class QueueTransfer:
     `first` is the lowest number that the pieces may have.
     """
 
-    def __init__(self, queue: QueueHere, target: bytes, first: int) -> None:
+    def __init__(self, queue: QueueSink, target: bytes, first: int) -> None:
         self.queue, self.target = queue, target
         self.out = Outgoing[LeavingPiece](first)
         self.unwritten: set[int] = set()  # pieces whose move is not on disk
@@ -78,8 +78,8 @@ class QueueTransfer:
         """Return the numbers of the pieces that may have been sent, in order."""
         return sorted(number for number in self.out.going if number not in self.unwritten)
 
-    def answered(self, number: int) -> LeavingPiece | None:
-        piece = self.out.answered(number)
+    def take_answered(self, number: int) -> LeavingPiece | None:
+        piece = self.out.take_answered(number)
         if piece is not None:
             self._bytes -= piece.lot.size
         return piece

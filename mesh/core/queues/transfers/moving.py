@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
+from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.facts import GivenUp, LoggedIn
 from mesh.core.peers.peer import Peer
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.transfers.leaving import LeavingPiece, PieceFate, QueueTransfer
-from mesh.core.services.back import batches
+from mesh.core.queues.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
+from mesh.core.services.reply_batch import batches
 from mesh.errors import MeshError
 from mesh.queues.lots.counts import Runs, count
-from mesh.queues.lots.lot import MOST_MOVES, Lot
+from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
 from mesh.queues.moves.transfer import first_of_boot
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Transfer, Transferred
@@ -32,14 +32,14 @@ from mesh.wire.limits import TRANSFERS
 MOST = 1_000  # nodes in `transfers_to`
 
 # Queue, target, and the counts of accepted and refused messages.
-PieceMoved = Callable[[QueueHere, bytes, int, int], None]
+PieceMoved = Callable[[QueueSink, bytes, int, int], None]
 TransferTold = Callable[[int, int], None]  # counts of accepted and refused messages
 
 
-class Moving(Part):
+class Moving(Component):
     """Component for the moves that began on this node, by target and queue."""
 
-    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer], queues: Queues) -> None:
+    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer], queues: Queues) -> None:
         self._desk = desk
         self._peers = peers
         self._queues = queues
@@ -50,19 +50,21 @@ class Moving(Part):
         self._taken = self._refused = 0
         self._hearers: list[PieceMoved] = []
 
-    def speaks(self) -> Sequence[str]:
+    def features(self) -> Sequence[str]:
         return (TRANSFERS,)
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Transferred, lambda conn, peer, command, _: self._answered(conn, peer, command)),)
-
-    def hears(self) -> Sequence[Hearing]:
         return (
-            hear(LoggedIn, lambda fact: self._send_again(fact.peer)),
-            hear(GivenUp, lambda fact: self._given_up(fact.uuid)),
+            on_command(Transferred, lambda conn, peer, command, _: self._on_transferred(conn, peer, command)),
         )
 
-    def owes(self, peer: Peer) -> bool:
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(LoggedIn, lambda fact: self._send_again(fact.peer)),
+            on_fact(GivenUp, lambda fact: self._given_up(fact.uuid)),
+        )
+
+    def requires_login(self, peer: Peer) -> bool:
         return peer.node.uuid in self._ways and self._desk.serves
 
     def figures(self) -> dict[str, int | float]:
@@ -72,7 +74,7 @@ class Moving(Part):
             "queue_moves_refused": self._refused,
         }
 
-    def _leaving(self) -> Iterator[QueueHere]:
+    def _leaving(self) -> Iterator[QueueSink]:
         """Yield the queues that have messages in transit."""
         for name in {name for ways in self._ways.values() for name in ways}:
             if (queue := self._queues.find(name)) is not None:
@@ -81,12 +83,12 @@ class Moving(Part):
     def start(self, beginning: Beginning) -> None:
         self._first = first_of_boot(self._desk.me.boot)
 
-    def resumed(self) -> None:
+    def on_restored(self) -> None:
         """Restore the moves that were open before the restart."""
         for queue in self._queues:
             for lot in queue.part.leaving:
                 for runs, target, number in lot.going:
-                    self._way(queue, target).restored(number, LeavingPiece(lot, runs))
+                    self._transfer_to(queue, target).restored(number, LeavingPiece(lot, runs))
 
     # --- beginning ----------------------------------------------------------------------------------------
 
@@ -105,9 +107,9 @@ class Moving(Part):
 
     def begin(
         self,
-        queue: QueueHere,
+        queue: QueueSink,
         target: bytes,
-        pieces: Iterable[tuple[Lot, Runs]],
+        pieces: Iterable[tuple[QueuedEnvelope, Runs]],
         told: TransferTold | None = None,
     ) -> int:
         """Move the ready messages of `pieces` to `target` up to the limits, and return their count.
@@ -116,7 +118,7 @@ class Moving(Part):
         """
         if queue.is_removed or not self.can_take(target):
             return 0
-        way, numbers, messages = self._way(queue, target), list[int](), 0
+        way, numbers, messages = self._transfer_to(queue, target), list[int](), 0
         for lot, runs in pieces:
             if way.is_full:
                 break
@@ -124,14 +126,14 @@ class Moving(Part):
             if here:
                 numbers.append(way.begin(LeavingPiece(lot, here, told)))
                 queue.giving.goes_out(lot, here)
-                messages += queue.part.go(lot, here, target, numbers[-1])
+                messages += queue.part.start_transfer(lot, here, target, numbers[-1])
         if numbers:
             self._queues.write(queue)
             queue.rows.commit_if_any(partial(self._begun, way, numbers))
         self._let_go(way)
         return messages
 
-    def _way(self, queue: QueueHere, target: bytes) -> QueueTransfer:
+    def _transfer_to(self, queue: QueueSink, target: bytes) -> QueueTransfer:
         ways = self._ways.setdefault(target, {})
         if queue.name not in ways:
             ways[queue.name] = QueueTransfer(queue, target, self._first)
@@ -156,7 +158,7 @@ class Moving(Part):
         if error is not None:
             if (watch := way.queue.part.watch) is not None:
                 watch.has_no_room("where a move begins")
-            self._end(way, dict.fromkeys(numbers, PieceFate.REFUSED))
+            self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.REFUSED))
         elif (peer := self._peers.get(way.target)) is not None:
             self._send(way, peer, numbers)
 
@@ -204,24 +206,26 @@ class Moving(Part):
 
     # --- answers ------------------------------------------------------------------------------------------
 
-    def _answered(self, conn: object, peer: Peer, command: Transferred) -> None:
+    def _on_transferred(self, conn: object, peer: Peer, command: Transferred) -> None:
         way = self._ways.get(peer.node.uuid, {}).get(command.queue)
         if conn is peer.data and way is not None:
-            self._end(way, dict(_fates(way, command)))
+            self._record_outcomes(way, dict(_fates(way, command)))
 
-    def _end(self, way: QueueTransfer, fates: Mapping[int, PieceFate]) -> None:
+    def _record_outcomes(self, way: QueueTransfer, fates: Mapping[int, TransferOutcome]) -> None:
         """Record the outcomes of pieces, and finish them when the outcomes are on disk."""
         part, ended = way.queue.part, list[tuple[int, LeavingPiece, Runs]]()
         for number, fate in fates.items():
-            piece = way.answered(number)
+            piece = way.take_answered(number)
             if piece is None:
                 continue
-            if fate is PieceFate.TAKEN:
-                part.moved(piece.lot, way.target, number)
+            if fate is TransferOutcome.TAKEN:
+                part.finish_moved(piece.lot, way.target, number)
                 ended.append((number, piece, []))
             else:
-                is_sure = fate is PieceFate.REFUSED
-                ended.append((number, piece, part.returns(piece.lot, way.target, number, is_sure)))
+                is_sure = fate is TransferOutcome.REFUSED
+                ended.append(
+                    (number, piece, part.record_refused_transfer(piece.lot, way.target, number, is_sure))
+                )
         if ended:
             self._queues.write(way.queue)
             self._finish(way, ended)
@@ -238,7 +242,7 @@ class Moving(Part):
     def _finished(self, way: QueueTransfer, ended: list[tuple[int, LeavingPiece, Runs]]) -> None:
         taken = refused = 0
         for number, piece, back in ended:
-            way.out.ended(number)
+            way.out.close_number(number)
             n, n_back = count(piece.runs), count(back)
             taken, refused = taken + n - n_back, refused + n_back
             if back:
@@ -254,18 +258,18 @@ class Moving(Part):
             del self.transfers_to[next(iter(self.transfers_to))]
         self._refused += refused
         way.queue.moved_out += taken
-        way.queue.changed()
+        way.queue.schedule()
         for then in self._hearers:
             then(way.queue, way.target, taken, refused)
 
-    def tidy(self) -> None:
+    def on_second(self) -> None:
         stuck, self._stuck = self._stuck, []
         for each in stuck:
             each()
 
     # --- ends ---------------------------------------------------------------------------------------------
 
-    def removed(self, queue: QueueHere) -> None:
+    def on_queue_removed(self, queue: QueueSink) -> None:
         """Forget the open moves of a removed queue."""
         for uuid in self.busy(queue.name):
             way = self._ways[uuid].pop(queue.name)
@@ -283,7 +287,7 @@ class Moving(Part):
             n = sum(count(way.out.going[number].runs) for number in numbers)
             text = f"{way.queue.name!r}: {n:,} messages in transit to a removed node"
             self._desk.event("queue", f"{text} are ready again, marked as redelivered")
-            self._end(way, dict.fromkeys(numbers, PieceFate.UNSURE))
+            self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.UNSURE))
 
 
 def _hears(peer: Peer) -> bool:
@@ -292,13 +296,13 @@ def _hears(peer: Peer) -> bool:
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
 
 
-def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, PieceFate]]:
+def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, TransferOutcome]]:
     """Yield the outcomes of open pieces in an answer. Other numbers are ignored."""
     open_ones = way.answerable()
     for numbers, fate in (
-        (command.unsure, PieceFate.UNSURE),
-        (command.refused, PieceFate.REFUSED),
-        (command.taken, PieceFate.TAKEN),
+        (command.unsure, TransferOutcome.UNSURE),
+        (command.refused, TransferOutcome.REFUSED),
+        (command.taken, TransferOutcome.TAKEN),
     ):
         ranges = Ranges()
         for first, last in zip(numbers[::2], numbers[1::2], strict=True):

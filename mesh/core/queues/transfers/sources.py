@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Beginning
+from mesh.core.context.component import Beginning
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.errors import MeshError
 from mesh.queues.moves.transfer import IncomingPieces
@@ -43,7 +43,7 @@ class TransferSource:
 class TransferSources:
     """The sources of all queues of this node, least recently used first in each queue."""
 
-    def __init__(self, desk: Desk, stores: RowsOf) -> None:
+    def __init__(self, desk: NodeContext, stores: RowsOf) -> None:
         self._desk = desk
         self._stores = stores
         self._all: dict[str, dict[bytes, TransferSource]] = {}
@@ -58,7 +58,7 @@ class TransferSources:
         """
         is_sure = not self._desk.settings.accept_rollback
         for rows in self._stores:
-            for name, uuid, row in rows.moved(beginning):
+            for name, uuid, row in rows.moved_rows(beginning):
                 try:
                     source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
@@ -72,7 +72,7 @@ class TransferSources:
                 if not is_sure:
                     rows.source(name, uuid, source.incoming.pack())
 
-    def of(self, name: str, uuid: bytes) -> TransferSource:
+    def source_of(self, name: str, uuid: bytes) -> TransferSource:
         """Return the source, created if necessary, and make it the most recently used."""
         sources = self._all.setdefault(name, {})
         source = sources.pop(uuid, None)
@@ -102,6 +102,6 @@ class TransferSources:
         """Forget the source, and delete its row."""
         source = self._all[name].pop(uuid)
         if source.is_stored:
-            self._stores.of(name).source(name, uuid, b"")
+            self._stores.rows_of(name).source(name, uuid, b"")
         if not self._all[name]:
             del self._all[name]

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.disk import Disk
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.definitions.declaring import Declaring
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import Rows
-from mesh.core.queues.looking.everywhere import Everywhere, NodesSaid, check_unused, purged, row
 from mesh.core.queues.looking.looking import row_of
+from mesh.core.queues.looking.queue_part_calls import NodesSaid, QueuePartCalls, check_unused, purged, row
 from mesh.errors import BadName, LocalError, MeshError
 from mesh.names import SUBS
 from mesh.queues.declared.definition import terms_of
@@ -26,11 +26,11 @@ from mesh.wire.calls import AskQueueDeclare, AskQueueInfo, AskQueuePurge, AskQue
 from mesh.wire.replies import Purged, QueueRows, Removed, ReplyValue
 
 
-class ChangingVerbs(Part):
+class ChangingVerbs(Component):
     """Component for the calls that change queues. Each is answered after the change is on disk."""
 
     def __init__(
-        self, desk: Desk, disk: Disk, queues: Queues, declaring: Declaring, everywhere: Everywhere
+        self, desk: NodeContext, disk: Disk, queues: Queues, declaring: Declaring, everywhere: QueuePartCalls
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -48,7 +48,7 @@ class ChangingVerbs(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskQueuePurge, lambda asked: self._purge(asked, self._queues.shared(asked.ask.name))),)
 
-    def _declare(self, asked: Inquiry[AskQueueDeclare]) -> None:
+    def _declare(self, asked: IncomingCall[AskQueueDeclare]) -> None:
         name = asked.ask.name
         is_new = self._declaring.get(name) is None
         self._declaring.declare(name, terms_of(asked.ask.terms), asked.who.text)
@@ -61,7 +61,7 @@ class ChangingVerbs(Part):
         else:
             told()
 
-    def _remove(self, asked: Inquiry[AskQueueRemove]) -> None:
+    def _remove(self, asked: IncomingCall[AskQueueRemove]) -> None:
         queue = self._queues.get(asked.ask.name)
         if queue.name.startswith(SUBS):
             name = queue.name.removeprefix(SUBS)
@@ -75,7 +75,7 @@ class ChangingVerbs(Part):
         else:
             self._remove_if_unused(asked)
 
-    def _remove_if_unused(self, asked: Inquiry[AskQueueRemove]) -> None:
+    def _remove_if_unused(self, asked: IncomingCall[AskQueueRemove]) -> None:
         """Ask all nodes for the state of their parts, and remove the queue if all are empty."""
         name = asked.ask.name
 
@@ -88,30 +88,33 @@ class ChangingVerbs(Part):
             except LocalError as error:
                 asked.fail(error)
 
-        self._everywhere.ask(AskQueueInfo(name=name), QueueRows, came)
+        self._everywhere.ask_all_nodes(AskQueueInfo(name=name), QueueRows, came)
 
-    def _remove_now(self, asked: Inquiry[AskQueueRemove], queue: QueueHere) -> None:
+    def _remove_now(self, asked: IncomingCall[AskQueueRemove], queue: QueueSink) -> None:
         count = queue.part.messages
         self._declaring.remove(queue.name, asked.doer)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
         self.when_written(asked, lambda: Removed(removed=count), queue.rows)
 
-    def _purge_all(self, asked: Inquiry[AskQueuePurge]) -> None:
+    def _purge_all(self, asked: IncomingCall[AskQueuePurge]) -> None:
         ask, queue = asked.ask, self._queues.get(asked.ask.name)
 
         def then(mine: Purged) -> None:
-            self._everywhere.ask(
+            self._everywhere.ask_all_nodes(
                 ask,
                 Purged,
-                lambda told, missing: asked.say(
+                lambda told, missing: asked.reply(
                     purged(mine.purged, told, missing, self._everywhere.last_known.away(queue.name))
                 ),
             )
 
-        self._purge(asked, queue, asked.say if ask.here or self._everywhere.is_alone(queue) else then)
+        self._purge(asked, queue, asked.reply if ask.here or self._everywhere.is_alone(queue) else then)
 
     def _purge(
-        self, asked: Inquiry[AskQueuePurge], queue: QueueHere, then: Callable[[Purged], None] | None = None
+        self,
+        asked: IncomingCall[AskQueuePurge],
+        queue: QueueSink,
+        then: Callable[[Purged], None] | None = None,
     ) -> None:
         """Discard the messages that wait on this node, and answer with their count."""
         count, who = queue.part.purge(), asked.who
@@ -119,23 +122,23 @@ class ChangingVerbs(Part):
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
             self._desk.event("queue", f"{queue.name!r}: {count:,} messages were purged by {by}")
         self._queues.write(queue)
-        self._queues.changed(queue)
-        self._stored(asked, lambda: (then or asked.say)(Purged(purged=count)), queue.rows)
+        self._queues.schedule_queue(queue)
+        self._stored(asked, lambda: (then or asked.reply)(Purged(purged=count)), queue.rows)
 
     def when_written(
-        self, asked: Inquiry[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
+        self, asked: IncomingCall[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
     ) -> None:
         """Answer with `value()` after the changes are on disk. See `_stored`."""
 
         def say() -> None:
             try:
-                asked.say(value())
+                asked.reply(value())
             except LocalError as gone:  # the queue was removed meanwhile
                 asked.fail(gone)
 
         self._stored(asked, say, rows)
 
-    def _stored(self, asked: Inquiry[Any], then: Callable[[], None], rows: Rows | None = None) -> None:
+    def _stored(self, asked: IncomingCall[Any], then: Callable[[], None], rows: Rows | None = None) -> None:
         """Call `then` after the changes are on disk, or answer with the error.
 
         The store of `rows` is committed first, so that a crash in between leaves an empty queue.

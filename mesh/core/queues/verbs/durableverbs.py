@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part
+from mesh.core.context.component import Component
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues.definitions.durables import DURABLES, Durables
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.looking.everywhere import UNKNOWN, not_known, row
 from mesh.core.queues.looking.lastknown import LastKnown
 from mesh.core.queues.looking.looking import row_of
+from mesh.core.queues.looking.queue_part_calls import UNKNOWN, not_known, row
 from mesh.core.queues.verbs.asked import ChangingVerbs
+from mesh.core.routes.nodes import Nodes
+from mesh.core.routes.peer_calls import Replies
 from mesh.core.rules.shared import Shared
-from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError, QueueInUse
 from mesh.names import SUBS
 from mesh.printable import count
@@ -37,12 +37,12 @@ SHOWN = 5  # nodes that an error names
 FindAcceptors = Callable[[str, str, str], tuple[Sequence[str], bool]]
 
 
-class DurableVerbs(Part):
+class DurableVerbs(Component):
     """Component for the calls on durable subscriptions."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: NodeContext,
         shared: Shared,
         nodes: Nodes,
         accepting: FindAcceptors,
@@ -67,13 +67,13 @@ class DurableVerbs(Part):
         )
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskTakers, lambda asked: asked.say(self._here(asked.ask.queue))),)
+        return (answer(AskTakers, lambda asked: asked.reply(self._takers_here(asked.ask.queue))),)
 
-    def _here(self, name: str) -> Takers:
+    def _takers_here(self, name: str) -> Takers:
         queue = self._queues.find(name)
         return Takers() if queue is None else Takers(len(queue.part.takers), queue.part.messages)
 
-    def _declare(self, asked: Inquiry[AskDurable]) -> None:
+    def _declare(self, asked: IncomingCall[AskDurable]) -> None:
         name, durable = asked.ask.name, durable_of(Query(*query) for query in asked.ask.queries)
         self._check_linked(name, durable)
         self._durables.declare(name, durable, asked.who.text)
@@ -96,22 +96,22 @@ class DurableVerbs(Part):
                 code="NOT_LINKED",
             )
 
-    def _everywhere(self, asked: Inquiry[Any], value: Callable[[], ReplyValue]) -> None:
+    def _everywhere(self, asked: IncomingCall[Any], value: Callable[[], ReplyValue]) -> None:
         """Send the row to all reachable nodes, and answer when they have stored it or do not answer."""
         then = partial(self._asked.when_written, asked, value)
         self._shared.spread(DURABLES, asked.ask.name, DURABLE, then)
 
-    def _remove(self, asked: Inquiry[AskDurableRemove]) -> None:
+    def _remove(self, asked: IncomingCall[AskDurableRemove]) -> None:
         name = asked.ask.name
         self._durables.check_known(name)
         ask = AskTakers(queue=SUBS + name)
         self._shared.ask_speaking(DURABLE, ask, Takers, partial(self._remove_if_free, asked))
 
     def _remove_if_free(
-        self, asked: Inquiry[AskDurableRemove], replies: Replies[Takers], missing: list[str]
+        self, asked: IncomingCall[AskDurableRemove], replies: Replies[Takers], missing: list[str]
     ) -> None:
         name = asked.ask.name
-        said = [self._here(SUBS + name), *(told.value for told in replies.values())]
+        said = [self._takers_here(SUBS + name), *(told.value for told in replies.values())]
         takers, messages = (
             sum(column) for column in zip(*((s.takers, s.messages) for s in said), strict=True)
         )

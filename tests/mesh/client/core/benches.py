@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from mesh.client.access import Access
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import ClientDesk
+from mesh.client.core.client_context import ClientContext
 from mesh.client.core.effects import ClientEffect, Find, Report, SendCommand
-from mesh.client.core.line import Line
+from mesh.client.core.node_connection import NodeConnection
 from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -58,9 +58,9 @@ def result(promise: Any) -> Any:
     return promise.result()
 
 
-def quiet_desk(wake: Callable[[], None] = lambda: None) -> ClientDesk:
+def quiet_desk(wake: Callable[[], None] = lambda: None) -> ClientContext:
     """One whose chance is always a half."""
-    return ClientDesk(Promised, lambda: 0.5, bytes, wake)
+    return ClientContext(Promised, lambda: 0.5, bytes, wake)
 
 
 class DeskBench:
@@ -98,7 +98,7 @@ class LineBench(DeskBench):
         super().__init__()
         self.welcomed: list[tuple[c.Welcome, bool]] = []
         self.objections: list[c.Refuse] = []
-        self.line = Line(
+        self.line = NodeConnection(
             self.desk,
             ("joe", 0, named),
             KEY,
@@ -166,7 +166,7 @@ class CoreBench(DeskBench):
 
     def again(self, boot: int = 1) -> None:
         """The connection breaks, and comes back; another boot is another process."""
-        self.core.gone(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.desk.now, self.core.line.key)
         self.wait()
         self.done.clear()
         self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20))

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mesh.client.core.desk import Promise
-from mesh.client.core.lots import TakenLot
-from mesh.client.core.taking import QueueTaking
+from mesh.client.core.client_context import Promise
+from mesh.client.core.delivered_envelope import DeliveredEnvelope
+from mesh.client.core.queue_consumption import QueueConsumption
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
@@ -35,12 +35,12 @@ class Bench(CoreBench):
         super().__init__()
         self.seq = self.epoch = 0
         self.again_with(WELCOME)
-        self.it: QueueTaking = self.core.queues.make(7, "queue/jobs", credit, "", lease)
+        self.it: QueueConsumption = self.core.queues.make(7, "queue/jobs", credit, "", lease)
         self.entered: Promise = self.core.queues.enter(self.it)
         self.wait()
 
     def again_with(self, welcome: c.Welcome, boot: int = 1) -> None:
-        self.core.gone(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.desk.now, self.core.line.key)
         self.done.clear()
         self.connect(replace(welcome, node=replace(welcome.node, boot=boot), next=1 << 20))
 
@@ -68,14 +68,14 @@ class Bench(CoreBench):
         column = struct.pack(f"<{len(indices)}H", *indices)
         self.hear(c.Items(self.seq, (c.ItemHead(1, targets=((7, column),), tries=tries),)), envelope)
 
-    def take(self, count: int = 1) -> list[tuple[TakenLot, int]]:
-        found = [self.it.take() for _ in range(count)]
+    def take(self, count: int = 1) -> list[tuple[DeliveredEnvelope, int]]:
+        found = [self.it.take_message() for _ in range(count)]
         return [(each[0], each[1]) for each in found if each is not None]
 
-    def say(self, what: int, *of: tuple[TakenLot, int], delay: int = 0, reason: str = "") -> Promise:
+    def say(self, what: int, *of: tuple[DeliveredEnvelope, int], delay: int = 0, reason: str = "") -> Promise:
         for lot, place in of:
             self.it.check(lot, place)
-        return self.it.say(what, [(lot, [place]) for lot, place in of], delay, reason)
+        return self.it.settle_messages(what, [(lot, [place]) for lot, place in of], delay, reason)
 
     def settled(self) -> list[c.Settle]:
         """All that was settled until now, and is asked for no more; a node could read it."""
@@ -96,7 +96,7 @@ def opened(credit: int = 100, lease: int = 0) -> Bench:
     return bench
 
 
-def counts(taken: Sequence[tuple[TakenLot, int]]) -> list[int]:
+def counts(taken: Sequence[tuple[DeliveredEnvelope, int]]) -> list[int]:
     return [lot.counts[place] for lot, place in taken]
 
 

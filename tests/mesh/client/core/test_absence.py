@@ -4,7 +4,7 @@ import pytest
 
 from mesh.client.core.absence import AWAY, AWAY_AGAIN
 from mesh.client.core.intake import Terms
-from mesh.client.core.line import REDIAL_MAX, SILENCE
+from mesh.client.core.node_connection import REDIAL_MAX, SILENCE
 from mesh.client.core.subscriptions import DROPPED, GAPS_AFTER
 from mesh.errors import Closed, NodeNotFound
 from mesh.wire import commands as c
@@ -23,7 +23,7 @@ def test_after_5_seconds_it_is_said_what_waits_and_then_each_minute() -> None:
     bench = CoreBench()
     bench.core.line.lose("disconnected")
     post(bench)
-    bench.core.calls.ask(lambda request: c.Call(request, "info", {}))
+    bench.core.calls.send_with_timeout(lambda request: c.Call(request, "info", {}))
     bench.wait(AWAY - 0.1)
     assert waiting(bench) == []
     bench.wait(0.2)

@@ -23,7 +23,7 @@ class Bench(CoreBench):
 
     def ask(self, verb: str = "erase") -> Pending:
         """A question that has left."""
-        pending = self.calls.ask(lambda request: Call(request, verb))
+        pending = self.calls.send_with_timeout(lambda request: Call(request, verb))
         self.wait()
         return pending
 
@@ -81,8 +81,8 @@ def test_after_a_reconnect_it_asks_again_with_the_same_number_and_forgets_half_a
 
 def test_what_is_told_while_the_node_is_away_is_asked_when_it_is_back() -> None:
     bench = Bench()
-    bench.core.gone(bench.desk.now, bench.core.line.key)
-    bench.calls.tell(lambda request: c.Unsubscribe(request, 7))
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.calls.send(lambda request: c.Unsubscribe(request, 7))
     bench.wait()
     assert c.Unsubscribe(1, 7) not in bench.sent()
     bench.connect()
@@ -96,8 +96,8 @@ def test_whoever_is_to_hear_it_first_does_and_hears_of_no_refusal() -> None:
     def then() -> None:
         order.append(pending.promise.done())
 
-    refused = bench.calls.ask(lambda request: Call(request, "get"), then)
-    pending = bench.calls.ask(lambda request: Call(request, "get"), then)
+    refused = bench.calls.send_with_timeout(lambda request: Call(request, "get"), then)
+    pending = bench.calls.send_with_timeout(lambda request: Call(request, "get"), then)
     bench.hear(Reply(1, None, "MASTER_AWAY", "away."))
     bench.hear(Reply(2, {"more": True}))
     assert order == []
@@ -116,7 +116,7 @@ def test_a_code_becomes_its_error() -> None:
 def test_what_no_node_could_read_is_not_asked() -> None:
     bench = Bench()
     with pytest.raises(BadArgument, match="cannot be sent"):
-        bench.calls.ask(lambda request: Call(request, "get", {"what": object()}))
+        bench.calls.send_with_timeout(lambda request: Call(request, "get", {"what": object()}))
     bench.again()
     assert bench.asked() == []
 
@@ -139,7 +139,7 @@ def test_a_question_waits_for_as_long_as_pieces_of_anything_come_or_go() -> None
     asked = bench.ask()
     for _ in range(8):
         bench.live(2.0)
-        bench.core.moved(bench.desk.now, bench.core.line.key)
+        bench.core.on_piece(bench.desk.now, bench.core.line.key)
     bench.live(TIMEOUT - 0.5)
     assert not asked.promise.done()
     bench.live(TIMEOUT + 0.5)
@@ -151,7 +151,7 @@ def test_pieces_on_a_connection_that_is_gone_are_none() -> None:
     bench = Bench()
     asked = bench.ask()
     bench.live(TIMEOUT - 1)
-    bench.core.moved(bench.desk.now, 99)
+    bench.core.on_piece(bench.desk.now, 99)
     bench.live(1.0)
     assert asked.promise.done()
 
@@ -159,8 +159,8 @@ def test_pieces_on_a_connection_that_is_gone_are_none() -> None:
 def test_what_its_asker_has_given_up_is_neither_waited_for_nor_asked_again() -> None:
     bench = Bench()
     asked = bench.ask()
-    bench.calls.forget(asked)
-    bench.calls.forget(asked)
+    bench.calls.drop_pending(asked)
+    bench.calls.drop_pending(asked)
     bench.live(TIMEOUT + 1)
     bench.hear(Reply(1, "late"))
     assert not asked.promise.done()
@@ -196,12 +196,12 @@ def test_so_many_calls_are_with_the_node_at_once_and_the_others_follow_in_their_
     first = [Call(number + 1, "erase") for number in range(UNDER_WAY)]
     assert bench.asked() == first
     bench.done.clear()
-    bench.calls.tell(lambda request: c.Unsubscribe(request, 7))
+    bench.calls.send(lambda request: c.Unsubscribe(request, 7))
     bench.wait()
     assert c.Unsubscribe(UNDER_WAY + 4, 7) in bench.sent(), "what is no call does not wait"
     bench.hear(Reply(5, {"more": True}))
     assert bench.asked() == [], "it is not answered yet"
-    bench.calls.forget(asked[UNDER_WAY])  # gives up before it was sent
+    bench.calls.drop_pending(asked[UNDER_WAY])  # gives up before it was sent
     bench.hear(Reply(5, "five"))
     bench.wait()
     assert bench.asked() == [Call(UNDER_WAY + 2, "erase")]
@@ -209,7 +209,7 @@ def test_so_many_calls_are_with_the_node_at_once_and_the_others_follow_in_their_
     sent = bench.asked()
     assert sent == [*first[:4], *first[5:], Call(UNDER_WAY + 2, "erase")], "after a reconnect, too"
     bench.done.clear()
-    bench.calls.forget(asked[0])
+    bench.calls.drop_pending(asked[0])
     bench.wait()
     assert bench.asked() == [Call(UNDER_WAY + 3, "erase")]
 

@@ -110,10 +110,10 @@ class Insider:
         try:
             message = self.framing.received(now, self.frames())
         except RemoteError as error:
-            self.core.gone(now, key, str(error))
+            self.core.on_disconnected(now, key, str(error))
             return
         if message is None:
-            self.core.moved(now, key)
+            self.core.on_piece(now, key)
         else:
             self.core.received(now, key, *message)
 
@@ -149,7 +149,7 @@ class Insider:
         flags = self.dice.choice((0, PERSISTENT))
         with suppress(MeshError):  # no room, or more than its node will take
             number = self.core.publisher.post("k", b"x", "", flags, b"", 0)
-            self.core.publisher.verdicts.wait("", number, last=self.dice.random() < 0.5)
+            self.core.publisher.verdicts.when_answered("", number, last=self.dice.random() < 0.5)
 
     def subscribe(self) -> None:
         intake = self.core.subscriptions.make(c.Query("pattern", "#"), True, Terms())
@@ -158,13 +158,13 @@ class Insider:
 
     def use(self) -> None:
         for intake in self.intakes:
-            while intake.take() is not None:
-                intake.count()
+            while intake.next_batch() is not None:
+                intake.mark_consumed()
         if self.intakes and self.dice.random() < 0.3:
             self.core.subscriptions.leave(self.intakes.pop())
 
     def ask(self) -> None:
-        self.core.calls.ask(lambda request: c.Call(request, "info", {}))
+        self.core.calls.send_with_timeout(lambda request: c.Call(request, "info", {}))
 
     # --- services ---------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class Insider:
             self.core.requests.add(number, One(promise, bucket, "a", 1.0))
             self.promises.append(promise)
             if self.dice.random() < 0.1:
-                self.core.requests.forget(number)
+                self.core.requests.drop_request(number)
                 promise.set_result(None)
 
     def gather(self) -> None:
@@ -197,7 +197,7 @@ class Insider:
 
     def settle(self) -> None:
         for serving in self.serving:
-            while (taken := serving.take()) is not None:
+            while (taken := serving.take_request()) is not None:
                 self.taken.append(taken)
             for taken in self.dice.sample(self.taken, min(3, len(self.taken))):
                 serving.reply(taken, b"x")
@@ -207,7 +207,7 @@ class Insider:
 
     def watch(self) -> None:
         self.watching.append(self.core.watches.watch(self.dice.choice("ab")))
-        while self.watching[0].take() is not None:
+        while self.watching[0].take_change() is not None:
             pass
         if self.dice.random() < 0.3:
             del self.watching[0]

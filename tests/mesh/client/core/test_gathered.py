@@ -9,7 +9,7 @@ from tests.mesh.client.core.askers import Bench, reply
 
 def taken(gathered: Gathered) -> list[bytes]:
     contents = []
-    while (found := gathered.take()) is not None:
+    while (found := gathered.take_reply()) is not None:
         contents.append(found[0].content)
     return contents
 
@@ -49,5 +49,5 @@ def test_a_failure_among_the_replies_is_one_of_them() -> None:
     bench.answer(1, 1, matched=2)
     bench.item(reply(number, code="HANDLER_LOST", sender=""))
     bench.item(reply(number, code="BUSY"))
-    errors = [found[1] for found in iter(gathered.take, None)]
+    errors = [found[1] for found in iter(gathered.take_reply, None)]
     assert [type(error) for error in errors] == [HandlerLost, RequestFailed] and gathered.is_over

@@ -24,7 +24,7 @@ def arrive(s: Intake, *numbers: int, persistent: bool = False, flags: int = 0) -
     """The numbers of those that the user will get, each of which arrived as an item of its own."""
     given = []
     for n in numbers:
-        s.arrived(MASTER, envelope(first=n, persistent=persistent, flags=flags), None, 0)
+        s.on_item(MASTER, envelope(first=n, persistent=persistent, flags=flags), None, 0)
         batch = s._items[-1]
         given += [n] if batch is not None else []
     return given
@@ -39,7 +39,7 @@ def test_what_it_had_is_not_given_again() -> None:
 def test_of_an_envelope_that_is_partly_known_only_the_rest_is_given() -> None:
     s = intake()
     arrive(s, 2, persistent=True)
-    s.arrived(MASTER, envelope("a b c", persistent=True), None, 0)
+    s.on_item(MASTER, envelope("a b c", persistent=True), None, 0)
     batch = s._items[-1]
     assert batch is not None
     assert [message.key for message in batch] == ["a", "c"]
@@ -55,9 +55,9 @@ def test_of_an_envelope_that_comes_in_two_parts_by_two_ways_nothing_is_lost(
     part = (0, 2) if persistent else (0, 1)  # what is behind another one is given up, and told
     some, indices = (every.cut(part), None) if is_cut else (every, part)
     position = 7 if persistent else 0
-    s.arrived(MASTER, some, indices, 0, position)
-    s.arrived(MASTER, every, None, 0, position)
-    s.arrived(MASTER, every, (1, 3), 0, position)
+    s.on_item(MASTER, some, indices, 0, position)
+    s.on_item(MASTER, every, None, 0, position)
+    s.on_item(MASTER, every, (1, 3), 0, position)
     given = [[message.key for message in batch] for batch in s._items if batch is not None]
     assert sorted(key for keys in given for key in keys) == list("abcde")
     assert s.dropped == 0
@@ -71,15 +71,15 @@ def test_a_persistent_message_is_news_however_late_it_comes() -> None:
 
 def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_told_as_a_gap() -> None:
     s = intake()
-    s.arrived(MASTER, envelope("a", first=1, persistent=True), None, 0, position=10)
-    s.arrived(MASTER, envelope("a", first=9, persistent=True), None, 2, position=14)
+    s.on_item(MASTER, envelope("a", first=1, persistent=True), None, 0, position=10)
+    s.on_item(MASTER, envelope("a", first=9, persistent=True), None, 2, position=14)
     # Its node was restarted, and gives again what it owes us: of 2 to 5 we had 3.
-    s.arrived(MASTER, envelope("a", first=3, persistent=True), None, 0, position=0)
-    s.arrived(MASTER, envelope("a b c d", first=2, persistent=True), None, 0, position=12)
-    s.arrived(MASTER, envelope("a", first=9, persistent=True), None, 0, position=14)
+    s.on_item(MASTER, envelope("a", first=3, persistent=True), None, 0, position=0)
+    s.on_item(MASTER, envelope("a b c d", first=2, persistent=True), None, 0, position=12)
+    s.on_item(MASTER, envelope("a", first=9, persistent=True), None, 0, position=14)
     assert list(s._items)[-2:] == [None, None]
-    s.arrived(MASTER, envelope("a", first=10, persistent=True), None, 0, position=15)
-    s.arrived(b"other", envelope("a", first=11, persistent=True), None, 0, position=1)
+    s.on_item(MASTER, envelope("a", first=10, persistent=True), None, 0, position=15)
+    s.on_item(b"other", envelope("a", first=11, persistent=True), None, 0, position=1)
     assert [(b.gap, len(list(b))) for b in s._items if b] == [(0, 1), (2, 1), (0, 1), (3, 1), (0, 1)]
     assert s.dropped == 5
 
@@ -90,9 +90,9 @@ def test_the_place_behind_which_a_transient_message_stands_is_passed_if_its_mast
 ) -> None:
     """By another way the rest of what stands there may still come."""
     s, route = intake(), (Hop("heron", stratum, 0),)
-    s.arrived(MASTER, replace(envelope(first=4), route=route), None, 2, position=10)
-    s.arrived(MASTER, replace(envelope("a b", first=2, persistent=True), route=route), None, 0, position=10)
-    s.arrived(MASTER, replace(envelope(first=5, persistent=True), route=route), None, 0, position=11)
+    s.on_item(MASTER, replace(envelope(first=4), route=route), None, 2, position=10)
+    s.on_item(MASTER, replace(envelope("a b", first=2, persistent=True), route=route), None, 0, position=10)
+    s.on_item(MASTER, replace(envelope(first=5, persistent=True), route=route), None, 0, position=11)
     given = [batch._envelope.first for batch in s._items if batch is not None]
     assert given == ([4, 2, 5] if stratum else [4, 5])
     assert s.dropped == (2 if stratum else 4)
@@ -101,7 +101,7 @@ def test_the_place_behind_which_a_transient_message_stands_is_passed_if_its_mast
 def test_a_letter_is_news_wherever_it_stands() -> None:
     s = intake(number=INBOX)
     for number, position in ((1, 5), (2, 3)):
-        s.arrived(MASTER, envelope(first=number, persistent=True), None, 0, position)
+        s.on_item(MASTER, envelope(first=number, persistent=True), None, 0, position)
     assert None not in s._items
 
 
@@ -141,7 +141,7 @@ def test_items_that_lie_here_when_the_node_counts_anew_are_not_counted_to_it() -
     s.restarted()
     assert s.used == -2
     for _ in range(3):
-        s.count()
+        s.mark_consumed()
     assert s.used == 1
 
 
@@ -161,12 +161,12 @@ def test_what_was_sent_to_us_is_news_however_late_it_comes_but_once_only() -> No
 def test_nothing_is_given_before_it_is_confirmed() -> None:
     s = intake(confirmed=False)
     arrive(s, 7, persistent=True)
-    assert s.take() is None
+    assert s.next_batch() is None
     s.restarted()  # it would be given this again, behind an older one
     arrive(s, 5, 7, persistent=True)
-    assert s.take() is None
+    assert s.next_batch() is None
     s.confirm()
-    assert numbers(s.take(), s.take()) == ["5", "7"]
+    assert numbers(s.next_batch(), s.next_batch()) == ["5", "7"]
 
 
 def numbers(*batches: Batch | None) -> list[str]:
@@ -176,35 +176,35 @@ def numbers(*batches: Batch | None) -> list[str]:
 def test_a_batch_in_use_when_the_node_counts_anew_is_not_counted_to_it() -> None:
     s = intake()
     arrive(s, 1, 2)
-    assert s.take() is not None and s.is_in_use
+    assert s.next_batch() is not None and s.is_in_use
     s.restarted()
     assert s.used == -2
-    s.count()
-    s.take()
-    s.count()
+    s.mark_consumed()
+    s.next_batch()
+    s.mark_consumed()
     assert (s.used, s.is_in_use) == (0, False)
 
 
 def test_repeats_are_counted_as_they_are_passed() -> None:
     s = intake()
     arrive(s, 1, 1, 1, 2)
-    assert numbers(s.take()) == ["1"]
-    s.count()
-    assert numbers(s.take()) == ["2"] and s.used == 3
+    assert numbers(s.next_batch()) == ["1"]
+    s.mark_consumed()
+    assert numbers(s.next_batch()) == ["2"] and s.used == 3
 
 
 def test_what_is_put_back_comes_again_first_and_was_not_used() -> None:
     s = intake()
-    s.arrived(MASTER, envelope("a b c"), None, 0)
+    s.on_item(MASTER, envelope("a b c"), None, 0)
     arrive(s, 4)
-    batch = s.take()
+    batch = s.next_batch()
     assert batch is not None
     s.put_back(list(batch)[1:], failed=False)
-    assert (numbers(s.take()), s.used) == (["2", "3"], 0)
+    assert (numbers(s.next_batch()), s.used) == (["2", "3"], 0)
     s.put_back([], failed=True)
-    assert (numbers(s.take()), s.used) == (["2", "3"], 0)
+    assert (numbers(s.next_batch()), s.used) == (["2", "3"], 0)
     s.put_back([], failed=False)
-    assert (numbers(s.take()), s.used) == (["4"], 1)
+    assert (numbers(s.next_batch()), s.used) == (["4"], 1)
 
 
 def test_whoever_waits_is_stirred_by_all_that_he_waits_for() -> None:
@@ -214,7 +214,7 @@ def test_whoever_waits_is_stirred_by_all_that_he_waits_for() -> None:
         ("confirmed", s.confirm),
         ("arrived", lambda: arrive(s, 1)),
         ("paused", s.pause),
-        ("ended", lambda: s.end(Closed("over."))),
+        ("ended", lambda: s.end_with(Closed("over."))),
     ):
         s.stirred = lambda why=why: stirred.append(why)  # type: ignore[misc]
         stir()
@@ -226,6 +226,6 @@ def test_an_inbox_that_is_left_gives_nothing_and_what_comes_lies_there_until_it_
     arrive(s, 1)
     s.pause()
     arrive(s, 2)
-    assert s.take() is None
+    assert s.next_batch() is None
     s.is_left = False
-    assert numbers(s.take(), s.take()) == ["1", "2"]
+    assert numbers(s.next_batch(), s.next_batch()) == ["1", "2"]

@@ -41,7 +41,7 @@ class Bench(DeskBench):
         return self.publisher.post(key, content, domain, 0, b"", 0, to)
 
     def answer(self, first: int, last: int, state: str = "OK") -> None:
-        self.publisher.answered(Answer("", first, last, state))
+        self.publisher.on_answer(Answer("", first, last, state))
 
 
 def test_messages_of_a_kind_that_are_posted_together_share_an_envelope() -> None:
@@ -236,7 +236,9 @@ def put_many(bench: Bench, count: int, how: tuple[int, int, str] | tuple[()] = (
 def test_what_is_put_goes_in_envelopes_that_a_consumer_is_soon_through_with() -> None:
     bench = Bench()
     assert put_many(bench, 1200) == [(1, 500), (501, 500), (1001, 200)]
-    assert [bench.publisher.put(JOBS, (9, 0, "g"), "", b"x", 1, b"", 0) for _ in range(501)][-1] == 1701
+    assert [bench.publisher.append_put(JOBS, (9, 0, "g"), "", b"x", 1, b"", 0) for _ in range(501)][
+        -1
+    ] == 1701
     bench.publisher.seal()
     assert bench.counts == [500, 500, 200, 500, 1]
     assert [e.put for e in bench.envelopes] == [(), (), (), (9, 0, "g"), (9, 0, "g")]
@@ -250,16 +252,18 @@ def test_of_what_was_put_it_is_known_how_many_were_taken_and_why_the_first_was_n
     put_many(bench, 30)
     bench.publisher.seal()
     verdicts, mine = bench.publisher.verdicts, [(1, 10), (16, 30)]
-    assert (verdicts.taken(JOBS, mine), verdicts.has_refused(JOBS, mine)) == (0, False)
-    bench.publisher.answered(Answer(JOBS, 1, 7))
-    bench.publisher.answered(Answer(JOBS, 8, 12, "QUEUE_FULL", text="it is full. [QUEUE_FULL]"))
-    assert (verdicts.taken(JOBS, mine), verdicts.has_refused(JOBS, mine)) == (7, True)
-    bench.publisher.answered(Answer(JOBS, 13, 30))
-    assert verdicts.taken(JOBS, mine) == 22 and verdicts.taken(JOBS, []) == 0
-    error = verdicts.refused(JOBS, mine)
-    assert error is not None and error.code == "QUEUE_FULL" and verdicts.refused(JOBS, [(13, 30)]) is None
+    assert (verdicts.count_accepted(JOBS, mine), verdicts.has_refused(JOBS, mine)) == (0, False)
+    bench.publisher.on_answer(Answer(JOBS, 1, 7))
+    bench.publisher.on_answer(Answer(JOBS, 8, 12, "QUEUE_FULL", text="it is full. [QUEUE_FULL]"))
+    assert (verdicts.count_accepted(JOBS, mine), verdicts.has_refused(JOBS, mine)) == (7, True)
+    bench.publisher.on_answer(Answer(JOBS, 13, 30))
+    assert verdicts.count_accepted(JOBS, mine) == 22 and verdicts.count_accepted(JOBS, []) == 0
+    error = verdicts.first_refusal(JOBS, mine)
+    assert (
+        error is not None and error.code == "QUEUE_FULL" and verdicts.first_refusal(JOBS, [(13, 30)]) is None
+    )
     with pytest.raises(PublishRefused):  # of 11 and 12, which are somebody else's
         verdicts.raise_first()
     verdicts.raise_first()
-    again = verdicts.refused(JOBS, mine)
+    again = verdicts.first_refusal(JOBS, mine)
     assert again is not None and again.code == "QUEUE_FULL"

@@ -37,7 +37,7 @@ from tests.mesh.client.core.benches import KEY, Promised, result
 )
 def test_the_time_that_is_over_is_said_as_people_read_it(limit: float, said: str) -> None:
     promise = Promised()
-    One(promise, Bucket(), "calc/add", limit).over()
+    One(promise, Bucket(), "calc/add", limit).on_deadline()
     with pytest.raises(MeshTimeout, match=f"No reply came from calc/add within {said}\\."):
         result(promise)
 
@@ -138,9 +138,9 @@ def test_a_time_is_kept_and_never_cut_short(timeout: float) -> None:
 def test_one_that_is_forgotten_leaves_nothing_and_its_refusal_is_nobodys() -> None:
     bench = Bench()
     (one, promise), (other, _) = bench.ask(), bench.ask()
-    bench.core.requests.forget(one)
-    bench.core.requests.forget(one)
-    bench.core.requests.forget(other)
+    bench.core.requests.drop_request(one)
+    bench.core.requests.drop_request(one)
+    bench.core.requests.drop_request(other)
     assert bench.is_empty
     bench.wait()
     bench.answer(1, 1, "NO_HANDLERS")
@@ -164,7 +164,7 @@ def test_a_reply_is_the_answer_to_its_request_also_when_nobody_waits_for_it_any_
     bench = Bench()
     (one, _), (other, _) = bench.ask(), bench.ask("b")
     bench.wait(0.01)
-    bench.core.requests.forget(other)
+    bench.core.requests.drop_request(other)
     outbox = bench.core.publisher.outbox
     assert (outbox.unanswered, outbox.flight) == (2, 2)
     bench.item(reply(one, other))
@@ -253,7 +253,7 @@ def test_in_another_process_what_somebody_had_is_lost_and_the_rest_is_marked(how
     (_, had), (_, unknown) = bench.ask(), bench.ask("b")
     bench.wait(0.01)
     bench.answer(1, 1)
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     (_, later) = bench.ask("c")
     bench.wait()
     bench.lose(**how)
@@ -287,7 +287,7 @@ def test_ends_of_what_is_settled_are_not_kept() -> None:
 
 def test_a_node_of_an_earlier_release_is_sent_nothing_of_it() -> None:
     bench = Bench()
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     _, promise = bench.ask()
     bench.lose(speaks=("pieces",))
     assert error_of(promise).code == "NOT_AVAILABLE" and not bench.published()

@@ -45,7 +45,7 @@ class Bench(CoreBench):
         self.hear(c.Items(self.seq, (c.ItemHead(1, targets=((7, indices),), ttl=ttl),)), envelope)
 
     def taken(self, count: int) -> list[TakenRequest]:
-        found = [self.it.take() for _ in range(count)]
+        found = [self.it.take_request() for _ in range(count)]
         assert None not in found
         return found  # type: ignore[return-value]
 
@@ -57,7 +57,7 @@ class Bench(CoreBench):
         return [(e.command, e.envelopes) for e in sends]  # type: ignore[misc]
 
     def lose(self, boot: int = 1) -> None:
-        self.core.gone(self.desk.now, self.core.line.key)
+        self.core.on_disconnected(self.desk.now, self.core.line.key)
         self.done.clear()
         self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20))
 
@@ -83,7 +83,7 @@ def test_what_was_replied_in_a_turn_leaves_in_one_envelope_with_the_counts_of_th
     bench.give(requests(3))
     bench.give(requests(2, first=4))
     taken = bench.taken(5)
-    assert [each.count for each in taken] == [1, 2, 3, 4, 5] and bench.it.take() is None
+    assert [each.count for each in taken] == [1, 2, 3, 4, 5] and bench.it.take_request() is None
     code = encode_properties(Properties(code="NOT_TODAY"))
     assert bench.it.reply(taken[4], b"five") and bench.it.reply(taken[0], b"one", code)
     bench.it.settle(taken[1])
@@ -196,13 +196,13 @@ def test_an_epoch_ends_with_its_connection_and_what_is_said_of_it_then_is_said_t
     bench.give(requests(3))
     old, _ = bench.taken(2)
     bench.it.settle(old)
-    bench.core.gone(bench.desk.now, bench.core.line.key)
-    assert bench.it.take() is None and not bench.it.reply(_, b"x"), "its connection is gone"
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    assert bench.it.take_request() is None and not bench.it.reply(_, b"x"), "its connection is gone"
     bench.lose()
     assert not bench.settled(), "what was not said by then is void"
     bench.lose()
     bench.give(requests(1))
-    assert bench.it.take() is None, "of an epoch before, sent again by the link"
+    assert bench.it.take_request() is None, "of an epoch before, sent again by the link"
     bench.open()
     assert not bench.it.reply(_, b"x")
     bench.it.settle(_)
@@ -259,7 +259,7 @@ def test_who_leaves_says_what_was_settled_and_wants_no_more() -> None:
     assert pending is not None and isinstance(bench.it.error, Closed)
     assert not bench.it.reply(two, b"x") and bench.core.services.leave(bench.it) is None
     bench.give(requests(1, first=3))
-    assert bench.it.take() is None
+    assert bench.it.take_request() is None
 
 
 def test_one_that_the_node_ends_is_over_and_not_asked_for_again() -> None:
@@ -275,7 +275,7 @@ def test_one_that_the_node_ends_is_over_and_not_asked_for_again() -> None:
 def test_who_leaves_while_the_node_is_away_is_not_asked_for_when_it_is_back(leave: str) -> None:
     bench = opened()
     bench.lose()  # asked for again, and not answered
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     assert getattr(bench.core.services, leave)(bench.it) is None
     bench.done.clear()
     bench.connect(replace(WELCOME, next=1 << 21))
@@ -327,5 +327,5 @@ def test_while_it_is_read_slowly_no_more_waits_than_was_asked_for() -> None:
     bench = opened(credit=2)
     bench.give(requests(2))
     bench.wait(5.5)
-    assert bench.it.take() is None, "their time is over"
+    assert bench.it.take_request() is None, "their time is over"
     assert [s.done for s, _ in bench.settled()] == [(1, 2)]

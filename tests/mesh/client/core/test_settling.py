@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mesh.client.core.desk import Promise
-from mesh.client.core.lots import ACK, TakenLot
+from mesh.client.core.client_context import Promise
+from mesh.client.core.delivered_envelope import ACK, DeliveredEnvelope
 from mesh.errors import LeaseOver, LocalError, MeshError
 from mesh.wire import commands as c
 from mesh.wire.commands import EXTEND, NACK, REJECT
@@ -127,7 +127,7 @@ def test_what_is_said_while_nothing_is_open_is_said_when_something_is() -> None:
     bench = opened()
     bench.give(jobs(3))
     a, b, d = bench.take(3)
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     bench.wait()
     first = bench.say(ACK, a)
     bench.again_with(WELCOME)
@@ -176,7 +176,7 @@ def test_an_answer_to_a_word_that_is_none_is_no_answer(value: object) -> None:
 @pytest.mark.parametrize("boot", [1, 2])
 def test_wherever_the_connection_breaks_each_word_is_heard_once_in_the_end(cut: int, boot: int) -> None:
     bench = opened()
-    taken: list[tuple[TakenLot, int]] = []
+    taken: list[tuple[DeliveredEnvelope, int]] = []
     promises: list[Promise] = []
     steps: list[Callable[[], object]] = [
         lambda: bench.give(jobs(4)),

@@ -36,7 +36,7 @@ def several(count: int = 2, overlap: bool = True, confirmed: bool = True) -> Sev
 
 def arrive(s: Several, strand: int, *numbers: int, flags: int = 0, gap: int = 0) -> None:
     for n in numbers:
-        s.strands[strand].arrived(MASTER, envelope(first=n, flags=flags), None, gap)
+        s.strands[strand].on_item(MASTER, envelope(first=n, flags=flags), None, gap)
 
 
 def number(message: Message) -> int:
@@ -45,9 +45,9 @@ def number(message: Message) -> int:
 
 def taken(s: Several, most: int = 1000) -> list[int]:
     found: list[int] = []
-    while len(found) < most and (batch := s.take()) is not None:
+    while len(found) < most and (batch := s.next_batch()) is not None:
         found += map(number, batch)
-        s.count()
+        s.mark_consumed()
     return found
 
 
@@ -76,9 +76,9 @@ def test_what_comes_for_two_is_given_once_and_counts_for_both() -> None:
 def test_of_an_envelope_that_was_given_partly_only_the_rest_is() -> None:
     s = several()
     whole = envelope("a b c d")
-    s.strands[0].arrived(MASTER, whole, (1, 3), 0)
-    s.strands[1].arrived(MASTER, whole, (0, 1, 2), 0)
-    batches = [s.take(), s.take()]
+    s.strands[0].on_item(MASTER, whole, (1, 3), 0)
+    s.strands[1].on_item(MASTER, whole, (0, 1, 2), 0)
+    batches = [s.next_batch(), s.next_batch()]
     assert [[m.key for m in batch or ()] for batch in batches] == [["b", "d"], ["a", "c"]]
 
 
@@ -87,8 +87,8 @@ def test_a_last_value_that_comes_again_is_none_and_its_end_is_news() -> None:
     arrive(s, 0, 5)
     arrive(s, 1, 5, flags=INITIAL)
     for strand in s.strands:
-        strand.arrived(MASTER, envelope(stream=b"e" * 16, flags=ERASED), None, 0)
-    found = [batch.state for batch in iter(s.take, None) if batch]
+        strand.on_item(MASTER, envelope(stream=b"e" * 16, flags=ERASED), None, 0)
+    found = [batch.state for batch in iter(s.next_batch, None) if batch]
     assert found == ["OK", "ERASED"]
 
 
@@ -97,7 +97,7 @@ def test_what_was_dropped_before_a_batch_with_no_news_is_told_with_the_next() ->
     arrive(s, 0, 1)
     arrive(s, 1, 1, gap=3)
     arrive(s, 1, 2, gap=4)
-    gaps = [batch.gap for batch in iter(s.take, None) if batch]
+    gaps = [batch.gap for batch in iter(s.next_batch, None) if batch]
     assert (gaps, s.dropped) == ([0, 7], 7)
 
 
@@ -122,7 +122,7 @@ def test_whatever_the_patterns_nothing_is_lost_or_twice(steps: list[Any], reader
         for strand in range(3):
             indices = tuple(sorted(i for i in matched if strand in (i % 3, skipped)))
             if indices:
-                s.strands[strand].arrived(MASTER, whole, indices, 0)
+                s.strands[strand].on_item(MASTER, whole, indices, 0)
                 wanted += [6 * at + 1 + i for i in indices]
         if at % readers == 0:
             found += taken(s)
@@ -149,7 +149,7 @@ def test_nothing_is_given_before_all_are_confirmed() -> None:
     s = several(confirmed=False)
     arrive(s, 0, 1)
     s.strands[0].confirm()
-    assert s.take() is None
+    assert s.next_batch() is None
     s.strands[1].restarted()
     s.strands[1].confirm()
     assert taken(s) == [1]
@@ -170,13 +170,13 @@ def test_of_a_node_that_was_restarted_before_it_confirmed_nothing_stays() -> Non
 def test_what_is_put_back_is_given_again_first_and_though_it_was_given() -> None:
     s = several()
     for strand in (0, 1):
-        s.strands[strand].arrived(MASTER, envelope("a b c"), None, 0)
-    batch = s.take()
+        s.strands[strand].on_item(MASTER, envelope("a b c"), None, 0)
+    batch = s.next_batch()
     assert batch is not None and s.is_in_use
     s.put_back(list(batch)[1:], failed=False)
     assert taken(s) == [2, 3]
     arrive(s, 1, 7)
-    assert s.take() is not None
+    assert s.next_batch() is not None
     s.put_back([], failed=True)
     assert not s.is_in_use and taken(s) == [7] and used(s) == [1, 2]
 
@@ -185,10 +185,10 @@ def test_a_batch_that_is_held_counts_later_and_for_its_own() -> None:
     s = several()
     arrive(s, 0, 1)
     arrive(s, 1, 2)
-    assert s.take()
-    first = s.hold()
-    assert s.take()
-    second = s.hold()
+    assert s.next_batch()
+    first = s.hold_batch()
+    assert s.next_batch()
+    second = s.hold_batch()
     assert not s.is_in_use and used(s) == [0, 0]
     second()
     assert used(s) == [0, 1]

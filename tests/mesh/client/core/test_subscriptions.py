@@ -26,7 +26,7 @@ class Acknowledging(CoreBench):
             pending = self.subscriptions.enter(s)
             assert pending is not None
             self.hear(c.Reply(pending.request, {}))
-            s.count()
+            s.mark_consumed()
         self.done.clear()
 
     def deliver(self, *seqs: int) -> None:
@@ -59,7 +59,7 @@ def test_only_what_is_news_is_told() -> None:
     bench = Acknowledging(1_000)
     bench.deliver(*range(1, 6))
     assert len(bench.taken()) == 1_000
-    bench.all[6].count()
+    bench.all[6].mark_consumed()
     assert bench.taken() == ((7, 2),)
     assert bench.taken() == () and bench.acks()[-1].have == 5
 
@@ -68,7 +68,7 @@ def test_all_that_comes_and_is_used_within_a_moment_is_told_at_once() -> None:
     bench = Acknowledging(2)
     bench.deliver(1, 2, 3)
     for s in bench.all:
-        s.count()
+        s.mark_consumed()
     bench.wait(0.5 * ACK_AFTER)
     assert bench.acks() == []
     bench.wait(0.6 * ACK_AFTER)
@@ -85,13 +85,13 @@ def test_much_at_once_is_not_waited_for() -> None:
 
 def test_what_nobody_heard_is_told_again() -> None:
     bench = Acknowledging(2)
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     bench.wait(ACK_AFTER)
     assert bench.acks() == []
     bench.connect()
     assert bench.taken() == ((1, 1), (2, 1))
-    bench.core.gone(bench.desk.now, bench.core.line.key)
-    bench.all[0].count()
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
+    bench.all[0].mark_consumed()
     bench.wait(ACK_AFTER)
     bench.connect()
     assert bench.taken() == ((1, 2), (2, 1))
@@ -109,14 +109,14 @@ def test_what_a_new_process_gave_counts_from_nothing() -> None:
     bench.taken()
     bench.again(boot=2)
     assert bench.taken() == ()
-    bench.all[0].count()
+    bench.all[0].mark_consumed()
     assert bench.taken() == ((1, 1),)
 
 
 def test_a_client_that_is_closed_tells_what_was_used_and_then_nothing_more() -> None:
     bench = Acknowledging(1)
     bench.core.close()
-    bench.all[0].count()
+    bench.all[0].mark_consumed()
     bench.wait(1.0)
     assert [type(command) for command in bench.sent()] == [c.Ack, c.Bye]
     assert bench.acks() == [c.Ack(0, ((1, 1),))]
@@ -168,7 +168,7 @@ def test_a_lone_one_that_comes_twice_is_told_of_soon_and_many_are_not_waited_for
 def test_where_the_window_is_narrow_all_are_told_of_soon(window: tuple[int, int]) -> None:
     bench = Acknowledging(1)
     for it, seconds in ((window, ACK_AFTER), (AMPLE, ACK_LATER)):
-        bench.core.gone(bench.desk.now, bench.core.line.key)
+        bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
         bench.connect(replace(WELCOME, window=it))
         bench.wait(1.0)
         bench.done.clear()

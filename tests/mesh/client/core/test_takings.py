@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mesh.client.core.delivered_envelope import ACK
 from mesh.client.core.effects import Report
-from mesh.client.core.lots import ACK
 from mesh.errors import Closed, LeaseOver, MeshTimeout, NoQueue, NotAvailable
 from mesh.wire import commands as c
 from tests.mesh.client.core.benches import result
@@ -19,7 +19,7 @@ def test_leaving_it_says_what_was_begun_after_what_was_said() -> None:
     one, other = bench.take(2)
     acked = bench.say(ACK, one)
     left = bench.core.queues.leave(bench.it)
-    assert left is not None and bench.it.take() is None
+    assert left is not None and bench.it.take_message() is None
     bench.wait()
     said = [s for s in bench.sent() if isinstance(s, c.Settle | c.Consume)]
     assert [type(s) for s in said] == [c.Settle, c.Consume]
@@ -60,7 +60,7 @@ def test_left_while_the_node_is_away_it_is_told_later() -> None:
     bench = opened()
     bench.give(jobs(3))
     bench.take(2)
-    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.core.on_disconnected(bench.desk.now, bench.core.line.key)
     assert bench.core.queues.leave(bench.it) is None
     bench.again_with(WELCOME)
     [asked] = bench.all(c.Consume)
@@ -94,7 +94,7 @@ def test_a_queue_that_is_removed_ends_it_with_that_error() -> None:
     bench.hear(c.Ended(7, "NO_QUEUE", "jobs was removed. [NO_QUEUE]"))
     with pytest.raises(NoQueue, match=r"^jobs was removed\. \[NO_QUEUE\]$"):
         result(acked)
-    assert isinstance(bench.it.error, NoQueue) and bench.it.take() is None
+    assert isinstance(bench.it.error, NoQueue) and bench.it.take_message() is None
     with pytest.raises(NoQueue):
         bench.say(ACK, other)
     assert len(bench.core.queues) == 0

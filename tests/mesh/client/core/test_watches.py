@@ -33,7 +33,7 @@ def row(node: str, consumers: int, boot: int = 1, name: str = "calc/add") -> c.R
 
 
 def news(watching: AddressWatch) -> list[tuple[str, int, str]]:
-    found = iter(watching.take, None)
+    found = iter(watching.take_change, None)
     return [(each.node, each.consumers, each.change) for each in found]
 
 
@@ -42,7 +42,7 @@ def test_first_all_who_serve_it_then_what_changes_in_absolute_numbers() -> None:
     watching = bench.core.watches.watch("calc/add")
     bench.wait()
     assert bench.asked() == [c.Watch(1, False, add=(ADDRESS,))]
-    assert watching.take() is None
+    assert watching.take_change() is None
     bench.tell(row("a", 2), row("b", 1))
     assert news(watching) == [("a", 2, "initial"), ("b", 1, "initial")]
     bench.tell(row("a", 2), row("b", 3), row("c", 1))
@@ -60,7 +60,7 @@ def test_that_nobody_serves_it_is_a_beginning_too() -> None:
     bench.tell(row("", 0))
     assert news(watching) == []
     bench.tell(row("a", 1))
-    assert [watching.take()] == [Registration("a", UUID["a"].hex(), 1, 1, "added")]
+    assert [watching.take_change()] == [Registration("a", UUID["a"].hex(), 1, 1, "added")]
 
 
 def test_who_is_slow_misses_steps_and_never_the_last_word() -> None:
@@ -98,7 +98,7 @@ def test_who_is_dropped_is_forgotten_with_the_next_word() -> None:
     bench = Bench()
     watching = bench.core.watches.watch("calc/add")
     bench.tell(row("a", 1))
-    assert watching.take() is not None
+    assert watching.take_change() is not None
     del watching
     gc.collect()
     bench.tell(row("a", 2))
@@ -139,6 +139,6 @@ def test_what_was_not_asked_for_is_passed_by_and_the_end_is_told() -> None:
     bench = Bench()
     watching = bench.core.watches.watch("calc/add")
     bench.tell(row("a", 1, name="other"), c.Row("queue", "calc/add", 1, "b"))
-    assert watching.take() is None
+    assert watching.take_change() is None
     bench.core.close()
     assert isinstance(watching.error, Closed)

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.asking.lookup import LastValue, LookupResult
-from mesh.core.desk.pages import NAMES
-from mesh.core.ways.questions import Told
+from mesh.core.context.pages import NAMES
+from mesh.core.routes.peer_calls import PeerReply
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Values
@@ -18,8 +18,8 @@ def value(key: str, content: bytes, sent: int, domain: str = "") -> Envelope:
     return envelope(key, [content], sent=sent, domain=domain)
 
 
-def told(*found: Envelope, master: bytes = HERON) -> Told[Values]:
-    return Told(Values(), [(each, ("heron", None, master)) for each in found])
+def told(*found: Envelope, master: bytes = HERON) -> PeerReply[Values]:
+    return PeerReply(Values(), [(each, ("heron", None, master)) for each in found])
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
@@ -44,12 +44,12 @@ def test_of_each_topic_the_newest_value_counts_in_whatever_order_they_come(is_re
 def test_a_value_that_was_not_asked_for_is_counted_and_dropped(query: Query, keys: list[str]) -> None:
     many = replace(envelope("k k"), sent=9)  # two messages are no last value
     found = LookupResult()
-    unasked = found.take({HERON: told(value("k", b"", 1), value("a/b", b"", 1), many)}, query)
+    unasked = found.add_replies({HERON: told(value("k", b"", 1), value("a/b", b"", 1), many)}, query)
     assert sorted(last.envelope.keys[0] for last in found.values) == keys
     assert unasked == 3 - len(keys)
 
 
 def test_names_of_unreachable_masters_are_bounded() -> None:
     found = LookupResult()
-    found.take({HERON: Told(Values(away=["x" * 10_000] * (NAMES + 1)))}, Query("exact", "k"))
+    found.add_replies({HERON: PeerReply(Values(away=["x" * 10_000] * (NAMES + 1)))}, Query("exact", "k"))
     assert len(found.away) == NAMES and max(map(len, found.away)) < 10_000

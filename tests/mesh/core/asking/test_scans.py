@@ -9,8 +9,8 @@ from mesh.core.asking.scans import AT_ONCE, Scans
 from mesh.core.subscribers.subscribing import MOST_OF_ONE
 from mesh.mapping.cost import MOST, MOST_TOGETHER
 from mesh.mapping.keyxml import COMPILED, asked
-from mesh.routing.last import Last
 from mesh.routing.querytrie import visits_of
+from mesh.routing.retained_value import RetainedValue
 from mesh.wire.commands import Call, Query
 from tests.mesh.routing.test_scan import LARGE, value
 from tests.simulated_client import SimClient, client_of
@@ -35,11 +35,11 @@ def refusal(client: SimClient, word: str) -> str:
 # --- last values -------------------------------------------------------------------------------------------
 
 
-def scans(values: Iterable[Last]) -> tuple[Scans, list[int]]:
+def scans(values: Iterable[RetainedValue]) -> tuple[Scans, list[int]]:
     """And how often all values were listed."""
     lists: list[int] = []
 
-    def listed() -> list[Last]:
+    def listed() -> list[RetainedValue]:
         lists.append(1)
         return list(values)
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.mapping.rules import Rule
-from mesh.routing.entry import Entry
+from mesh.routing.pending_forward import PendingForward
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
@@ -48,7 +48,7 @@ def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster
     raise AssertionError("avalon never chose stork")
 
 
-def bring(c: Cluster, node: str, entry: Entry, by: str) -> None:
+def bring(c: Cluster, node: str, entry: PendingForward, by: str) -> None:
     """An entry of a node comes once more, by another that says it had published it."""
     parts, other = c[node].core.parts, c[by].core.parts.desk
     e = replace(entry.envelope, sender=f"/node/{by}/client/eve/session/1", route=(other.hop(0),))

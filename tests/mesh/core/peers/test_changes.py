@@ -13,7 +13,7 @@ from discovery.member import (
     NodeLife,
     Restarted,
     Suspected,
-    Trusted,
+    SuspicionRefuted,
 )
 from mesh.core.peers.changes import EVENTS, TOLD
 from mesh.core.peers.facts import Lived
@@ -26,7 +26,7 @@ SAID: list[tuple[Lived, str]] = [
     (Restarted(M, 6), "restarted: heron is a new process (boot 7)"),
     (Moved(M, ""), "moved: heron moved to tcp://10.0.0.1:1"),
     (Suspected(M), "suspect: heron does not answer"),
-    (Trusted(M), "alive: heron answers again"),
+    (SuspicionRefuted(M), "alive: heron answers again"),
     (Dead(M), "dead: heron (boot 7) is dead: no answer"),
     (Left(M), "left: heron (boot 7) left"),
     (Conflict(M), "conflict: two processes answer for heron: its data directory may be a copy"),
@@ -36,7 +36,7 @@ SAID: list[tuple[Lived, str]] = [
 @pytest.mark.parametrize(("lived", "text"), SAID)
 def test_each_change_has_its_words(lived: Lived, text: str) -> None:
     node = SimNetwork().node("a")
-    peer = node.core.parts.neighbours.directory.known(M.uuid, "heron")
+    peer = node.core.parts.neighbours.directory.get_or_add(M.uuid, "heron")
     if not isinstance(lived, Joined):
         node.core.parts.neighbours._changes.react(peer, Joined(M), 7)
     node.core.parts.neighbours._changes.react(peer, lived, 7)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.effects import Dial
+from mesh.core.context.effects import Dial
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.peer import Peer
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA
@@ -31,8 +31,8 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
     core = one.core
     core.parts.dialler.apply(peer, peer.link.wanted(net.now))
     assert not [effect for effect in core.parts.desk.effects if isinstance(effect, Dial)], "it asks the other"
-    core.parts.dialler.asked(peer)
-    core.parts.dialler.asked(peer)
+    core.parts.dialler.on_data_requested(peer)
+    core.parts.dialler.on_data_requested(peer)
     (dial,) = (effect for effect in core.parts.desk.effects if isinstance(effect, Dial))
     assert dial.address == peer.node.address
 
@@ -70,7 +70,7 @@ def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothi
     dialler.reached(peer)
     assert not desk.effects, "not needed"
     dialler.apply(peer, peer.link.wanted(net.now))
-    dialler.asked(peer)  # the other wants it too
+    dialler.on_data_requested(peer)  # the other wants it too
     desk.effects.clear()
     dialler.reached(peer)
     assert not desk.effects, "it dials itself"
@@ -140,10 +140,10 @@ def test_a_data_connection_that_is_replaced_has_ended_for_all_who_use_it() -> No
     def ends() -> int:
         return sum(isinstance(fact, LoggedOut) for fact in desk.facts)
 
-    dialler.take(peer, before)  # it is the same one
+    dialler.use_connection(peer, before)  # it is the same one
     assert ends() == 0
     other = dialler.dial(peer.node.address, NODE_DATA, peer.node.uuid)
-    dialler.take(peer, other)
+    dialler.use_connection(peer, other)
     assert (ends(), peer.data) == (1, other)
-    dialler.take(peer, dialler.dial(peer.node.address, NODE_CONTROL, peer.node.uuid))
+    dialler.use_connection(peer, dialler.dial(peer.node.address, NODE_CONTROL, peer.node.uuid))
     assert ends() == 1

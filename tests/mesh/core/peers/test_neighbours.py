@@ -62,7 +62,7 @@ def test_a_process_that_goes_with_its_connections_has_left_at_once() -> None:
     data = neighbours.peers[robot.uuid].data
     assert data is not None and len(neighbours._parting) == 1
     stays.core._at(net.now, net.wall)
-    neighbours.ended(data)
+    neighbours.on_conn_ended(data)
     assert reach(stays, robot) is ReachState.LEFT and neighbours._parting == {}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from mesh.core.desk.effects import Stop
+from mesh.core.context.effects import Stop
 from mesh.core.peers.introductions import as_node
 from mesh.wire import commands as c
 from tests.mesh.core.subscribers.test_datalink_crashes import link

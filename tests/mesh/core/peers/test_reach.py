@@ -48,7 +48,7 @@ def test_what_is_not_about_waiting_is_for_the_caller_in_its_order(
 @pytest.mark.parametrize("state", ReachState)
 def test_only_who_has_left_is_never_due(state: ReachState) -> None:
     one = reach(state)
-    one.put_off(5.0)
+    one.delay_dial(5.0)
     assert not one.is_due(4.9)
     assert one.is_due(5.0) == (state is not ReachState.LEFT)
 
@@ -104,10 +104,10 @@ def test_who_is_unwelcome_is_dialled_rarely(state: ReachState) -> None:
 
 def test_news_and_questions_make_the_next_dial_come_sooner_and_never_later() -> None:
     one = reach()
-    one.put_off(50.0)
+    one.delay_dial(50.0)
     one.happens(ReachEvent.SIGHTED, 10.0)
     assert one.due == 10.0 + HEAD_START
-    one.ask(Census(), 10.1)
+    one.set_question(Census(), 10.1)
     assert one.due == 10.1
     one.happens(ReachEvent.SIGHTED, 11.0)
     assert one.due == 10.1
@@ -116,8 +116,8 @@ def test_news_and_questions_make_the_next_dial_come_sooner_and_never_later() -> 
 def test_a_question_waits_for_the_connection_and_is_asked_once() -> None:
     one = reach(ReachState.ALIVE)
     first, last = Census((b"1" * 16,)), Census()
-    one.ask(first, 1.0)
-    one.ask(last, 1.0)
+    one.set_question(first, 1.0)
+    one.set_question(last, 1.0)
     one.happens(ReachEvent.CONNECTED, 2.0)
     assert one.is_waiting
     assert one.answerable() is last
@@ -132,7 +132,7 @@ def test_of_who_is_lost_all_that_was_begun_is_forgotten(event: ReachEvent) -> No
     one = reach(ReachState.ALIVE)
     one.happens(ReachEvent.ENDED, 1.0)
     one.next_address(PLACES, False, 1.0)
-    one.ask(Census(), 1.0)
+    one.set_question(Census(), 1.0)
     one.happens(event, 10.0)
     assert (one.is_waiting, one.attempt, one.question) == (False, 0, None)
     assert one.due == pytest.approx(10.2)

@@ -41,24 +41,24 @@ def test_who_rests_is_taken_when_its_dial_is_due_the_earliest_first_and_once() -
     late, early, first = known(3.0), known(2.0), known(1.0)
     watchlist = watched(late, early, first)
     assert watchlist.next_dial(False) == 1.0
-    assert watchlist.due(2.5, 9, False) == [first, early]
-    assert watchlist.due(2.5, 9, False) == []
+    assert watchlist.take_due(2.5, 9, False) == [first, early]
+    assert watchlist.take_due(2.5, 9, False) == []
     assert watchlist.next_dial(False) == 3.0
 
 
 def test_news_are_taken_before_all_that_was_tried_in_vain() -> None:
     away, news = known(1.0), known(2.0, ReachState.TOLD_OF)
-    assert watched(away, news).due(5.0, 1, False) == [news]
-    assert watched(away, news).due(5.0, 2, False) == [news, away]
-    assert watched(away).due(5.0, 0, False) == []
+    assert watched(away, news).take_due(5.0, 1, False) == [news]
+    assert watched(away, news).take_due(5.0, 2, False) == [news, away]
+    assert watched(away).take_due(5.0, 0, False) == []
 
 
 def test_in_a_crowd_only_news_are_taken() -> None:
     away, news = known(1.0), known(2.0, ReachState.TOLD_OF)
     watchlist = watched(away, news)
     assert watchlist.next_dial(is_crowd=True) == 2.0
-    assert watchlist.due(5.0, 9, is_crowd=True) == [news]
-    assert watchlist.due(5.0, 9, is_crowd=False) == [away]
+    assert watchlist.take_due(5.0, 9, is_crowd=True) == [news]
+    assert watchlist.take_due(5.0, 9, is_crowd=False) == [away]
 
 
 @pytest.mark.parametrize("state", [ReachState.ALIVE, ReachState.SUSPECT, ReachState.LEFT])
@@ -73,13 +73,13 @@ def test_who_is_added_again_rests_no_more_and_then_until_its_new_time() -> None:
     watchlist.add(peer)
     peer.is_active = True
     assert watchlist.active() == [peer]
-    assert watchlist.due(5.0, 9, False) == []
+    assert watchlist.take_due(5.0, 9, False) == []
     peer.is_active, peer.reach.due = False, 7.0
     assert watchlist.active() == []
     assert watchlist.next_dial(False) == 7.0
-    watchlist.forget(peer)
+    watchlist.remove_peer(peer)
     assert len(watchlist) == 0
-    assert watchlist.due(9.0, 9, False) == []
+    assert watchlist.take_due(9.0, 9, False) == []
 
 
 def test_what_is_over_is_thrown_away_now_and_then() -> None:
@@ -88,7 +88,7 @@ def test_what_is_over_is_thrown_away_now_and_then() -> None:
         peer.reach.due = float(due)
         resting.add(peer)
     assert len(resting._order) <= SPARE + 3
-    assert resting.take(1000.0, 9) == [peer]
+    assert resting.take_due(1000.0, 9) == [peer]
 
 
 def sight_the_gone(node: SimNode, count: int) -> None:

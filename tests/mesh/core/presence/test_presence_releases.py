@@ -26,8 +26,8 @@ def net(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SimN
     if request.param == "version 1":
         monkeypatch.setattr(SimNode, "newest", (2, 2, 1))
     else:
-        right = Presence.speaks
-        monkeypatch.setattr(Presence, "speaks", lambda it: () if it._desk.me.name == OLD else right(it))
+        right = Presence.features
+        monkeypatch.setattr(Presence, "features", lambda it: () if it._desk.me.name == OLD else right(it))
     net.is_watched = True
     net.mesh("a", "b", OLD)
     return net
@@ -111,12 +111,12 @@ def test_who_joins_a_group_does_not_wait_for_it(net: SimNetwork) -> None:
 
 def test_one_that_is_brought_up_to_date_serves_as_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
-    right = Presence.speaks
-    monkeypatch.setattr(Presence, "speaks", lambda it: () if it._desk.me.name == OLD else right(it))
+    right = Presence.features
+    monkeypatch.setattr(Presence, "features", lambda it: () if it._desk.me.name == OLD else right(it))
     a, old = net.mesh("a", OLD)
     asker = User(a, "asker")
     seconds(net, asker, "x", "NO_HANDLERS")
-    monkeypatch.setattr(Presence, "speaks", right)
+    monkeypatch.setattr(Presence, "features", right)
     old.restart()
     server = User(old, "server")
     server.serve("x")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.desk.facts import Fact
+from mesh.core.context.facts import Fact
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
@@ -41,13 +41,13 @@ def watching(node: SimNode, *, name: tuple[str, str] = JOBS) -> SimNode:
 def facts(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> list[Fact]:
     """What is said at that node from now on."""
     said: list[Fact] = []
-    say = node.core.parts.desk.say
+    say = node.core.parts.desk.publish_fact
 
     def heard(fact: Fact) -> None:
         said.append(fact)
         say(fact)
 
-    monkeypatch.setattr(node.core.parts.desk, "say", heard)
+    monkeypatch.setattr(node.core.parts.desk, "publish_fact", heard)
     return said
 
 
@@ -139,8 +139,8 @@ def test_parts_of_what_is_told_are_short_whatever_is_noted() -> None:
         return (c.Row(*name, 1, note=b"n" * NOTE),)
 
     watchers = Watchers[str](rows, 1000)
-    watchers.says("me", c.Watch(1, True, False, tuple(("queue", f"q{n}") for n in range(100))))
-    frames = [write(serving)[0] for _, serving in watchers.said()]
+    watchers.apply_command("me", c.Watch(1, True, False, tuple(("queue", f"q{n}") for n in range(100))))
+    frames = [write(serving)[0] for _, serving in watchers.pending_updates()]
     assert len(frames) > 5 and max(map(len, frames)) < PART + 2 * NOTE < FRAME
     told = [row for frame in frames for row in read([frame])[0].rows]  # type: ignore[union-attr]
     assert len(told) == 100
@@ -154,14 +154,14 @@ def test_a_note_that_is_too_long_is_refused() -> None:
 
 def test_nothing_is_left_of_notes_that_are_gone() -> None:
     registry, one, other = Registry(), b"1" * 16, b"2" * 16
-    assert registry.told(one, JOBS, 1, b"a") == 1 and registry.told(other, JOBS, 2) == 2
-    assert registry.told(one, JOBS, 1, b"a") is None
-    assert registry.told(one, JOBS, 1, b"b") == 0 and registry.notes(JOBS) == {one: b"b"}
-    assert registry.told(one, JOBS, 1) == 0 and registry.notes(JOBS) == {}
-    registry.told(one, JOBS, 1, b"c")
-    assert registry.told(one, JOBS, 0, b"d") == -1 and registry.told(one, JOBS, 0, b"d") is None
-    registry.told(one, JOBS, 1, b"e")
-    registry.lost(one)
-    registry.told(one, JOBS, 1, b"f")
-    registry.forget([JOBS])
+    assert registry.record(one, JOBS, 1, b"a") == 1 and registry.record(other, JOBS, 2) == 2
+    assert registry.record(one, JOBS, 1, b"a") is None
+    assert registry.record(one, JOBS, 1, b"b") == 0 and registry.notes(JOBS) == {one: b"b"}
+    assert registry.record(one, JOBS, 1) == 0 and registry.notes(JOBS) == {}
+    registry.record(one, JOBS, 1, b"c")
+    assert registry.record(one, JOBS, 0, b"d") == -1 and registry.record(one, JOBS, 0, b"d") is None
+    registry.record(one, JOBS, 1, b"e")
+    registry.remove_node(one)
+    registry.record(one, JOBS, 1, b"f")
+    registry.drop_names([JOBS])
     assert not registry._notes and not registry._rows and not registry._of

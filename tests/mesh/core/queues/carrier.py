@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.queues.lots.counts import count
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves.dealing import DealtPiece
-from mesh.routing.parcel import Parcel
+from mesh.routing.stored_envelope import StoredEnvelope
 from tests.simulation import SimNode
 
 TRIP = 0.005  # s
@@ -30,7 +30,7 @@ class Carrier:
         self.begins = 0  # times that something was to begin
         self.refuses: set[str] = set()
         balancing = node.core.parts.queues.balancing
-        balancing._moving, self._ended = self, balancing._ended
+        balancing._moving, self._ended = self, balancing._on_moved
 
     def on_move(self, then: PieceMoved) -> None:
         """It is known to whom."""
@@ -38,7 +38,7 @@ class Carrier:
     def busy(self, name: str) -> Collection[bytes]:
         return [node for (queue, node), n in self._going.items() if queue == name and n]
 
-    def begin(self, queue: QueueHere, target: bytes, pieces: Iterable[DealtPiece]) -> int:
+    def begin(self, queue: QueueSink, target: bytes, pieces: Iterable[DealtPiece]) -> int:
         self.begins += 1
         gone, key = 0, (queue.name, target)
         for lot, runs in pieces:
@@ -46,32 +46,34 @@ class Carrier:
                 break
             assert all(lot.ready.covers(*run) for run in runs)
             self._number += 1
-            queue.part.go(lot, runs, target, self._number)
+            queue.part.start_transfer(lot, runs, target, self._number)
             self._going[key] += count(runs)
             gone += count(runs)
             self._later(queue, lot, target, self._number)
         self.sent[self._others[target].name] += gone
         return gone
 
-    def _later(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
+    def _later(self, queue: QueueSink, lot: QueuedEnvelope, target: bytes, number: int) -> None:
         self._net.after(TRIP, lambda: self._arrives(queue, lot, target, number))
 
-    def _arrives(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
+    def _arrives(self, queue: QueueSink, lot: QueuedEnvelope, target: bytes, number: int) -> None:
         other = self._others[target]
         (runs,) = [runs for runs, *way in lot.going if way == [target, number]]
         self._going[queue.name, target] -= count(runs)
         there = other.core.parts.queues.queues.find(queue.name)
         if there is None or other.name in self.refuses:
-            queue.came_back(lot, queue.part.returns(lot, target, number, True))
+            queue.came_back(lot, queue.part.record_refused_transfer(lot, target, number, True))
             self._ended(queue, target, 0, count(runs))
         else:
             indices = lot.indices(runs)
-            moved = Lot(Parcel(lot.envelope if indices is None else lot.envelope.cut(indices)))
+            moved = QueuedEnvelope(
+                StoredEnvelope(lot.envelope if indices is None else lot.envelope.cut(indices))
+            )
             moved.moves = lot.moves + 1
             there.part.add(moved, self._net.now, other.wall)
-            there.changed()
+            there.schedule()
             other._carry_out_all()
-            queue.part.moved(lot, target, number)
+            queue.part.finish_moved(lot, target, number)
             self._ended(queue, target, count(runs), 0)
-        queue.changed()
+        queue.schedule()
         self._node._carry_out_all()

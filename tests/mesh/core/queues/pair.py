@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesh.core.queues.moves.byhand import next_ones
+from mesh.core.queues.moves.manual_moves import next_ones
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queue_sink import QueueSink
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
@@ -25,10 +25,10 @@ class Several:
             boss.declare("jobs", **terms)
         self.takers: dict[int, list[Worker]] = {}
 
-    def find(self, node: SimNode, name: str = "jobs") -> QueueHere | None:
+    def find(self, node: SimNode, name: str = "jobs") -> QueueSink | None:
         return node.core.parts.queues.queues.find(name)
 
-    def queue(self, i: int) -> QueueHere:
+    def queue(self, i: int) -> QueueSink:
         found = self.find(self.nodes[i])
         assert found is not None
         return found

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.conn import MONITOR
+from mesh.core.context.conn import MONITOR
 from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT
 from tests.mesh.core.queues.worker import Worker

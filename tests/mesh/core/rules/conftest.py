@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.forwarding import putoff
+from mesh.core.forwarding import deferred_entries
 from mesh.core.rules import ruling
 from tests.mesh.core.rules.changing import ENDS
 from tests.simulation import SimNetwork
@@ -12,7 +12,7 @@ from tests.simulation import SimNetwork
 def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the periods that follow a change of rules, so that less is simulated."""
     monkeypatch.setattr(ruling, "ENDS", ENDS)
-    monkeypatch.setattr(putoff, "LATELY", ENDS)
+    monkeypatch.setattr(deferred_entries, "LATELY", ENDS)
 
 
 @pytest.fixture

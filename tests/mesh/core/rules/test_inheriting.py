@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.asking.lookup import LastValue, LookupResult
-from mesh.core.desk.desk import AHEAD
+from mesh.core.context.node_context import AHEAD
 from mesh.core.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
@@ -122,7 +122,7 @@ def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> No
         found = LookupResult()
         found.add(LastValue(b"h" * 16, replace(true.as_envelope(), **changes), "heron"))
         avalon.core._at(net.now, net.wall)
-        inheriting._take(found)
+        inheriting._inherit_values(found)
         return last(avalon)
 
     late = avalon.core.parts.desk.believed + AHEAD + 1_000_000_000

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mesh.core.rules.ruling import SWITCH
 from mesh.mapping.rules import Rule
-from mesh.routing import rulings
+from mesh.routing import decision_table
 from tests.mesh.core.rules.changing import AVALON, FRODO, HERON, D, adopt, flow, mesh
 from tests.mesh.envelopes import envelope
 from tests.seeds import stories
@@ -84,7 +84,7 @@ def test_a_new_master_takes_nothing_before_what_waits_there(
     rules: Sequence[Rule], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It sees to the rest of that in later turns."""
-    monkeypatch.setattr(rulings, "LOOKS", 4)
+    monkeypatch.setattr(decision_table, "LOOKS", 4)
     net, (heron, _, bilbo, _) = mesh(HERON)
     pub, ear = client_of(bilbo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
     heron.kill()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.part import Reloaded
+from mesh.core.context.component import Reloaded
 from mesh.core.rules.ruling import SWITCH
 from mesh.errors import BadConfig, LocalError, NotAvailable
 from mesh.mapping.agreed import RuleSet

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from discovery.state import Sample, Summary
-from mesh.core.desk.asked import Inquiry, answer
-from mesh.core.desk.part import Beginning
+from mesh.core.context.component import Beginning
+from mesh.core.context.incoming_call import IncomingCall, answer
 from mesh.core.rules.shared import AT_ONCE, RowKind
 from mesh.core.rules.told import SETTLED
 from mesh.errors import LocalError
@@ -49,7 +49,7 @@ class Colours:
     def put(self, name: str, value: bytes) -> None:
         core, net = self.node.core, self.node.net
         core._at(net.now, self.node.wall)
-        core.parts.shared.put(KIND, name, core.parts.shared.stamp(KIND, name), value)
+        core.parts.shared.write_row(KIND, name, core.parts.shared.stamp(KIND, name), value)
         self.node._carry_out_all()
 
     @property
@@ -204,7 +204,7 @@ def test_a_deletion_is_forgotten_after_a_month_and_those_who_still_have_it_bring
 
 def boasts(liar: Colours, stamp: int, rows: Any) -> None:
     """Of rows; and says these when it is asked."""
-    liar.node.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    liar.node.core.parts.shared._accept_row = lambda row, by: None  # type: ignore[method-assign]
     liar.node.core.parts.gossiping.shared[KIND] = Summary(KIND, stamp, b"boasting")
     replies(liar.node, AskRows, {"rows": rows})
 
@@ -288,13 +288,13 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
     a, b, liar = meshed(net, "a", "b", "liar")
     asked = 0
 
-    def slowly(question: Inquiry[AskRows]) -> None:
+    def slowly(question: IncomingCall[AskRows]) -> None:
         nonlocal asked
         asked += 1
         row = written(liar.node, f"n{asked}", stamp=net.wall + asked)
 
         def late() -> None:
-            question.say(RowsTold(rows=[row]))
+            question.reply(RowsTold(rows=[row]))
             liar.node._carry_out_all()
 
         net.after(4.0, late)
@@ -399,7 +399,7 @@ def test_without_keys_they_are_believed_of_whoever_is_there() -> None:
 def test_a_node_that_shares_none_is_not_asked() -> None:
     net = SimNetwork()
     a, b = (Colours(node) for node in net.mesh("a", "b", sample=lambda: SAMPLE, wire_version=1))
-    asked: list[Inquiry[AskRows]] = []
+    asked: list[IncomingCall[AskRows]] = []
     a.node.core.parts.desk.face.peer_verbs["rows"] = answer(AskRows, asked.append)
     a.put("sky", b"blue")
     net.run(SETTLED * 3)

@@ -8,8 +8,8 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from mesh.core.asking.demand import Demand
-from mesh.core.desk.conn import Conn
+from mesh.core.asking.interest_sync import InterestSync
+from mesh.core.context.conn import Conn
 from mesh.core.rules.ruling import SWITCH, Ruling
 from mesh.links.table import LinkState
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked
@@ -134,7 +134,7 @@ def test_who_has_changed_them_is_answered_when_others_are_to_count_in_their_plac
 def test_a_node_says_that_it_asks_by_them_when_all_whom_it_asks_have_confirmed() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     bilbo = nodes[2].core.parts
-    with patch.object(Demand, "is_confirmed", property(lambda self: self is not bilbo.demand)):
+    with patch.object(InterestSync, "is_confirmed", property(lambda self: self is not bilbo.demand)):
         began = net.now
         put(nodes[0], TO_HERON)
     assert net.now - began >= SWITCH, "they did not wait for bilbo"
@@ -147,7 +147,7 @@ def test_no_node_can_write_them_whoever_brings_them(by: str) -> None:
     net, nodes = meshed("heron", "avalon")
     assert put(nodes[0], TO_AVALON, by).code == "WRONG_SIGNATURE"
     forged = row(nodes[1], TO_AVALON, by)
-    nodes[1].core.parts.shared._tables[RULES].take(forged)
+    nodes[1].core.parts.shared._tables[RULES].insert(forged)
     nodes[1].core.parts.shared._summarize()
     net.run(15)
     assert nodes[0].core.parts.mapping.rules == ()

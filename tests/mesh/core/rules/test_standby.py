@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mesh.core.peers.peer import Peer
+from mesh.core.routes.peer_calls import PeerReply, Replies
 from mesh.core.rules.standby import Standby
-from mesh.core.ways.questions import Replies, Told
 from mesh.wire.commands import Query
 from mesh.wire.envelope import FIRST, RESENT, Envelope
 from mesh.wire.replies import Values
@@ -204,13 +204,13 @@ def test_values_that_cannot_be_told_at_once_are_asked_for_again(monkeypatch: pyt
     def came(self: Standby, peer: Peer, query: Query, replies: Replies[Values]) -> None:
         if self._desk.me.name == "frodo" and not refused:
             refused.append(peer.node.name)
-            replies = {peer.node.uuid: Told(Values(), code="BUSY")}
+            replies = {peer.node.uuid: PeerReply(Values(), code="BUSY")}
         took(self, peer, query, replies)
 
     c = backed("heron", "bilbo")
     assert published(c.client("bilbo"), b"1") == "OK"
-    took = Standby._came
-    monkeypatch.setattr(Standby, "_came", came)
+    took = Standby._on_values
+    monkeypatch.setattr(Standby, "_on_values", came)
     c.nodes["frodo"] = c.net.node("frodo", "heron", rules=RULES)
     c.met()
     c.net.until(lambda: last_value(c["frodo"]) == b"1")

@@ -28,10 +28,10 @@ def test_each_boast_is_asked_about_once_and_again_when_it_was_not_answered() -> 
     assert told.may_ask(UUID, of(2), of(1), 0.0)
     told.asks(UUID)
     assert not told.may_ask(UUID, of(3), of(1), 0.0), "it has a question of ours"
-    told.answered(UUID, "queue", True)
+    told.record_reply(UUID, "queue", True)
     assert not told.may_ask(UUID, of(2), of(1), 1e9)
     assert told.may_ask(UUID, of(3), of(1), 0.0) and told.may_ask(UUID, of(3), of(2), 0.0)
-    told.answered(UUID, "queue", False)
+    told.record_reply(UUID, "queue", False)
     assert told.may_ask(UUID, of(3), of(2), 0.0)
 
 
@@ -54,5 +54,5 @@ def test_the_whole_of_a_large_table_is_asked_for_seldom() -> None:
         UUID, "queue", WHOLE / 2
     )
     assert told.may_ask_for_all(UUID, "site", 1.0)
-    told.forget(UUID)
+    told.forget_node(UUID)
     assert told.may_ask_for_all(UUID, "queue", 1.0)

@@ -159,7 +159,7 @@ def test_in_a_crowd_they_reach_everybody_too() -> None:
     assert min(one.metric("control_links") for one in nodes) < 33
     applied(nodes[17])
     net.run(5)  # a node that has no connection to one that has them makes one
-    assert [one.core.parts.weights.of("a") for one in nodes] == [2.0] * 34
+    assert [one.core.parts.weights.weight_of("a") for one in nodes] == [2.0] * 34
 
 
 # --- kept, and for how long -------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def test_the_lowest_and_the_highest_weight_are_weights(net: SimNetwork) -> None:
 def test_as_many_nodes_as_there_may_be_fit_with_usual_names(net: SimNetwork) -> None:
     a, b = net.mesh("a", "b", sample=lambda: IDLE)
     applied(a, {f"station-{i:04}": [1.25, "answers in 1.2 ms, as the typ."] for i in range(NODES)})
-    net.until(lambda: b.core.parts.weights.of("station-4095") == 1.25, 5)
+    net.until(lambda: b.core.parts.weights.weight_of("station-4095") == 1.25, 5)
 
 
 def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them(net: SimNetwork) -> None:

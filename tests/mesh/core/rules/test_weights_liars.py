@@ -32,7 +32,7 @@ def with_liar(net: SimNetwork, old: dict[str, Any]) -> list[SimNode]:
 
 def says_it_has(at: SimNode, stamp: int) -> None:
     """Whatever set it takes from now on."""
-    at.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    at.core.parts.shared._accept_row = lambda row, by: None  # type: ignore[method-assign]
     at.core.parts.gossiping.shared["weights"] = Summary("weights", stamp, b"boasting")
 
 

@@ -61,7 +61,7 @@ def within(seconds: int, at: SimNode, behind: list[str]) -> bool:
 
 
 def in_force(at: SimNode) -> list[float]:
-    return [at.core.parts.weights.of(name) for name in "abc"]
+    return [at.core.parts.weights.weight_of(name) for name in "abc"]
 
 
 def told(at: SimNode) -> list[str]:

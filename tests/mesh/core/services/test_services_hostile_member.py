@@ -155,4 +155,4 @@ def test_groups_that_are_none_and_more_than_one_may_have(stage: Stage) -> None:
     stage.says("b", c.Members(told + 1, odd))
     assert stage.figure("b", "unknown_kinds") == 6
     stage.says("b", c.Heard(MOST))
-    assert stage.b.core.parts.services.members._registry.count(stage.c.uuid) == 0
+    assert stage.b.core.parts.services.members._registry.count_names(stage.c.uuid) == 0

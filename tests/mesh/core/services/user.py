@@ -80,7 +80,7 @@ class User:
         key = next(key for key, pipe in self.node.came_in.items() if pipe is self._pipe)
         self.is_gone = True
         self._pipe.lose()
-        self.node.gone(key)  # ZeroMQ tells it soon
+        self.node.on_closed(key)  # ZeroMQ tells it soon
         self.net.run(0.1)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
@@ -126,7 +126,7 @@ class User:
             self.got.setdefault(number, []).append((count, e.message(i)[1]))
             self.asked[number, count] = e.stream, e.number(i)
 
-    def gone(self, key: Hashable) -> None:
+    def on_closed(self, key: Hashable) -> None:
         self.is_gone = True
 
     # --- serving ------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from mesh.config.sites import RemoteSite
-from mesh.core.desk.settings import SiteKeys
+from mesh.core.context.settings import SiteKeys
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from mesh.sites.ways import ways

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from mesh.core.sites.arrivals import NeighbourSite, unfit
 from mesh.core.sites.custody import Custody
 from mesh.core.sites.passing import in_runs, leaving
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.sites.hops import leg_of
-from mesh.streams.legs import Legs
+from mesh.streams.multi_path_stream import MultiPathStream
 from mesh.values import Hop
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
@@ -22,12 +22,12 @@ from tests.mesh.envelopes import STREAM, envelope
 
 def portion(
     first: int, count: int = 1, position: int = 0, wanted: tuple[int, ...] | None = None, domain: str = ""
-) -> Portion:
+) -> EnvelopeSlice:
     it = envelope(" ".join(["a"] * count), first=first, persistent=position > 0, domain=domain)
-    return Portion(Parcel(it, position), wanted)
+    return EnvelopeSlice(StoredEnvelope(it, position), wanted)
 
 
-def given_all(*portions: Portion) -> Custody:
+def given_all(*portions: EnvelopeSlice) -> Custody:
     custody = Custody()
     for each in portions:
         custody.offer(each)
@@ -35,8 +35,8 @@ def given_all(*portions: Portion) -> Custody:
     return custody
 
 
-def done(custody: Custody, said: Answer, stream: bytes = STREAM) -> list[Parcel]:
-    """The parcels of which that was the last word."""
+def done(custody: Custody, said: Answer, stream: bytes = STREAM) -> list[StoredEnvelope]:
+    """The stored envelopes of which that was the last word."""
     return [given.parcel for given, _ in custody.answered(stream, said) if not given.left]
 
 
@@ -157,11 +157,11 @@ class Sites:
     """A master of LON with its store, gateways that forget, repeat and overtake, and a master of NYC."""
 
     def __init__(self) -> None:
-        self.stored: list[Portion] = []
+        self.stored: list[EnvelopeSlice] = []
         self.done = set[int]()
         self.custody, self.sent = Custody(), 0
         self.wire: list[Envelope] = []
-        self.known, self.taken = Legs(), Counter[int]()
+        self.known, self.taken = MultiPathStream(), Counter[int]()
         self.next = 1
 
     def publish(self, which: int) -> None:
@@ -174,8 +174,8 @@ class Sites:
         self.next += len(keys)
         wanted = tuple(i for i, key in enumerate(keys) if key == "a")
         if wanted:
-            parcel = Parcel(it, len(self.stored) + 1)
-            self.stored.append(Portion(parcel, wanted if len(wanted) < len(keys) else None))
+            parcel = StoredEnvelope(it, len(self.stored) + 1)
+            self.stored.append(EnvelopeSlice(parcel, wanted if len(wanted) < len(keys) else None))
             self.custody.offer(self.stored[-1])
 
     def send(self, which: int) -> None:
@@ -214,7 +214,7 @@ class Sites:
     def restart(self, site: str) -> None:
         """That site's master comes back with what is on its disk."""
         if site == "NYC":
-            self.known = Legs.unpack(self.known.pack())
+            self.known = MultiPathStream.unpack(self.known.pack())
             return
         self.custody, self.sent = Custody(), self.settled
         for portion in self.stored[self.settled :]:

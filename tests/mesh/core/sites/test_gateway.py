@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.sites.gate import Gate, Gateway
+from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.links.table import LinkAction
 from mesh.wire import commands as c
 from mesh.wire.commands import Command
@@ -57,7 +57,7 @@ def test_who_connects_while_a_node_is_away_for_a_moment_hears_that_it_is_back() 
     net.run(3)
     gates = gull.core.parts.gateways
     gates._alive = lambda: ["tern"]
-    gates.tidy()
+    gates.on_second()
     net.run(1)
     assert heron.core.parts.gateways.views.has("NYC", "tern")
     gates._alive = lambda: []
@@ -299,10 +299,10 @@ def test_a_gateway_whose_line_stands_and_who_says_nothing_is_given_up() -> None:
     nyc, lon = pair(net)
     net.until(lambda: links(nyc) == links(lon) == 1)
 
-    def keep_silent(gate: Gate, gateway: Gateway) -> None:
+    def keep_silent(gate: SiteConnection, gateway: Gateway) -> None:
         gateway.said = net.now
 
-    lon.core.parts.gateways._keep = keep_silent  # type: ignore[method-assign]
+    lon.core.parts.gateways._keep_alive = keep_silent  # type: ignore[method-assign]
     net.until(lambda: any("heron of the site LON does not answer" in note for note in nyc.notes), 20)
 
 

@@ -5,8 +5,8 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.core.states.clocks import LOOK
 from mesh.sites.accepting import Accepts
-from tests.mesh.core.sites.letters import name_at
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member
+from tests.mesh.core.sites.site_direct_messages import name_at
 from tests.mesh.core.sites.test_sitefeed import STOCK
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode

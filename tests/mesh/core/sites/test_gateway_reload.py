@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from mesh.config.sites import RemoteSite
-from mesh.core.desk.part import Reloaded
-from mesh.core.desk.settings import Keyring, SiteKeys
+from mesh.core.context.component import Reloaded
+from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from mesh.sites.ways import ways

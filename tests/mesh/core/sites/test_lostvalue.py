@@ -3,15 +3,15 @@
 from msgspec.structs import replace
 
 from mesh.core.sites.lostvalue import LostValue, letter_of
-from mesh.routing.last import Last
+from mesh.routing.retained_value import RetainedValue
 from mesh.values import Headers
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 from tests.mesh.envelopes import envelope
 
 
-def last(content: bytes, props: bytes = b"") -> Last:
+def last(content: bytes, props: bytes = b"") -> RetainedValue:
     of = replace(envelope("quote"), sender="/site/NYC/node/a/client/joe/session/1")
-    return Last(of, 1, "quote", props + content, len(props))
+    return RetainedValue(of, 1, "quote", props + content, len(props))
 
 
 def test_a_lost_value_keeps_its_headers_and_whether_it_is_text() -> None:

@@ -6,15 +6,15 @@ from unittest.mock import patch
 import pytest
 
 from mesh.core.rules.shared import RowKind
-from mesh.core.sites.gate import Gateway
 from mesh.core.sites.pausing import MOST, PAUSED, PAUSES
+from mesh.core.sites.site_connection import Gateway
 from mesh.errors import MeshError
 from mesh.shared.row import SharedRow
 from mesh.wire import commands as c
 from tests.mesh.core.sites import test_requests
 from tests.mesh.core.sites.chains import NET2, Middle
-from tests.mesh.core.sites.letters import client, name_at, refused, two_sites
 from tests.mesh.core.sites.meshes import member
+from tests.mesh.core.sites.site_direct_messages import client, name_at, refused, two_sites
 from tests.mesh.core.sites.test_gateway_reload import STOCKS
 from tests.mesh.core.sites.test_requests import User, fate_at_once
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair, publisher

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.sites import visitors
-from mesh.core.sites.letters import Letters
+from mesh.core.sites import remote_sessions
+from mesh.core.sites.site_direct_messages import SiteDirectMessages
 from mesh.values import Hop, Route
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import REQUEST, Envelope
@@ -91,7 +91,7 @@ def test_it_replies_to_nobody_but_who_has_asked_it_and_for_nobody_but_its_own() 
 
 
 def test_what_one_site_has_open_here_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitors, "OPEN", 10)
+    monkeypatch.setattr(remote_sessions, "OPEN", 10)
     net = SimNetwork()
     _, b, _, d = two_sites(net)
     server, asker = User(d, "server"), User(b, "asker")
@@ -117,11 +117,11 @@ def test_gateways_of_an_earlier_release_are_asked_nothing_and_the_sender_is_told
     net = SimNetwork()
     with monkeypatch.context() as old:
         if older == "there":
-            old.setattr(Letters, "speaks", lambda self: ())
+            old.setattr(SiteDirectMessages, "features", lambda self: ())
         c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
     with monkeypatch.context() as old:
         if older == "here":
-            old.setattr(Letters, "speaks", lambda self: ())
+            old.setattr(SiteDirectMessages, "features", lambda self: ())
         a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
     b = member(net, "b", "LON", "a", tables=table("NYC"))
     net.until(lambda: links(a) == 1 and b.alive)

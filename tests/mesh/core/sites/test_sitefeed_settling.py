@@ -2,8 +2,8 @@
 
 from mesh.core.sites.custody import PartlySent
 from mesh.core.sites.sitefeed import SiteFeed
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.commands import Answer
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import CREDIT, ME
@@ -21,14 +21,14 @@ def sent(*places: int) -> SiteFeed:
     feed = SiteFeed("NYC", CREDIT, leaves, lambda parcel: None, transient=1000)
     for n in places:
         e = envelope("k", [b""], first=n, persistent=True, stream=STREAM)
-        feed.offer(Portion(Parcel(e, n, ME, own=True, owed=1)), 0.0)
+        feed.offer(EnvelopeSlice(StoredEnvelope(e, n, ME, own=True, owed=1)), 0.0)
     assert left == list(places)
     return feed
 
 
 def answered(feed: SiteFeed, number: int, state: str = "OK") -> int:
     """The place up to which the site is settled, when that is answered."""
-    feed.answered(STREAM, Answer("", number, number, state), 0.0)
+    feed.apply_answer(STREAM, Answer("", number, number, state), 0.0)
     return feed.position
 
 

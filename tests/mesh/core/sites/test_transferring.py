@@ -12,8 +12,8 @@ from mesh.sites.transfers import SiteTransfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY
 from tests.mesh.core.sites.meshes import SECOND, Reader, events, gateway, links
-from tests.mesh.core.sites.test_relaying import Sites
-from tests.mesh.core.sites.test_relaying_full import full
+from tests.mesh.core.sites.test_site_relay import Sites
+from tests.mesh.core.sites.test_site_relay_full import full
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of

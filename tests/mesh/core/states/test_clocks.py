@@ -98,7 +98,7 @@ def test_a_node_that_is_gone_counts_no_more() -> None:
 
 def test_the_states_of_an_earlier_release_show_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connections do not say what time it is."""
-    monkeypatch.setattr("mesh.core.desk.otherclock.OtherClock.tells", lambda self, wall, here: None)
+    monkeypatch.setattr("mesh.core.context.otherclock.OtherClock.tells", lambda self, wall, here: None)
     net, (a, _, _) = three(b=HOUR)
     net.run(60)
     assert len(clocks(a)) == 1

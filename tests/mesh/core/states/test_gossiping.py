@@ -2,7 +2,7 @@
 
 from unittest.mock import patch
 
-from mesh.core.desk.effects import Listen
+from mesh.core.context.effects import Listen
 from mesh.wire.commands import Hear
 from mesh.wire.frames import read
 from tests.simulation import SimNetwork

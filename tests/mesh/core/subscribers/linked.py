@@ -18,7 +18,7 @@ def wants(b: SimNode, a: SimNode, queries: tuple[Query, ...]) -> None:
     interests = b.core.parts.demand.interests
     for query in queries:
         interests.add(query, CLIENTS)
-    interests.asked(a.uuid).change(add=queries)
+    interests.interest_of(a.uuid).change(add=queries)
 
 
 class Linked:
@@ -55,7 +55,7 @@ class Linked:
     @property
     def is_confirmed(self) -> bool:
         peer = self.b.core.parts.neighbours.peers[self.a.uuid]
-        return peer.confirmed == self.b.core.parts.demand.interests.asked(self.a.uuid).version
+        return peer.confirmed == self.b.core.parts.demand.interests.interest_of(self.a.uuid).version
 
     def goes_through(self, content: bytes) -> None:
         self.publisher.publish("k", content, persistent=True)

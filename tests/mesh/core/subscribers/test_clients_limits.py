@@ -2,8 +2,8 @@
 
 import pytest
 
-from mesh.core.desk.conn import Conn
-from mesh.core.desk.turnedaway import LATELY
+from mesh.core.context.conn import Conn
+from mesh.core.context.turnedaway import LATELY
 from mesh.core.subscribers import clients
 from mesh.core.subscribers.clients import Clients
 from mesh.wire import commands as c
@@ -167,11 +167,11 @@ def test_why_client_tells_of_a_connection_that_was_ended_before_it_gave_a_name()
     a = node()
     ann = client_of(a, "ann")
     text = "a connection from 127.0.0.1:5 was closed: 3 connections are here, and no more are allowed"
-    a.core.tell("refused", text, a.net.now, 0, "warning")
+    a.core.report_event("refused", text, a.net.now, 0, "warning")
     (found,) = [each for each in reasons(ann, "client", "joe") if each["code"] == "STRANGER_REFUSED"]
     assert text in str(found) and found["rank"] == "perhaps"
     assert all(each["code"] != "STRANGER_REFUSED" for each in reasons(ann, "client", "ann")), "she is here"
-    a.core.tell("clock", "something else", a.net.now, 0)
+    a.core.report_event("clock", "something else", a.net.now, 0)
     a.net.run(LATELY + 1)
     assert all(each["code"] != "STRANGER_REFUSED" for each in reasons(ann, "client", "joe"))
 

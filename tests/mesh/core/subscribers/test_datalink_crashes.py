@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from mesh.operations import Append, Op
 from tests.mesh.core.masters import RUGBY, cluster
 from tests.mesh.envelopes import envelope

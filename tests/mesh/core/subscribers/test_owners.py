@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.conn import CLIENT
+from mesh.core.context.conn import CLIENT
 from mesh.routing.interest import CLIENTS
 from mesh.wire import commands as c
 from tests.mesh.core.keyed_client import Keyed

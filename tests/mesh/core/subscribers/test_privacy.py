@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.conn import MONITOR
-from mesh.core.forwarding.deadletters import LetterContents
+from mesh.core.context.conn import MONITOR
+from mesh.core.forwarding.deadletters import DeadLetterContents
 from mesh.core.subscribers.privacy import as_seen_by
 from mesh.values import Headers
 from mesh.wire.envelope import decode
@@ -79,7 +79,7 @@ def test_trial_A5_a_dead_letter_that_does_not_say_whose_it_was_is_shown_to_nodes
 def test_a_dead_letter_of_a_queue_is_for_all_as_its_messages_are(to: str, is_whole: bool) -> None:
     mallory = Keyed(node(), "mallory's key", "m")
     headers = Headers([("dead-code", "REJECTED"), ("dead-to", to)])
-    said = LetterContents("x", "k", encode_properties(Properties(headers)), b"job", 0, ())
+    said = DeadLetterContents("x", "k", encode_properties(Properties(headers)), b"job", 0, ())
     letter = said.envelope(STREAM, 1, "__sys__deadMessage/x", "", "a")
     seen = as_seen_by(mallory.node.core.parts.clients.sessions[mallory.stream], letter)
     assert (seen is letter, seen.message(0)[1]) == ((True, b"job") if is_whole else (False, b""))

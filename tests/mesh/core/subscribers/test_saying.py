@@ -29,13 +29,13 @@ def test_only_what_a_node_wants_may_be_so_long_and_only_in_pieces_of_a_node() ->
     interest = write(Interest(1, True, tuple(map(exact, range(MANY)))))
     assert len(interest[0]) > FRAME
     node, client = Gatherer(INTEREST_FRAME, INTEREST_FRAME), Gatherer(INTEREST_FRAME)
-    (whole,) = [message for piece in cut(interest) if (message := node.take(piece)) is not None]
+    (whole,) = [message for piece in cut(interest) if (message := node.add_piece(piece)) is not None]
     command, _ = read(whole)
     assert isinstance(command, Interest) and len(command.add) == MANY
     with pytest.raises(RemoteError, match="TOO_LARGE"):
-        client.take(next(cut(interest)))
+        client.add_piece(next(cut(interest)))
     with pytest.raises(RemoteError, match="TOO_LARGE"):
-        Gatherer(10 * INTEREST_FRAME, INTEREST_FRAME).take(next(cut([b"x", bytes(FRAME + 1)])))
+        Gatherer(10 * INTEREST_FRAME, INTEREST_FRAME).add_piece(next(cut([b"x", bytes(FRAME + 1)])))
     with pytest.raises(RemoteError, match="FRAME_TOO_LARGE"):
         read([b"\x96\x1e" + bytes(INTEREST_FRAME)])
 

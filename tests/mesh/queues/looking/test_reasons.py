@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 
 from mesh.queues.looking.reasons import LONG, SHOWN, reasons
-from mesh.queues.moves.stock import Stock
+from mesh.queues.moves.queue_report import QueueReport
 from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker
 
 NO_WAY = "this node is being drained, and no other node can accept them now"
 CANCEL = "(`mesh drain --cancel` there ends that)"
 FULL = "refused them a moment ago"
-A_WANTS = {"a": Stock(5)}
+A_WANTS = {"a": QueueReport(5)}
 
 
-def why(it: Any, others: dict[str, Stock] | None = None, closed: Collection[str] = ()) -> dict[str, int]:
+def why(
+    it: Any, others: dict[str, QueueReport] | None = None, closed: Collection[str] = ()
+) -> dict[str, int]:
     return {text: n for n, text in reasons(it, others or {}, closed, 0.0)}
 
 
@@ -30,14 +32,14 @@ def why(it: Any, others: dict[str, Stock] | None = None, closed: Collection[str]
         ({"scope": "node"}, {}, (), "the queue exists only at this node"),
         ({"redistribution": None}, A_WANTS, (), "they do not move, although a has consumers"),
         ({"distribution": "strict"}, A_WANTS, (), "do not move"),
-        ({}, {"b": Stock(), "a": Stock()}, (), "consumers at a, b have no credit"),
+        ({}, {"b": QueueReport(), "a": QueueReport()}, (), "consumers at a, b have no credit"),
         ({}, A_WANTS, ("a",), "a refused them a moment ago"),
-        ({}, {**A_WANTS, "b": Stock()}, (), "they move to a after 1 s"),
-        ({}, {"a": Stock(5, selectors=("x = 1",), is_any=False)}, (), "where 'x = 1' is selected"),
+        ({}, {**A_WANTS, "b": QueueReport()}, (), "they move to a after 1 s"),
+        ({}, {"a": QueueReport(5, selectors=("x = 1",), is_any=False)}, (), "where 'x = 1' is selected"),
     ],
 )
 def test_what_is_elsewhere(
-    terms: dict[str, Any], others: dict[str, Stock], closed: Collection[str], text: str
+    terms: dict[str, Any], others: dict[str, QueueReport], closed: Collection[str], text: str
 ) -> None:
     (found,) = why(queue(lot(1, 3), **terms), others, closed).items()
     assert found[0].startswith("no consumer is here; ") and text in found[0] and found[1] == 3
@@ -89,7 +91,8 @@ def test_who_is_away_takes_nothing() -> None:
 
 def test_words_are_short_and_printable_whatever_others_say() -> None:
     others = {
-        f"node{n}\x1b[1m": Stock(5, selectors=("\x1b[1m" + "x" * 3000,), is_any=False) for n in range(100)
+        f"node{n}\x1b[1m": QueueReport(5, selectors=("\x1b[1m" + "x" * 3000,), is_any=False)
+        for n in range(100)
     }
     (text,) = why(queue(lot(1)), others)
     assert "\x1b" not in text and len(text) < (2 * SHOWN + 2) * (LONG + 20)

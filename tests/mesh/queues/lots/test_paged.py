@@ -34,13 +34,13 @@ def test_a_lot_is_put_back_at_its_place_wherever_a_span_ends(
     assert places(found) == expected
     assert [sent for _, sent in found.after(-1)] == [2 * position for position in expected]
     assert places(found, start + back) == [position for position in expected if position > start + back]
-    assert found.take(len(expected), 10**6) == tuple(expected)
+    assert found.take_positions(len(expected), 10**6) == tuple(expected)
     assert not found and found.messages == found.bytes == 0
 
 
 def test_what_was_taken_first_is_put_back_before_the_rest() -> None:
     found = paged(SPAN - 1, SPAN, SPAN + 1)
-    assert found.take(2, 10**6) == (SPAN - 1, SPAN)
+    assert found.take_positions(2, 10**6) == (SPAN - 1, SPAN)
     found.put_back(SPAN - 1, 1, 1, 100, 0)
     assert places(found) == [SPAN - 1, SPAN + 1]
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.queues.lots.lot import Lot, LotKey
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
 from mesh.queues.moves import dealing
-from mesh.queues.moves.dealing import DealtPiece, Look
+from mesh.queues.moves.dealing import DealtPiece, ReadyScan
+from mesh.queues.moves.queue_report import Matching, matching_here
 from mesh.queues.moves.redistribution import APART, MOST, Move
-from mesh.queues.moves.stock import Matching, matching_here
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.selecting.selector import Selector
 from mesh.values import Headers
 from tests.mesh.queues import making
@@ -37,10 +37,10 @@ def numbers(found: dict[bytes, list[DealtPiece]]) -> dict[bytes, list[int]]:
 
 
 def dealt(
-    it: PartialQueue, *moves: Move, here: Matching = NONE, now: float = NOW, **takers: Matching
+    it: LocalQueue, *moves: Move, here: Matching = NONE, now: float = NOW, **takers: Matching
 ) -> dict[bytes, list[int]]:
     known = {A: ALL, B: ALL, C: ALL, **{globals()[name]: each for name, each in takers.items()}}
-    return numbers(Look(it, here, {}).deal(moves, known, now))
+    return numbers(ReadyScan(it, here, {}).deal(moves, known, now))
 
 
 def stranded(target: bytes, n: int) -> Move:
@@ -116,7 +116,7 @@ def test_the_last_one_of_a_group_goes_home_though_the_move_is_to_another_node() 
     (home,) = dealt(it, *(stranded(node, 1) for node in known))
     other = next(node for node in known if node != home)
     for wants_, found in (({home: 5, other: 9}, {home: [1]}), ({other: 9}, {}), ({}, {})):
-        look = Look(it, NONE, {})
+        look = ReadyScan(it, NONE, {})
         assert numbers(look.deal([stranded(other, 1)], known, NOW, wants_)) == found
         assert look.deal([], known, NOW, wants_) == {}
 
@@ -126,7 +126,7 @@ def test_a_group_is_at_home_where_its_messages_are_taken() -> None:
     for node, other in ((A, B), (B, A)):
         known = {node: wants("x"), other: wants("z")}
         moves = [stranded(A, 9), stranded(B, 9)]
-        assert numbers(Look(it, NONE, {}).deal(moves, known, NOW)) == {node: [1]}
+        assert numbers(ReadyScan(it, NONE, {}).deal(moves, known, NOW)) == {node: [1]}
 
 
 def test_what_has_moved_too_often_stays() -> None:
@@ -144,10 +144,15 @@ def test_what_has_moved_too_often_stays() -> None:
 
 def test_how_much_is_stranded() -> None:
     it = queue(lot(1, 6, kinds="aabbbc"))
-    assert [Look(it, here, {}).stranded for here in (NONE, ALL, wants("a"), wants("a", "b"))] == [6, 0, 4, 1]
+    assert [ReadyScan(it, here, {}).stranded for here in (NONE, ALL, wants("a"), wants("a", "b"))] == [
+        6,
+        0,
+        4,
+        1,
+    ]
     it.open(taker("joe", 10, "kind == 'b'"))
-    assert Look(it, matching_here(it.eligible()), {}).stranded == 3
-    assert Look(it, NONE, {}).is_whole
+    assert ReadyScan(it, matching_here(it.eligible()), {}).stranded == 3
+    assert ReadyScan(it, NONE, {}).is_whole
 
 
 def test_a_look_goes_on_behind_what_is_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +160,7 @@ def test_a_look_goes_on_behind_what_is_for_nobody(monkeypatch: pytest.MonkeyPatc
     it = queue(*(lot(n, put=(9 if n < 3 else 5, 0, ""), kinds="x") for n in range(1, 9)), lot(9, kinds="a"))
     here, place, met = wants("y"), dict[int, LotKey](), list[list[int]]()
     for _ in range(4):
-        look = Look(it, here, place)
+        look = ReadyScan(it, here, place)
         met.append([each.lot.envelope.first for each in look.seen])
         if found := numbers(look.deal([stranded(A, 9)], {A: wants("a")}, NOW)):
             assert found == {A: [9]} and not look.is_whole
@@ -163,15 +168,15 @@ def test_a_look_goes_on_behind_what_is_for_nobody(monkeypatch: pytest.MonkeyPatc
         place = look.place()
     assert met == [[1, 2, 3, 4], [5, 6, 7, 8], [9]]
     assert look.place() == {}
-    assert not Look(it, here, {}).is_whole and Look(it, here, {}).stranded == 4
+    assert not ReadyScan(it, here, {}).is_whole and ReadyScan(it, here, {}).stranded == 4
 
 
 def test_a_look_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dealing, "DEALT", 10)
     it = queue(*(lot(n) for n in range(1, 100)))
-    look = Look(it, NONE, {})
+    look = ReadyScan(it, NONE, {})
     assert len(look.seen) == 10 and look.stranded == 99 and not look.is_whole
-    assert len(Look(it, NONE, {}, 3).seen) == 3 and len(Look(it, NONE, {}, 2**63).seen) == 10
+    assert len(ReadyScan(it, NONE, {}, 3).seen) == 3 and len(ReadyScan(it, NONE, {}, 2**63).seen) == 10
 
 
 kinds = st.text("abc", min_size=1, max_size=6)
@@ -188,12 +193,12 @@ tastes = st.sampled_from([ALL, NONE, wants("a"), wants("b"), wants("a", "c")])
 def test_nobody_gets_too_much_or_what_he_does_not_take(
     contents: list[str], moves: list[Move], here: Matching, takers: dict[bytes, Matching]
 ) -> None:
-    lots, first = list[Lot](), 1
+    lots, first = list[QueuedEnvelope](), 1
     for text in contents:
         lots.append(lot(first, len(text), kinds=text))
         first += len(text)
     every: dict[int, Any] = dict(enumerate("".join(contents), 1))
-    found = numbers(Look(queue(*lots), here, {}).deal(moves, takers, NOW))
+    found = numbers(ReadyScan(queue(*lots), here, {}).deal(moves, takers, NOW))
     given_out = Counter(n for some in found.values() for n in some)
     assert all(times == 1 for times in given_out.values())
     for node, some in found.items():

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mesh.queues.declared.definition import Distribution
 from mesh.queues.lots.counts import count
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.moves import distribution
 from mesh.queues.moves.distribution import Distributing
-from mesh.queues.moves.stock import Matching
+from mesh.queues.moves.queue_report import Matching
 from mesh.queues.selecting.selector import Selector
 from mesh.values import Headers
 from tests.mesh.queues import making
@@ -27,7 +27,7 @@ def wants(*kinds: str) -> Matching:
     return Matching([Selector(f"kind == '{kind}'") for kind in kinds])
 
 
-def lot(n: int = 1, first: int = 1, **more: Any) -> Lot:
+def lot(n: int = 1, first: int = 1, **more: Any) -> QueuedEnvelope:
     """One that has just been put."""
     made = making.lot(first, n, **more)
     making.queue(made)

@@ -11,12 +11,12 @@ from mesh.errors import LocalError
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.moves import policies
 from mesh.queues.moves.policies import GROUP, GuardedPolicy, Policies, Policy, policy
+from mesh.queues.moves.queue_report import QueueReport
 from mesh.queues.moves.redistribution import Mine, Move, moves
-from mesh.queues.moves.stock import Stock
 from tests.each import each
 
 A, B, C, D = (bytes([n]) * 16 for n in (1, 2, 3, 4))
-OTHERS = {A: Stock(10), B: Stock(10), C: Stock(10, is_leaving=True)}
+OTHERS = {A: QueueReport(10), B: QueueReport(10), C: QueueReport(10, is_leaving=True)}
 USUAL = [Move(A, 10, False)]
 
 

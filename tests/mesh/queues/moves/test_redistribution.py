@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.moves.queue_report import QueueReport
 from mesh.queues.moves.redistribution import APART, LONGEST, MOST, Mine, Move, RefusingNodes, may_move, moves
-from mesh.queues.moves.stock import Stock
 from mesh.wire.limits import LARGEST_NUMBER
 from tests.mesh.queues.making import lot
 
@@ -21,12 +21,12 @@ A, B, C = (bytes([n]) * 16 for n in (1, 2, 3))
 NOW = 1000.0
 
 
-def some(wants: int, *selectors: str, **more: Any) -> Stock:
-    return Stock(wants, selectors=selectors, is_any=not selectors, **more)
+def some(wants: int, *selectors: str, **more: Any) -> QueueReport:
+    return QueueReport(wants, selectors=selectors, is_any=not selectors, **more)
 
 
 def moving(
-    mine: Mine, others: dict[bytes, Stock], busy: Collection[bytes] = (), now: float = NOW, **terms: Any
+    mine: Mine, others: dict[bytes, QueueReport], busy: Collection[bytes] = (), now: float = NOW, **terms: Any
 ) -> dict[bytes, int]:
     """How many go where."""
     found = Counter[bytes]()
@@ -69,7 +69,7 @@ def unfinished(n: int, passed: float) -> Mine:
     ],
 )
 def test_what_nobody_here_takes_goes_evenly_to_who_wants_it(
-    n: int, others: dict[bytes, Stock], found: dict[bytes, int]
+    n: int, others: dict[bytes, QueueReport], found: dict[bytes, int]
 ) -> None:
     assert moving(stranded(n), others) == found
     assert moving(stranded(n), others, distribution="independent") == found  # C18
@@ -129,7 +129,7 @@ def test_C23_when_somebody_takes_again_in_time_nothing_goes() -> None:
     ],
 )
 def test_who_has_nothing_to_do_gets_a_share_of_what_would_wait(
-    mine: Mine, others: dict[bytes, Stock], found: dict[bytes, int]
+    mine: Mine, others: dict[bytes, QueueReport], found: dict[bytes, int]
 ) -> None:
     assert moving(mine, others) == found
     assert moving(mine, others, distribution="round_robin") == found
@@ -160,7 +160,7 @@ def test_two_that_both_have_much_to_do_do_not_play_with_a_message() -> None:
     ready = {A: 0, B: 90, C: 0}
     for _ in range(50):
         for node in ready:
-            others = {o: Stock(max(0, 10 - ready[o]), ready[o]) for o in ready if o != node}
+            others = {o: QueueReport(max(0, 10 - ready[o]), ready[o]) for o in ready if o != node}
             for target, n in moving(waiting(ready[node], leaves=10.0), others).items():
                 ready[node] -= n
                 ready[target] += n
@@ -168,7 +168,7 @@ def test_two_that_both_have_much_to_do_do_not_play_with_a_message() -> None:
 
 
 stocks = st.builds(
-    Stock,
+    QueueReport,
     st.integers(0, 30) | st.just(LARGEST_NUMBER),
     selectors=st.sampled_from([(), ("a",), ("b",)]),
     is_any=st.booleans(),
@@ -187,7 +187,7 @@ modes = st.sampled_from(["local", "round_robin", "strict", "independent"])
 
 @given(mines, st.dictionaries(nodes, stocks), st.sets(nodes), modes, st.none() | st.floats(0, 5))
 def test_nobody_gets_what_he_does_not_want(
-    mine: Mine, others: dict[bytes, Stock], busy: set[bytes], mode: Any, delay: float | None
+    mine: Mine, others: dict[bytes, QueueReport], busy: set[bytes], mode: Any, delay: float | None
 ) -> None:
     terms = QueueTerms(distribution=mode, redistribution=delay)
     found = moves(terms, mine, others, busy, NOW)
@@ -244,16 +244,16 @@ def test_what_was_put_here_moves_at_once_and_what_is_of_a_group_only_when_nobody
 def test_who_refuses_is_left_alone_for_longer_each_time_until_it_takes_something() -> None:
     it, now, pauses = RefusingNodes(), NOW, list[float]()
     for _ in range(7):
-        it.refused(A, now)
-        it.refused(A, now)  # of the same move
-        assert it.closed(now) == {A}
-        pause = next(s for s in range(1, 100) if not it.closed(now + s))
+        it.close_node(A, now)
+        it.close_node(A, now)  # of the same move
+        assert it.closed_nodes(now) == {A}
+        pause = next(s for s in range(1, 100) if not it.closed_nodes(now + s))
         pauses.append(pause)
         now += pause
     assert pauses == [1, 2, 4, 8, 16, LONGEST, LONGEST]
-    it.refused(B, now)
-    it.refused(A, now)
-    it.taken(A)
-    assert it.closed(now) == {B}
-    it.refused(A, now)
-    assert it.closed(now + 0.9) == {A, B} and not it.closed(now + 1)
+    it.close_node(B, now)
+    it.close_node(A, now)
+    it.open_node(A)
+    assert it.closed_nodes(now) == {B}
+    it.close_node(A, now)
+    assert it.closed_nodes(now + 0.9) == {A, B} and not it.closed_nodes(now + 1)

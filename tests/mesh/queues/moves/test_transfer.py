@@ -11,45 +11,45 @@ from tests.each import each
 
 def test_whoever_has_lost_his_disk_doubts_all_that_was_begun_before_he_was_sent_anything_new() -> None:
     come = IncomingPieces()
-    assert come.judge(7, 5, is_again=True) is PieceVerdict.PERHAPS
-    come.take(7)
+    assert come.classify(7, 5, is_again=True) is PieceVerdict.PERHAPS
+    come.accept_number(7)
     come.written(7)
-    assert come.judge(8, 5, is_again=True) is PieceVerdict.PERHAPS, (
+    assert come.classify(8, 5, is_again=True) is PieceVerdict.PERHAPS, (
         "one that was taken does not tell of others"
     )
-    assert come.judge(9, 5, is_again=False) is PieceVerdict.NEW
-    assert come.judge(10, 5, is_again=True) is PieceVerdict.NEW
-    assert come.judge(8, 5, is_again=True) is PieceVerdict.PERHAPS
+    assert come.classify(9, 5, is_again=False) is PieceVerdict.NEW
+    assert come.classify(10, 5, is_again=True) is PieceVerdict.NEW
+    assert come.classify(8, 5, is_again=True) is PieceVerdict.PERHAPS
 
 
 def test_what_is_known_outlives_a_restart_but_not_a_disk_that_went_back() -> None:
     come = IncomingPieces()
-    come.judge(3, 1, is_again=False)
-    come.take(3)
+    come.classify(3, 1, is_again=False)
+    come.accept_number(3)
     come.written(3)
     again, back = IncomingPieces.unpack(come.pack()), IncomingPieces.unpack(come.pack(), is_sure=False)
-    assert again.judge(4, 1, is_again=True) is PieceVerdict.NEW
-    assert back.judge(4, 1, is_again=True) is PieceVerdict.PERHAPS
-    assert again.judge(3, 1, is_again=True) is back.judge(3, 1, is_again=True) is PieceVerdict.TAKEN
-    assert IncomingPieces.unpack(back.pack()).judge(4, 1, is_again=True) is PieceVerdict.PERHAPS
+    assert again.classify(4, 1, is_again=True) is PieceVerdict.NEW
+    assert back.classify(4, 1, is_again=True) is PieceVerdict.PERHAPS
+    assert again.classify(3, 1, is_again=True) is back.classify(3, 1, is_again=True) is PieceVerdict.TAKEN
+    assert IncomingPieces.unpack(back.pack()).classify(4, 1, is_again=True) is PieceVerdict.PERHAPS
 
 
 def test_what_did_not_reach_the_disk_was_not_taken() -> None:
     come = IncomingPieces()
-    come.judge(3, 1, is_again=False)
-    come.take(3)
-    assert come.judge(3, 1, is_again=True) is PieceVerdict.COMING
-    come.failed(3)
-    assert come.judge(3, 1, is_again=True) is PieceVerdict.NEW and not come
+    come.classify(3, 1, is_again=False)
+    come.accept_number(3)
+    assert come.classify(3, 1, is_again=True) is PieceVerdict.COMING
+    come.withdraw(3)
+    assert come.classify(3, 1, is_again=True) is PieceVerdict.NEW and not come
 
 
 def test_what_is_sent_in_holes_has_a_bound_and_what_is_over_is_forgotten() -> None:
     come = IncomingPieces()
     for number in range(1, 2 * MOST_RANGES, 2):
         assert not come.is_long
-        come.take(number)
+        come.accept_number(number)
     assert come.is_long
-    come.forget(2 * MOST_RANGES)
+    come.drop_below(2 * MOST_RANGES)
     assert not come.is_long and len(come.pack()) < 40
 
 

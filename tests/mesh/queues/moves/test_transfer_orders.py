@@ -140,10 +140,10 @@ class Law:
             case "back":
                 disk.going.pop(number, None)
                 self.ready(side, is_marked)
-                side.out.ended(number)
+                side.out.close_number(number)
             case "gone":
                 disk.going.pop(number, None)
-                side.out.ended(number)
+                side.out.close_number(number)
             case "came":
                 self.ready(side, is_marked)
                 disk.came = side.come.pack()
@@ -181,7 +181,7 @@ class Law:
         """The next thing on the wire from the other one."""
         side, (what, number, low, is_again, is_marked) = world.sides[i], world.wires[1 - i].pop(0)
         if what == "move":
-            verdict = side.come.judge(number, low, is_again)
+            verdict = side.come.classify(number, low, is_again)
             if verdict is PieceVerdict.COMING:
                 side.asked.add(number)
             elif verdict is PieceVerdict.TAKEN:
@@ -193,8 +193,8 @@ class Law:
             else:
                 self.refuse(world, i, number, verdict)
         elif what == "low":
-            side.come.forget(low)
-        elif (was_marked := side.out.answered(number)) is not None:
+            side.come.drop_below(low)
+        elif (was_marked := side.out.take_answered(number)) is not None:
             side.due.append(("gone" if what == "taken" else "back", number, was_marked or what == "unsure"))
 
     def refuse(self, world: World, i: int, number: int, verdict: PieceVerdict) -> None:
@@ -202,7 +202,7 @@ class Law:
 
     def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
         side = world.sides[i]
-        side.come.take(number)
+        side.come.accept_number(number)
         side.asked.add(number)
         side.due.append(("came", number, is_marked))
 
@@ -232,7 +232,7 @@ class Law:
         side = world.sides[i]
         written = {number for what, number, _ in side.due if what == "going"}
         for number in side.out.going.keys() - written:
-            side.out.answered(number)
+            side.out.take_answered(number)
             side.due.append(("back", number, True))
 
     def wipe(self, world: World, i: int) -> None:

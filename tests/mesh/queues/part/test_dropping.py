@@ -3,12 +3,12 @@
 import pytest
 
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.lots import ondisk
+from mesh.queues.lots import disk_index
 from mesh.queues.part.dropping import drop_bytes, drop_excess
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, queue, taker
-from tests.mesh.queues.part.test_partial_paging import put, read
+from tests.mesh.queues.part.test_local_queue_paging import put, read
 
 
 def test_the_oldest_are_dropped_until_it_keeps_to_its_terms() -> None:
@@ -48,9 +48,9 @@ def test_of_several_priorities_the_oldest_goes_whatever_its_priority() -> None:
 def test_what_waits_on_the_disk_alone_is_dropped_in_its_turn_and_leaves_the_disk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ondisk, "LOTS", 2)
+    monkeypatch.setattr(disk_index, "LOTS", 2)
     memory = Memory(3 * lot(1).cost)
-    it = PartialQueue("jobs", QueueTerms(max_count=5), memory)
+    it = LocalQueue("jobs", QueueTerms(max_count=5), memory)
     disk = put(it, *(lot(n) for n in range(1, 11)))
     assert it.on_disk.first(5) == WALL + 4
     assert drop_excess(it) == 5

@@ -6,10 +6,10 @@ import pytest
 
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.expiring import SPARE
-from mesh.queues.lots.lot import Lot
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part import searching
-from mesh.queues.part.giving import give
-from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.giving import deliver
+from mesh.queues.part.local_queue import LocalQueue
 from mesh.queues.part.searching import REST, in_vain, put_back, searched, to_search
 from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, taker
@@ -22,9 +22,9 @@ class Disk:
 
     def __init__(self, kinds: str, size: int = 1, memory: float = MEMORY, group: str = "") -> None:
         self.memory = Memory(memory)
-        self.it = PartialQueue("jobs", QueueTerms(), self.memory)
+        self.it = LocalQueue("jobs", QueueTerms(), self.memory)
         self.group = group
-        self.lots: dict[int, Lot] = {}
+        self.lots: dict[int, QueuedEnvelope] = {}
         self.size = size
         self.reads: list[int] = []  # messages of each
         self.now = 0.0
@@ -47,7 +47,7 @@ class Disk:
         self.it.changed.clear()
         put_back(self.it)
         if search is not None:
-            lots = [Lot(self.lots[position].parcel) for position in search.positions]
+            lots = [QueuedEnvelope(self.lots[position].parcel) for position in search.positions]
             self.reads.append(sum(each.left for each in lots))
             searched(self.it, search, lots, self.now, WALL)
         return came
@@ -136,7 +136,7 @@ def test_of_a_lot_the_rest_goes_back_to_its_place_and_has_not_forgotten_what_is_
         came += disk.turn()
         wish = disk.it.to_load()
         if wish is not None:
-            disk.it.loaded(wish[0], [Lot(disk.lots[p].parcel) for p in wish[1]], 0.0, WALL)
+            disk.it.loaded(wish[0], [QueuedEnvelope(disk.lots[p].parcel) for p in wish[1]], 0.0, WALL)
     assert came == [n for n in range(1, 85) if n not in (43, 44)]
     disk.it.ack(ann, 1, 82)
     assert (disk.it.messages, disk.it.bytes, disk.memory.used, disk.it.on_disk.rows) == (0, 0, 0, {})
@@ -165,7 +165,7 @@ def test_who_takes_all_is_given_nothing_before_what_stands_before_it_on_the_disk
     bob = taker("bob", selector="kind == 'b' or kind == 'a'", credit=9)
     disk.it.open(bob)
     here = len(disk.it.line(5)) - len(disk.it.picked)
-    assert [n for who, _, runs in give(disk.it, 0.0, WALL) if who is not joe for n, _ in runs] == list(
+    assert [n for who, _, runs in deliver(disk.it, 0.0, WALL) if who is not joe for n, _ in runs] == list(
         range(1, here + 1)
     )
 
@@ -207,7 +207,7 @@ def test_there_is_a_bound_to_what_was_found_and_cannot_be_given(monkeypatch: pyt
 
 
 def test_what_is_done_is_not_kept_until_it_would_be_void() -> None:
-    it, joe = PartialQueue("jobs", QueueTerms(expiry=3600.0)), taker(credit=1_000)
+    it, joe = LocalQueue("jobs", QueueTerms(expiry=3600.0)), taker(credit=1_000)
     it.open(joe)
     for n in range(1, 2_500):
         it.add(lot(n), 0.0, WALL)

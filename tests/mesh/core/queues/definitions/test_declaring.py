@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from discovery.state import Sample, Summary
-from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
 from mesh.core.queues import room
 from mesh.core.queues.definitions.declaring import QUEUE, Declaring, TermsChanged
 from mesh.core.rules.shared import Shared
@@ -32,7 +32,7 @@ USUAL, FEW, HERE = QueueTerms(), QueueTerms(max_attempts=3), QueueTerms(scope="n
 class Heard(Declaring):
     """It remembers what it said."""
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
+    def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self.said: list[tuple[str, QueueTerms | None]] = []
 
         def says(name: str, terms: QueueTerms | None) -> None:
@@ -280,7 +280,7 @@ def written(author: SimNode, name: str, value: bytes) -> SharedRow:
 
 
 def boasts(liar: SimNode, *rows: SharedRow) -> None:
-    liar.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    liar.core.parts.shared._accept_row = lambda row, by: None  # type: ignore[method-assign]
     liar.core.parts.gossiping.shared[QUEUE] = Summary(QUEUE, 2**62, b"boasting")
     replies(liar, AskRows, {"rows": rows})
 
@@ -346,19 +346,24 @@ def test_a_node_declares_no_more_than_so_many(net: SimNetwork, monkeypatch: pyte
 
 def test_the_most_alike_name_is_a_hint(net: SimNetwork) -> None:
     [a] = meshed(net, "a")
-    assert at(a).near("orders") == ""
+    assert at(a).similar_name("orders") == ""
     for n in range(150):
         declare(a, f"unlike/{n}", HERE)
-    assert at(a).near("order") == ""
-    assert at(a).near("unilke/121") == "unlike/121", "among all that are nearly as alike"
+    assert at(a).similar_name("order") == ""
+    assert at(a).similar_name("unilke/121") == "unlike/121", "among all that are nearly as alike"
     declare(a, "orders", HERE)
     declare(a, "calls/new", HERE)
-    assert at(a).near("order") == at(a).near("Orders") == at(a).near("odrers") == "orders"
-    assert at(a).near("orders") == "", "that is no other one"
-    assert at(a).near("call/new") == "calls/new"
-    assert at(a).near("zzz") == at(a).near("") == ""
+    assert (
+        at(a).similar_name("order")
+        == at(a).similar_name("Orders")
+        == at(a).similar_name("odrers")
+        == "orders"
+    )
+    assert at(a).similar_name("orders") == "", "that is no other one"
+    assert at(a).similar_name("call/new") == "calls/new"
+    assert at(a).similar_name("zzz") == at(a).similar_name("") == ""
     for n in range(1100):
-        at(a).near(f"n{n}" * 100)
+        at(a).similar_name(f"n{n}" * 100)
     assert len(at(a)._near) <= 1000 and max(map(len, at(a)._near)) <= 200
     remove(a, "orders")
-    assert at(a).near("order") == ""
+    assert at(a).similar_name("order") == ""

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mesh.core.queues.definitions import durables
-from mesh.core.ways.questions import Replies
+from mesh.core.routes.peer_calls import Replies
 from mesh.shared.row import SharedRow
 from mesh.wire.calls import Ask, AskRow, AskTakers
 from mesh.wire.codec import pack
@@ -38,7 +38,7 @@ def ask(a: SimNode, b: SimNode, question: Ask, says: Any = ReplyValue) -> Any:
     parts = a.core.parts
     peer = parts.neighbours.peers[b.uuid]
     parts.questions.ask_all(
-        [peer], question, says, lambda r, _: replied.append(r), by=parts.neighbours.liveness.ask
+        [peer], question, says, lambda r, _: replied.append(r), by=parts.neighbours.liveness.send_question
     )
     a._carry_out_all()
     a.net.until(lambda: replied)

@@ -79,11 +79,11 @@ def test_while_the_disk_has_little_room_the_largest_durable_subscription_shrinks
 
 def test_an_event_reports_a_loss_at_once_and_then_once_a_minute() -> None:
     loss = Loss()
-    assert loss.due(1.0) == 0
+    assert loss.take_due(1.0) == 0
     loss.messages = 3
-    assert (loss.due(1.0), loss.due(1.0)) == (3, 0)
+    assert (loss.take_due(1.0), loss.take_due(1.0)) == (3, 0)
     loss.messages += 2
-    assert (loss.due(60.9), loss.due(61.0), loss.due(200.0)) == (0, 2, 0)
+    assert (loss.take_due(60.9), loss.take_due(61.0), loss.take_due(200.0)) == (0, 2, 0)
 
 
 def test_what_durable_subscriptions_may_hold_shrinks_until_nothing_is_left() -> None:

@@ -5,8 +5,8 @@ from math import inf
 import pytest
 
 from mesh.core.queues.keeping.reading import PartReading
-from mesh.queues.lots import ondisk
-from mesh.queues.part import partial
+from mesh.queues.lots import disk_index
+from mesh.queues.part import local_queue
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -17,8 +17,8 @@ AHEAD = 40  # lots that are read at once, and below which more are read
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "AHEAD", AHEAD)
-    monkeypatch.setattr(ondisk, "LOTS", AHEAD)
+    monkeypatch.setattr(local_queue, "AHEAD", AHEAD)
+    monkeypatch.setattr(disk_index, "LOTS", AHEAD)
 
 
 def a_node() -> tuple[SimNetwork, SimNode]:

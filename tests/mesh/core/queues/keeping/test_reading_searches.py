@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.queues.keeping import marked
-from mesh.queues.lots import ondisk
-from mesh.queues.part import partial, searching
+from mesh.core.queues.keeping import marked_delivery
+from mesh.queues.lots import disk_index
+from mesh.queues.part import local_queue, searching
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from tests.mesh.core.queues.worker import Worker
@@ -17,8 +17,8 @@ MEMORY = 20_000
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "AHEAD", 20)
-    monkeypatch.setattr(ondisk, "LOTS", 20)
+    monkeypatch.setattr(local_queue, "AHEAD", 20)
+    monkeypatch.setattr(disk_index, "LOTS", 20)
     monkeypatch.setattr(searching, "MESSAGES", 30)
     monkeypatch.setattr(searching, "VAIN", 120)
 
@@ -115,7 +115,7 @@ def test_what_was_given_back_unseen_is_not_in_doubt_after_a_crash() -> None:
 
 
 def test_a_mark_is_not_raised_above_what_waits_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marked, "STEP", 100)
+    monkeypatch.setattr(marked_delivery, "STEP", 100)
     net, a, boss = stage()
     joe = Worker(a, "joe")
     joe.take("jobs", credit=1)

@@ -9,8 +9,8 @@ import pytest
 
 from mesh.core.queues.moves import balancing
 from mesh.core.queues.transfers import leaving
-from mesh.queues.lots import ondisk
-from mesh.queues.part import partial
+from mesh.queues.lots import disk_index
+from mesh.queues.part import local_queue
 from tests.mesh.core.queues.spread import Several
 from tests.seeds import stories
 
@@ -69,8 +69,8 @@ def test_strict_deals_out_what_is_on_the_disk_too() -> None:
 
 
 def test_what_waits_on_the_disk_of_a_node_where_nobody_takes_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "AHEAD", 100)
-    monkeypatch.setattr(ondisk, "LOTS", 100)
+    monkeypatch.setattr(local_queue, "AHEAD", 100)
+    monkeypatch.setattr(disk_index, "LOTS", 100)
     it = Several(2, {"memory_bytes": 50_000})
     for n in range(600):
         it.bosses[0].put("jobs", b"%d" % n)

@@ -9,7 +9,7 @@ import pytest
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.spread import TEN, Carried, Several
 from tests.mesh.core.queues.worker import Worker
-from tests.mesh.queues.part.test_watching import Ear
+from tests.mesh.queues.part.test_queue_observer import Ear
 from tests.simulation import SimNetwork
 
 

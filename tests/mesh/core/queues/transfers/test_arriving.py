@@ -84,7 +84,7 @@ def test_a_clock_that_is_years_ahead_elsewhere_does_not_move_ours() -> None:
     ann.net.until(lambda: len(ann.contents()) == 3)
     queue = a.core.parts.queues.queues.get("jobs")
     (taker,) = queue.part.takers.values()
-    sent = [run.lot.envelope.sent for run in taker.holding.take(1, 3)]
+    sent = [run.lot.envelope.sent for run in taker.holding.settle(1, 3)]
     assert all(1 <= each <= a.wall + 61 * 10**9 for each in sent)
 
 
@@ -163,9 +163,9 @@ def test_what_was_said_on_an_older_connection_changes_nothing() -> None:
     p.move()
     moving, peer = p.a.core.parts.queues.moving, p.a.core.parts.neighbours.peers[p.b.uuid]
     said = c.Transferred("jobs", (1, 2**63 - 1))
-    moving._answered(None, peer, said)
+    moving._on_transferred(None, peer, said)
     assert p.figures(p.a) == (0, 2)
-    moving._answered(peer.data, peer, said)
+    moving._on_transferred(peer.data, peer, said)
     assert p.figures(p.a) == (0, 0)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mesh.core.queues.transfers import leaving
 from mesh.core.queues.transfers.moving import Moving
-from mesh.queues.lots import ondisk
-from mesh.queues.part import partial
+from mesh.queues.lots import disk_index
+from mesh.queues.part import local_queue
 from mesh.wire import commands as c
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.pair import MEMORY, Pair, contents, moved_rows
@@ -29,7 +29,7 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     p.net.until(lambda: len(p.at_b.got[1]) == 4)
     queue = p.b.core.parts.queues.queues.get("jobs")
     (taker,) = queue.part.takers.values()
-    lots = [run.lot for run in taker.holding.take(1, 4)]
+    lots = [run.lot for run in taker.holding.settle(1, 4)]
     first = lots[0].envelope
     assert (first.stream, first.first, first.put, first.sender) == (
         p.at_a.stream, 1, (7, 0, "eu"), f"{p.at_a.session}",
@@ -293,7 +293,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
     net = SimNetwork()
     net.is_watched = True
     a = net.node("a")
-    monkeypatch.setattr(Moving, "speaks", lambda self: ())
+    monkeypatch.setattr(Moving, "features", lambda self: ())
     b = net.node("b", "a")
     net.until(lambda: a.alive and b.alive)
     boss = Worker(a, "boss")
@@ -302,7 +302,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
     net.until(lambda: boss.state_of("jobs", 1) == "OK")
     assert boss.ask("queue_move", name="jobs", to="b").code == "NOT_AVAILABLE"
     assert "Transfer" not in {command for _, _, command in net.seen}
-    assert TRANSFERS in a.core.parts.desk.face.speaks and TRANSFERS not in b.core.parts.desk.face.speaks
+    assert TRANSFERS in a.core.parts.desk.face.features and TRANSFERS not in b.core.parts.desk.face.features
 
 
 # --- stores -----------------------------------------------------------------------------------------------
@@ -313,8 +313,8 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     at_b: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead, many, memory = 50, 400, 25_000
-    monkeypatch.setattr(partial, "AHEAD", ahead)
-    monkeypatch.setattr(ondisk, "LOTS", ahead)
+    monkeypatch.setattr(local_queue, "AHEAD", ahead)
+    monkeypatch.setattr(disk_index, "LOTS", ahead)
     net = SimNetwork()
     a, b = net.node("a", memory_bytes=memory), net.node("b", "a", memory_bytes=at_b)
     net.until(lambda: a.alive and b.alive)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.queues.moves.byhand import next_ones
+from mesh.core.queues.moves.manual_moves import next_ones
 from tests.mesh.core.queues.pair import MEMORY, Pair, contents
 from tests.mesh.core.queues.reader import Reader, waiting
 from tests.mesh.core.queues.worker import Worker

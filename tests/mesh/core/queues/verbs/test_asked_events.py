@@ -1,6 +1,6 @@
 """Does an event say with which key something was thrown away?"""
 
-from mesh.core.desk.conn import Conn
+from mesh.core.context.conn import Conn
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 

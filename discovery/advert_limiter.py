@@ -1,0 +1,124 @@
+"""Limits on the adverts that a node processes."""
+
+# Any host on the link can send adverts, so everything that is kept of them is bounded here.
+
+from collections import OrderedDict
+
+from discovery.adverts import Advert, Rejected
+
+MOST_SERVICES = 1024
+# As many as zeroconf itself caches; further ones are ignored.
+LONGEST_LINE = 10_000
+MOST_A_SECOND = 100.0
+MOST_BOOTS = 1024
+MOST_COMPLAINTS = 256
+MOST_MESHES = 8
+SAY_AGAIN = 60.0  # s before an identical complaint is repeated
+
+
+class AdvertLimiter:
+    """Limits the rate of processed adverts and the number of kept services.
+
+    Excess adverts wait in a queue, once per name. Adverts beyond a full queue are only counted.
+    """
+
+    def __init__(self) -> None:
+        self.ignored = 0
+        self._line: OrderedDict[str, None] = OrderedDict()
+        self._services: set[str] = set()
+        self._allowed = MOST_A_SECOND
+        self._refilled = float("-inf")
+        self._meshes: set[str] = set()
+        self._complaints: OrderedDict[tuple[str, str], float] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return the number of services that are kept."""
+        return len(self._services)
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._line)
+
+    def hear(self, instance: str) -> None:
+        """Queue a service that was announced or has changed."""
+        if instance not in self._line and len(self._line) >= LONGEST_LINE:
+            self.ignored += 1
+        else:
+            self._line[instance] = None
+
+    def take(self, now: float) -> list[str]:
+        """Return the services to process now, in order of arrival."""
+        self._allowed = min(MOST_A_SECOND, self._allowed + (now - self._refilled) * MOST_A_SECOND)
+        self._refilled = now
+        taken = [self._line.popitem(last=False)[0] for _ in range(min(int(self._allowed), len(self._line)))]
+        self._allowed -= len(taken)
+        return taken
+
+    def keep(self, instance: str) -> bool:
+        """Return whether the service can be kept.
+
+        Call for proven adverts only, or foreign ones fill all places.
+        """
+        if instance not in self._services and len(self._services) >= MOST_SERVICES:
+            self.ignored += 1
+            return False
+        self._services.add(instance)
+        return True
+
+    def forget(self, instance: str) -> None:
+        """Free the place of a service that said goodbye or expired."""
+        self._line.pop(instance, None)
+        self._services.discard(instance)
+
+    def is_new_mesh(self, mesh: str) -> bool:
+        """Return whether to report this mesh to users: once each, and at most MOST_MESHES in all."""
+        if mesh in self._meshes or len(self._meshes) >= MOST_MESHES:
+            self.ignored += mesh not in self._meshes
+            return False
+        self._meshes.add(mesh)
+        return True
+
+    def is_news(self, rejected: Rejected, now: float) -> bool:
+        """Return whether to report this rejection to users.
+
+        An identical one is repeated after a minute.
+        """
+        about = (rejected.instance, rejected.code)
+        if now - self._complaints.get(about, float("-inf")) < SAY_AGAIN:
+            return False
+        self._complaints.pop(about, None)
+        while self._complaints and now - next(iter(self._complaints.values())) >= SAY_AGAIN:
+            self._complaints.popitem(last=False)
+        if len(self._complaints) >= MOST_COMPLAINTS:
+            self.ignored += 1
+            return False
+        self._complaints[about] = now
+        return True
+
+
+class Boots:
+    """The highest boot of each node. An advert of an earlier boot is replayed or of an old process.
+
+    The key is part of a node's identity here: another member may sign adverts for any uuid with its own key.
+    """
+
+    def __init__(self) -> None:
+        self._highest: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
+
+    def judge(self, advert: Advert) -> Advert | Rejected:
+        """Return the advert, or the reason not to follow it.
+
+        Call for proven adverts only.
+        """
+        node = advert.uuid, advert.key
+        highest = max(advert.boot, self._highest.pop(node, 0))
+        self._highest[node] = highest
+        if len(self._highest) > MOST_BOOTS:
+            self._highest.popitem(last=False)
+        if advert.boot < highest:
+            return Rejected(
+                advert.instance,
+                f"an old advert of {advert.name} is replayed: boot {advert.boot}, but {highest} was heard",
+                "ADVERT_REPLAYED",
+            )
+        return advert

@@ -1,0 +1,137 @@
+"""State changes that follow from what a node sends about itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discovery.detector import Detector
+from discovery.member import Member, NameClash, Node, NodeLife
+from discovery.member_transitions import MemberTransitions, Results
+from discovery.requests import Inform
+from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
+
+# Rule 1: the highest boot that a node has sent wins. Messages of lower boots are counted and dropped.
+# Rule 2: among the nodes that count as alive, a name belongs to one node; its holder keeps it.
+# Rule 3: a goodbye ends its boot.
+# Rule 4: a dead or suspect node that sends something itself is alive, and is asked to deny the rumor to the
+# others.
+
+
+class DirectEvidence:
+    """Processes what nodes send about themselves.
+
+    `old_news` counts messages of earlier boots, `no_room` counts nodes for which the table was full.
+    """
+
+    def __init__(self, table: MemberTable, fates: MemberTransitions, detector: Detector) -> None:
+        self.old_news = 0
+        self.no_room = 0
+        self._table = table
+        self._fates = fates
+        self._detector = detector
+
+    def hear(self, node: Node, now: float) -> Results:
+        """Process a node's introduction of itself."""
+        record = self._table.records.get(node.uuid)
+        if record is not None and self._is_old(record, node.boot):
+            return self._old(record, node, now)
+        clash = self._clash(record, node, now)
+        if clash is not None:
+            return [clash]
+        if record is None:
+            if not self._table.make_room():
+                self.no_room += 1
+                return []
+            record = self._fates.stranger(node, "hello", now)
+        record.via, record.heard, record.spoke = better_via(record.via, "hello"), now, node.boot
+        self._detector.spoke(record)
+        return self._admit(record, node, now)
+
+    def _is_old(self, record: MemberRecord, boot: int) -> bool:
+        _, has_left, *_ = record.known_of(boot)  # True: the goodbye overtook this packet
+        return boot < record.spoke or has_left
+
+    def _old(self, record: MemberRecord, node: Node, now: float) -> Results:
+        self.old_news += 1
+        rivalry = record.rivalry
+        if rivalry is None or node.boot != rivalry.older.boot:
+            return []
+        rivalry.note(node.boot, now)
+        if record.state is NodeLife.DEAD:
+            clash = self._clash(record, node, now)
+            return [clash] if clash is not None else self._fates.survive(record, rivalry, now)
+        if record.is_living and rivalry.is_watched(now):
+            return self._fates.clash(record, rivalry, now)
+        return []
+
+    def _clash(self, record: MemberRecord | None, node: Node, now: float) -> NameClash | None:
+        if record is not None and record.is_living and record.node.name == node.name:
+            return None
+        holder = self._table.holder(node.name, node.uuid)
+        if holder is None:
+            return None
+        via = record.via if record is not None else "hello"
+        return NameClash(holder.member, Member(node, via, NodeLife.ALIVE, now, since=now))
+
+    def _admit(self, record: MemberRecord, node: Node, now: float) -> Results:
+        is_same = node.boot == record.boot
+        match record.state:
+            case NodeLife.ALIVE | NodeLife.SUSPECT if is_same:
+                return [*self._fates.describe(record, node), *self._vindicated(record, now)]
+            case NodeLife.ALIVE | NodeLife.SUSPECT:
+                return self._fates.restart(record, node, now)
+            case NodeLife.CONFLICT if is_same and record.rivalry is not None:
+                record.rivalry.note(node.boot, now)
+                return []
+            case NodeLife.DEAD | NodeLife.LEFT if is_same:
+                return self._fates.revive(record, node, now)
+            case NodeLife.SEEN if record.known_of(node.boot)[3] >= GRAVITY[NodeLife.DEAD]:
+                return self._fates.revive(record, node, now)  # rumors of its next boot arrived meanwhile
+            case _:
+                return self._fates.join(record, node, now)
+
+    def heard(self, uuid: bytes, now: float) -> Results:
+        """Note that a message of this node arrived."""
+        record = self._table.records.get(uuid)
+        if record is None or not record.is_living:
+            return []
+        record.heard = now
+        return self._vindicated(record, now)
+
+    def _vindicated(self, record: MemberRecord, now: float) -> Results:
+        if record.suspicion is None:
+            return []
+        # The other nodes suspect it until it denies the accusation itself.
+        accusation = record.rumour(NodeLife.SUSPECT, record.accuser)
+        return [*self._fates.trust(record, now), Inform(record.uuid, (accusation,))]
+
+    def spoke(self, uuid: bytes, now: float) -> Results:
+        """Note a message on the node's control connection.
+
+        Nothing is left in flight there when the process dies.
+        """
+        record = self._table.records.get(uuid)
+        if record is None:
+            return []
+        self._detector.spoke(record)
+        if record.state is NodeLife.DEAD and self._table.holder(record.node.name, uuid) is None:
+            record.heard = now
+            return self._fates.revive(record, record.node, now)
+        return self.heard(uuid, now)
+
+    def leave(self, uuid: bytes, boot: int, now: float) -> Results:
+        """Process a node's goodbye."""
+        record = self._table.records.get(uuid)
+        if record is None or record.state is NodeLife.SEEN:
+            return []
+        if record.state is NodeLife.CONFLICT and record.rivalry is not None:
+            record.rivalry.left(boot)
+            return []
+        if boot < record.spoke:
+            self.old_news += 1
+            return []
+        if record.state is NodeLife.LEFT and boot <= record.boot:
+            return []
+        record.heard, record.spoke = now, boot
+        self._table.replace(record, replace(record.node, boot=boot))
+        return self._fates.leave(record, now)

@@ -1,0 +1,77 @@
+"""Finds the envelope that a node refuses to read, and over which it hangs up without naming it.
+
+After a hang-up, envelopes leave one at a time, each when the one before is answered. An envelope over which
+the node hangs up twice, with no other in flight, has failed, and the others proceed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from mesh.wire.envelope import Envelope
+
+TWICE = 2
+# The reasons that concern an envelope. Others, such as a lack of room, are temporary.
+UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POISONED")
+
+
+class CautiousResend:
+    """A queue of envelopes that leave one at a time. `is_answered` tests whether an envelope is answered."""
+
+    def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
+        self.is_on: bool = False
+        self._is_answered = is_answered
+        self._line: deque[Envelope] = deque()  # the first is in flight
+        self._hung_up = 0  # times over the first envelope
+
+    def on_hang_up(self) -> Envelope | None:
+        """Handle a hang-up; return the envelope that caused it, once that is known."""
+        if not self.is_on:
+            self.is_on = True
+            return None
+        self._hung_up += 1
+        if self._hung_up < TWICE or not self._line:
+            return None
+        self._hung_up = 0
+        return self._line.popleft()
+
+    def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
+        """After a reconnect, return the envelopes that may leave at once."""
+        if not self.is_on:
+            return waiting
+        before = self._line[0] if self._line else None
+        self._line = deque(waiting)
+        leaving = self._next()
+        if not (before and self._line and _same(before, self._line[0])):
+            self._hung_up = 0
+        return leaving
+
+    def add(self, envelope: Envelope) -> bool:
+        """Add a new envelope; return whether it may leave at once."""
+        if self.is_on:
+            self._line.append(envelope)
+        return not self.is_on or len(self._line) == 1
+
+    def next_after_answer(self) -> Iterable[Envelope]:
+        """After an answer, return the envelopes that may leave. After the last one all may leave."""
+        if not (self._line and self._is_answered(self._line[0])):
+            return ()
+        self._line.popleft()
+        self._hung_up = 0
+        return self._next()
+
+    def _next(self) -> list[Envelope]:
+        """Return the next unanswered envelope, after the answered ones that wait for final answers."""
+        leaving = []
+        while self._line:
+            leaving.append(self._line[0])
+            if not self._is_answered(self._line[0]):
+                break
+            self._line.popleft()
+        self.is_on = bool(self._line)
+        return leaving
+
+
+def _same(one: Envelope, other: Envelope) -> bool:
+    return (one.domain, one.first) == (other.domain, other.first)

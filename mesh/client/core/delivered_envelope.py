@@ -1,0 +1,157 @@
+"""Messages of a queue that arrived together, their delivery tags, and their settlements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from mesh.client.core.client_context import Promise
+from mesh.client.message import Batch, Message
+from mesh.errors import MeshError
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUE_CREDIT
+
+# The states of a message: held by this client; settled, perhaps without an answer yet; no longer held by this
+# client.
+HERE, SAID, GONE = 0, 1, 2
+ACK = 0  # the other settlements are constants of the wire
+
+
+class DeliveredEnvelope:
+    """An envelope, or some of its messages, from a queue. The messages have places 0, 1, ...
+
+    `counts` are delivery tags in the epoch numbered `opening`, and mean nothing in another.
+    """
+
+    __slots__ = ("_messages", "batch", "begun", "counts", "opening", "since", "states", "tries", "until")
+
+    def __init__(
+        self, envelope: Envelope, indices: Sequence[int] | None, tries: bytes, opening: int, first: int
+    ) -> None:
+        self.batch: Batch = Batch(envelope, indices)
+        n = len(self.batch)
+        self.tries: bytes = tries
+        self.opening: int = opening
+        self.counts: Sequence[int] = range(first, first + n)
+        self.states: bytearray = bytearray(n)
+        self.begun: int = 0  # number of places begun
+        self.since: float = 0.0  # start of the lease, by this clock
+        self.until: float = 0.0  # end of the lease unless it is extended
+        self._messages: Iterator[Message] = iter(self.batch)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def next(self) -> Message:
+        self.begun += 1
+        return next(self._messages)
+
+    @property
+    def stream(self) -> bytes:
+        return self.batch._envelope.stream
+
+    def numbers(self) -> list[int]:
+        e, indices = self.batch._envelope, self.batch._indices
+        return e.number_list(range(e.count) if indices is None else indices)
+
+    def tag_of(self, place: int, opening: int) -> int:
+        """Return the delivery tag of a message in that epoch; 0: none."""
+        return self.counts[place] if self.opening == opening else 0
+
+    def are(self, state: int, first: int, last: int) -> list[int]:
+        """Return the places from `first` up to `last`, exclusive, that are in that state."""
+        return [place for place in range(first, last) if self.states[place] == state]
+
+
+LotPlace = tuple[DeliveredEnvelope, int]
+Some = tuple[DeliveredEnvelope, Sequence[int]]  # messages, and their places
+
+
+SettleEntry = tuple[int, int, int, int, str]  # an entry of SETTLE
+
+
+class Settlement(Struct, eq=False):
+    """An ack, nack, reject or lease extension. The promise resolves when the node has stored it."""
+
+    what: int
+    of: Sequence[Some]
+    delay: int = 0  # ms
+    reason: str = ""
+    promise: Promise | None = None
+    left: int = 0  # times it was sent
+
+    def __len__(self) -> int:
+        return sum(len(places) for _, places in self.of)
+
+    def __iter__(self) -> Iterator[LotPlace]:
+        return ((lot, place) for lot, places in self.of for place in places)
+
+    def counts(self) -> list[int]:
+        return [lot.counts[place] for lot, place in self]
+
+    def entries(self) -> list[SettleEntry]:
+        """Return the entries of SETTLE, as ranges of delivery tags."""
+        ends = as_ranges(self.counts())
+        pairs = zip(ends[::2], ends[1::2], strict=True)
+        return [(first, last, self.what, self.delay, self.reason) for first, last in pairs]
+
+    @property
+    def size(self) -> int:
+        """The size in bytes in SETTLE, at most."""
+        return 10 * len(self) + 4 * len(self.reason)
+
+    def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
+        """Return the messages whose delivery tags are in one of the ranges."""
+        return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
+
+    def keep_tagged(self, opening: int) -> list[LotPlace]:
+        """Keep only messages with a delivery tag in that epoch; return the others."""
+        others = [(lot, place) for lot, place in self if not lot.tag_of(place, opening)]
+        if others:
+            self.of = [(lot, (place,)) for lot, place in self if lot.tag_of(place, opening)]
+        return others
+
+    def kept(self) -> None:
+        """Resolve the promise: the node has stored the settlement."""
+        if self.promise is not None and not self.promise.done():
+            self.promise.set_result(None)
+
+    def broken(self, error: MeshError) -> None:
+        if self.promise is not None and not self.promise.done():
+            self.promise.set_exception(error)
+
+
+def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
+    """Return first, last, first, last, ... of numbers in any order."""
+    ranges: list[int] = []
+    for count in sorted(counts):
+        if ranges and ranges[-1] == count - 1:
+            ranges[-1] = count
+        else:
+            ranges += (count, count)
+    return tuple(ranges)
+
+
+def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+    """Return messages as the field `held` of CONSUME lists them, in this order."""
+    entries: list[tuple[bytes, list[int]]] = []
+    before: DeliveredEnvelope | None = None
+    numbers: list[int] = []
+    for lot, place in places:
+        if lot is not before:
+            before, numbers = lot, lot.numbers()
+        number, entry = numbers[place], entries[-1] if entries else None
+        if entry is None or entry[0] != lot.stream or entry[1][-1] >= number:
+            entries.append((lot.stream, [number, number]))
+        elif entry[1][-1] == number - 1:
+            entry[1][-1] = number
+        else:
+            entry[1].extend((number, number))
+    return tuple((stream, tuple(ends)) for stream, ends in entries)
+
+
+def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
+    """Return as many messages as CONSUME can list. Settled ones give way first, since most are done."""
+    room = QUEUE_CREDIT - len(mine) - len(waiting)
+    return [*mine, *said[: max(0, room)], *waiting][:QUEUE_CREDIT]

@@ -1,0 +1,334 @@
+"""A client's connection to its node, which may be lost and restored while the session stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.client.access import Access
+from mesh.client.core.absence import Absence
+from mesh.client.core.client_context import Alarm, ClientContext, Promise
+from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
+from mesh.client.core.framing import SPEAKS
+from mesh.client.core.standstill import Standstill
+from mesh.client.operating import marks
+from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
+from mesh.links.backoff import delay
+from mesh.names import SessionName
+from mesh.proof import stream_text
+from mesh.security.streamkey import StreamKey
+from mesh.streams.link import LinkReceiver
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import VERSION_MAX, VERSION_MIN
+from mesh.wire.spoken import agreed, in_common
+
+PING = 2.0  # s between signs of life
+SILENCE = 6.0  # s after which a silent connection is lost
+PATIENCE = 5.0  # s for a handshake
+LATE = 1.0  # s of delay that indicate a blocked loop
+STEADY = 10.0  # s after which a connection counts as stable
+REDIAL_MAX = 2.0  # s between attempts, at most
+SILENT = "silent"  # reason of a lost connection
+UNANSWERED = (
+    "Check that it runs. If it does, run `mesh why client NAME` there: it may have too many "
+    "connections (limits.connections)."
+)
+OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection
+AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
+
+
+class NodeConnection:
+    """The connection: dials, sends HELLO, and dials again. The owner handles other commands.
+
+    `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node hung
+    up over a command of this client. `waiting` returns a text of the waiting calls and messages, or "".
+    """
+
+    is_up: bool
+    is_closed: bool
+
+    def __init__(
+        self,
+        desk: ClientContext,
+        name: tuple[str, int, bool],
+        stream: StreamKey,
+        welcomed: Callable[[c.Welcome, bool], None],
+        objected: Callable[[c.Refuse], None],
+        waiting: Callable[[], str] = str,
+    ) -> None:
+        self.name: str = ""  # of the session
+        self.home: str = ""  # of the node
+        self.boot: int = 0  # of the node
+        self.words: frozenset[str] = frozenset()  # features of both sides
+        self.is_up = self.is_closed = False
+        self.inlet: LinkReceiver = LinkReceiver()
+        self.moved: float = float("-inf")  # last piece of a long message
+        self.key: int = 0  # the connection in use; 0: none
+        self.why: MeshError | None = None  # what prevented the last dial or handshake
+        self.address: str = ""
+        self.standstill: Standstill = Standstill()
+        self._desk = desk
+        self._client, self._wanted, self._named = name
+        self._number = self._wanted  # of the session: requested or assigned
+        self._stream = stream
+        self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
+        self._token = b""
+        self._strikes = 0  # hang-ups over this client in quick succession
+        self._entered = self._heard = 0.0
+        self._dials = self._attempt = 0
+        self._access = Access("")
+        self._waits = False
+        self._is_answered = False  # a command has arrived
+        self._nonces = (b"", b"")
+        self._asked_by = b""  # uuid of the node that wants proof
+        self._alarm: Alarm | None = None
+        self._rings = 0.0  # when the alarm is due
+        self._absence = Absence(desk, self._missing)
+        self._first: Promise | None = None  # resolves after the first WELCOME
+
+    @property
+    def cluster(self) -> str:
+        """The mesh whose keys admitted this client, as the client knows it; "" without keys."""
+        return self._access.cluster
+
+    def open(self, waits: bool) -> Promise:
+        """Connect; the promise resolves after the first WELCOME.
+
+        The promise fails with the reason of a failure, unless the client `waits` for a node that is not
+        running yet. A closed connection may be opened again.
+        """
+        self.is_closed, self._waits = False, waits
+        self.why, self._attempt = None, 0
+        self._first = self._desk.promise()
+        self._absence.begin(self._desk.now)
+        self._desk.do(Find())
+        return self._first
+
+    def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
+        """Send a command; return False without a connection.
+
+        The owner sends important commands again after the next WELCOME.
+        """
+        if self.is_up:
+            self._desk.do(SendCommand(self.key, command, envelopes))
+        return self.is_up
+
+    def close(self) -> None:
+        if self.key:
+            # Sent even while HELLO is unanswered, because otherwise the node would keep the session.
+            self._desk.do(SendCommand(self.key, c.Bye("done")))
+            self._desk.do(CloseConnection(self.key))
+        self.key, self.is_closed, self.is_up = 0, True, False
+        self._quiet()
+        self._absence.cancel()
+        self._break(Closed("The client is closed."))
+
+    def move(self) -> None:
+        self._token, self._number = b"", self._wanted
+        self.lose("moved")
+
+    # --- dialing --------------------------------------------------------------------------------------
+
+    def found(self, access: Access) -> None:
+        if self.is_closed or self.key:
+            return
+        if isinstance(self.why, NodeNotFound):
+            self.why = None  # the node is running now
+        self._access, self.address = access, access.address
+        self._dials += 1
+        self.key = self._dials
+        self._heard = self._desk.now
+        self._is_answered = False
+        self._nonces = (self._desk.dice(16), b"")
+        self._desk.do(DialNode(self.key, access))
+        self._desk.do(SendCommand(self.key, self._greeting()))
+        self._watch(PATIENCE)
+
+    def not_found(self, error: MeshError) -> None:
+        """Handle a missing node, or missing keys for it, and search again later."""
+        if self.is_closed:
+            return
+        if self._waits and error.code == NodeNotFound.code:
+            self.why = error
+        else:
+            self._break(error)
+        self._search_again()
+
+    def _break(self, error: MeshError) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_exception(error)
+
+    def _greeting(self, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
+        return c.Hello(
+            (VERSION_MIN, VERSION_MAX),
+            c.CLIENT,
+            "",
+            self._nonces[0],
+            proof,
+            client=self._client,
+            session=self._number,
+            stream=self._stream.id,
+            token=self._token,
+            boot_seen=self.boot,
+            have=self.inlet.have,
+            passwd=self._access.passwd,
+            key=self._stream.public,
+            signature=signature,
+            speaks=(*SPEAKS, *marks()),
+            named=self._named,
+        )
+
+    def _search_again(self) -> None:
+        """Search for the node again after a delay."""
+        self._attempt += 1
+        wait = delay(max(self._attempt, self._strikes), self._desk.chance(), low=0.05, high=REDIAL_MAX)
+        self._set(wait, lambda: self._desk.do(Find()))
+
+    def _watch(self, seconds: float) -> None:
+        self._set(seconds, self._time)
+
+    def _set(self, seconds: float, function: Callable[[], None]) -> None:
+        self._quiet()
+        self._rings = self._desk.now + seconds
+        self._alarm = self._desk.later(seconds, function)
+
+    def _quiet(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _time(self) -> None:
+        """Give up a connection that is silent for too long; otherwise send a ping."""
+        limit = SILENCE if self.is_up else PATIENCE - 0.1
+        if self._desk.now - self._rings > LATE:
+            # This event loop was blocked and read nothing meanwhile, so the node has until the next check.
+            self._heard = max(self._heard, self._desk.now - limit)
+            self._note_standstill()
+        if self._desk.now - self._heard > limit:
+            self.why = None  # earlier reasons are out of date
+            self.lose(SILENT)
+            return
+        self.send(c.Ping(int(self._desk.now * 1e6)))
+        self._watch(PING)
+
+    def _note_standstill(self) -> None:
+        if line := self.standstill.rang(self._rings, self._desk.now):
+            self._desk.do(Report("blocked", line))
+
+    def on_failed(self, error: Refused) -> None:
+        """Handle a failed ZeroMQ handshake: keys are missing or wrong on either side."""
+        self.why = error
+        if error.code in AT_ONCE:  # other errors may be temporary
+            self._break(error)
+        self._desk.do(Report("refused", f"{error.what} [{error.code}]"))
+
+    def lose(self, why: str) -> None:
+        """Close a lost or unusable connection, and search for the node again."""
+        if not self.key:
+            return
+        was_up, self.is_up = self.is_up, False
+        if was_up:
+            self._note_standstill()
+        key, self.key = self.key, 0
+        self._desk.do(CloseConnection(key))
+        if not (self._is_answered or self.why or why == SILENT):
+            what = f"{self.address} accepted no connection, or closed it without an answer."
+            self.why = NodeNotFound(what, hint=UNANSWERED)
+        if was_up:
+            self._attempt = 0
+            if self._desk.now - self._entered > STEADY:
+                self._strikes = 0
+            self._desk.do(Report("disconnected", why))
+            self._absence.begin(self._heard)
+        self._search_again()
+
+    def _missing(self) -> str:
+        """Return a text that names the unreachable node and lists the waiting calls and messages."""
+        is_first = self._first is not None and not self._first.done()
+        waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
+        node = self.home or self.address or "the node"
+        why = "" if self.why is None else f" ({self.why.what.rstrip('.')})"
+        return f"{node}{why}; waiting for it: {waiting}" if waiting else ""
+
+    # --- receiving --------------------------------------------------------------------------------------
+
+    def hears(self, key: int) -> bool:
+        """Return whether the connection is the one in use; if so, record a sign of life."""
+        if key != self.key or not key:
+            return False
+        self._heard, self._is_answered = self._desk.now, True
+        return True
+
+    def heed(self, command: c.AnyCommand) -> None:
+        """Handle a command about the connection. Raises: RemoteError at the wrong time."""
+        match command:
+            case c.Welcome() if not self.is_up:
+                self._enter(command)
+            case c.Challenge() if not self.is_up:
+                self._prove(command)
+            case c.Refuse():
+                self._on_refused(command)
+            case c.Who() | c.Bye():
+                self.lose("the connection to the node was lost")
+            case _:
+                raise RemoteError(f"a node sent {type(command).__name__} to a client that is in")
+
+    def _prove(self, challenge: c.Challenge) -> None:
+        it = self._access
+        if it.curve is None and challenge.endpoint != it.address:
+            raise RemoteError(
+                f"{it.address} identifies itself as {challenge.endpoint}, which is not the dialed address"
+            )
+        self._nonces, self._asked_by = (self._nonces[0], challenge.nonce), challenge.uuid
+        signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
+        self._desk.do(SendCommand(self.key, self._greeting(it.proof(*self._nonces), signature)))
+
+    def _enter(self, w: c.Welcome) -> None:
+        if (refusal := self._doubt(w)) is not None:
+            self._on_refused(refusal)
+            return
+        number = _number_in(w.session)
+        is_new = w.node.boot != self.boot or w.next <= self.inlet.have
+        if is_new:
+            self.inlet = LinkReceiver()
+        self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
+        self.words = in_common(agreed(w.version, w.version), w.speaks, SPEAKS)
+        # A node that was killed may have forgotten the number, for which the token is valid.
+        self._number = number
+        self.is_up = True
+        self._attempt, self._entered, self.why = 0, self._desk.now, None
+        self._absence.cancel()
+        self._watch(PING)
+        self._welcomed(w, is_new)
+        if self._first is not None and not self._first.done():
+            self._first.set_result(None)
+
+    def _doubt(self, w: c.Welcome) -> c.Refuse | None:
+        """Return a refusal of a node that is not the expected one or speaks no common wire version."""
+        is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # a man in the middle
+        if is_other or not self._access.is_proven(w.proof, *self._nonces):
+            return c.Refuse(*self._access.impostor, final=True)
+        code, reason, hint = self._access.doubt(w.node, w.signature, *self._nonces)
+        if code:
+            return c.Refuse(code, reason, hint, final=True)
+        if not agreed(w.version, w.version):
+            text = f"{w.node.name} uses wire version {w.version}, which this client does not support"
+            return c.Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
+        return None
+
+    def _on_refused(self, r: c.Refuse) -> None:
+        self.why = Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code)
+        if r.final:
+            self._break(self.why)
+        self._desk.do(Report("refused", f"{r.reason} [{r.code}]"))
+        if self.is_up and r.code != SlowConsumer.code:
+            self._strikes += 1
+            self._objected(r)
+        self.lose(r.reason)
+
+
+def _number_in(session: str) -> int:
+    """Return the number in a session name. Raises: RemoteError."""
+    try:
+        return SessionName.parse(session).session or 0
+    except BadName as error:
+        raise RemoteError(f"a node assigned an invalid session name: {error.what}") from None

@@ -1,0 +1,210 @@
+"""The component interface: what a node may ask of each of its components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from discovery.state import Sample
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing
+from mesh.core.context.incoming_call import Verb
+from mesh.errors import NotAvailable
+from mesh.mapping.agreed import RuleSet
+from mesh.operations import Image, StoreReach
+from mesh.reasons.what import What
+from mesh.routing.feed import Feed
+from mesh.routing.sink import AddressResolver
+from mesh.wire.commands import Command, Consume, Query, Settle
+from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Process, Reason
+
+C = TypeVar("C", bound=Command)
+CommandHandler = Callable[[Conn, Any, Any, list[Envelope]], None]
+HandlerEntry = tuple[type[Command], CommandHandler]
+HandleEnvelope = Callable[[Any, Envelope, int], None]  # session, envelope, time limit in ms; 0: none
+
+
+class DeliverySource(Protocol):
+    """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
+
+    def begin(self, conn: Conn, session: Any, command: Consume) -> None:
+        """Start or stop a consumer of a session. LocalError if it cannot have messages."""
+
+    def has(self, session: Any, number: int) -> bool:
+        """Return whether this component has a consumer with that number."""
+
+    def has_work(self, session: Any) -> bool:
+        """Return whether that session was given something that it has not settled."""
+
+    def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
+        """Settle deliveries. RemoteError for an invalid settlement."""
+
+
+Share = tuple[Any, object, int]  # session, contents that count once, bytes
+Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
+
+PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
+
+
+def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
+    """Return the entry of a component for commands of this kind, with their sender and connection."""
+    return command, then
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """A configuration that was read again.
+
+    `ruleset` is `None` if the rules are unchanged. `settings` has new values by their names in Settings;
+    `now` describes the changes in effect, and `later` names those that need a restart. `keep` is called when
+    the node applies the configuration: the next reload is compared with it.
+    """
+
+    ruleset: RuleSet | None
+    settings: Mapping[str, Any]
+    now: tuple[str, ...]
+    later: tuple[str, ...]
+    keep: Callable[[], None] = lambda: None
+
+
+def no_file() -> Reloaded:
+    text = "The node was started without a configuration file."
+    raise NotAvailable(text, hint="Start it with `mesh up --config FILE`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The state that a node begins with: the contents of its store, and functions of the shell.
+
+    `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the store,
+    `process` describes the process, and `is_tight` whether disk space is too low for queues to grow. `others`
+    are the contents of the queues' stores by name. `reload` reads the configuration without applying it;
+    LocalError if it is unusable.
+    """
+
+    image: Image
+    sample: Callable[[], Sample] | None
+    reach: Callable[[], StoreReach]
+    process: Callable[[], Process] = Process
+    is_tight: Callable[[], bool] = lambda: False
+    others: Mapping[str, Image] = field(default_factory=dict)
+    reload: Callable[[], Reloaded] = no_file
+
+    def rows(self, table: str, store: str = "") -> dict[bytes, bytes]:
+        """Return the rows of one side table, from the node's own store or from another one."""
+        image = self.others.get(store) if store else self.image
+        return image.tables.get(table, {}) if image is not None else {}
+
+
+class Component:
+    """A component of a node, with one duty. Each method that it does not override does nothing."""
+
+    # --- declarations -----------------------------------------------------------------------------------
+
+    def from_clients(self) -> Sequence[HandlerEntry]:
+        """Return handlers of client commands; the sender is a Session."""
+        return ()
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        """Return handlers of peer commands; the sender is a Peer."""
+        return ()
+
+    def from_gateways(self) -> Sequence[HandlerEntry]:
+        """Return handlers of commands from gateways of other sites; the sender is a Gate."""
+        return ()
+
+    def client_verbs(self) -> Sequence[Verb]:
+        """Return the verbs that clients may call."""
+        return ()
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        """Return the verbs that peers may call."""
+        return ()
+
+    def address_resolvers(self) -> Mapping[str, AddressResolver]:
+        """Return the kinds of addresses whose direct messages this component delivers."""
+        return {}
+
+    def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
+        """Return the kinds of destinations to which this component forwards messages of clients."""
+        return {}
+
+    def delivery_sources(self) -> Mapping[str, DeliverySource]:
+        """Return the kinds of destinations whose messages this component delivers one by one."""
+        return {}
+
+    def envelope_restorers(self) -> Mapping[str, Restores]:
+        """Return the kinds of stored envelopes that this component restores at the start, by position.
+
+        A kind is PUBLISHED, TAILED_BACK, or a kind of address. Bodies that are not needed in memory must be
+        released, as all of them together may exceed it.
+        """
+        return {}
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        """Return handlers of facts."""
+        return ()
+
+    def features(self) -> Sequence[str]:
+        """Return the features that this component understands: see mesh/wire/spoken.py."""
+        return ()
+
+    def before_read(self, query: Query) -> None:
+        """Prepare data that is only made on demand, before a client's query is answered."""
+
+    # --- lifecycle --------------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        """Restore the component's rows when the node starts."""
+
+    def on_restored(self) -> None:
+        """Continue after all components have restored their rows and stored envelopes."""
+
+    def tick(self) -> None:
+        """Do the work that is due."""
+
+    def on_second(self) -> None:
+        """Do the work that is due about once a second, before deferred operations are committed."""
+
+    def flush(self) -> None:
+        """Send everything that has gathered during an event."""
+
+    # --- reasons and figures ----------------------------------------------------------------------------
+
+    def requires_login(self, peer: Any) -> bool:
+        """Return whether that peer must be logged in for something that this component owes it."""
+        return False
+
+    def figures(self) -> Mapping[str, int | float]:
+        """Return the component's metrics, by names that no other component uses."""
+        return {}
+
+    def explain(self, what: What) -> Iterable[Reason]:
+        """Return the reasons, known to this component, why a message goes where it goes, or nowhere.
+
+        The component changes nothing, and limits how much it examines.
+        """
+        return ()
+
+    def feeds(self) -> Iterable[Feed]:
+        """Return the feeds of the component's subscribers, for the message accounts."""
+        return ()
+
+    # --- memory: see mesh/core/subscribers/holdings.py --------------------------------------------------
+
+    def holds(self) -> int:
+        """Return the bytes in memory that this component holds for others, within a bound of its own."""
+        return 0
+
+    def holds_for_sessions(self) -> int:
+        """Return the bytes in memory that this component holds for sessions.
+
+        The result may be too high, as contents held for several sessions count for each.
+        """
+        return 0
+
+    def shares(self) -> Iterable[Share]:
+        """Return the memory that this component holds for each session."""
+        return ()

@@ -1,0 +1,53 @@
+"""The clients that were refused lately, with the reasons, for `mesh why client`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from mesh.printable import harmless
+
+KEPT = 256  # clients, the last ones
+LATELY = 600.0  # s
+LONGEST = 64  # characters of a name; a reason may have 4 times that
+
+
+class TurnedAway(NamedTuple):
+    """The last refusal of a client; `at` is in seconds of the node's clock."""
+
+    code: str
+    reason: str
+    at: float
+
+
+class RefusedClients:
+    """The refusals, by the unproven names that clients gave."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, TurnedAway] = OrderedDict()
+        self._stranger: TurnedAway | None = None
+
+    def add(self, name: str, code: str, reason: str, now: float) -> None:
+        """Record that a client of that name was refused."""
+        name = harmless(name[:LONGEST])
+        self._last[name] = TurnedAway(code, harmless(reason[: 4 * LONGEST]), now)
+        self._last.move_to_end(name)
+        if len(self._last) > KEPT:
+            self._last.popitem(last=False)
+
+    def add_stranger(self, reason: str, now: float) -> None:
+        """Record a connection that ended before it gave a name: too many, or wrong keys."""
+        self._stranger = TurnedAway("", harmless(reason[: 4 * LONGEST]), now)
+
+    def stranger(self, now: float) -> TurnedAway | None:
+        """Return the last connection without a name, if it is recent."""
+        found = self._stranger
+        return found if found is not None and now - found.at <= LATELY else None
+
+    def last_refusal(self, name: str, now: float) -> TurnedAway | None:
+        """Return the last refusal of that client, if it is recent.
+
+        Other programs may have the same name, so a later login of one of them proves nothing.
+        """
+        found = self._last.get(name)
+        return found if found is not None and now - found.at <= LATELY else None

@@ -1,0 +1,369 @@
+"""The outbound buffer: messages that wait for an unreachable master."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+
+from msgspec.structs import replace as changed
+
+from mesh.core.context.disk import Disk
+from mesh.core.context.node_context import NodeContext
+from mesh.core.forwarding.copy_marker import tailed
+from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR
+from mesh.errors import Expired, MeshError, TailBackFull
+from mesh.routing.forward_table import ForwardTable
+from mesh.routing.log import Log
+from mesh.routing.pending_forward import HERE, PendingForward
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.routing.verdict import PARTLY_REFUSED, verdicts
+from mesh.sites.hops import is_foreign
+from mesh.sites.letters import WAY
+from mesh.sites.stream_backoff import is_for_now
+from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+from mesh.wire.expiry import expiry
+from mesh.wire.replies import Depth
+
+NEVER = 2**62  # ns since 1970
+RETRY = 1.0  # s until a retry
+FEW_DUE = 1024  # size above which `_due` is compacted
+
+
+class OutboundBuffer:
+    """The entries of `onward` whose publisher is warned that they wait.
+
+    `answer(source, stream, answer)` answers a source; `keep` remembers a refusal for resent messages.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        disk: Disk,
+        log: Log,
+        onward: ForwardTable,
+        dead: DeadLetters,
+        is_alive: Callable[[str], bool],
+        answer: Callable[[bytes, bytes, Answer], None],
+        keep: Callable[[bytes, Answer], None],
+        is_unsettled: Callable[[PendingForward], bool],
+        retract: Callable[[Envelope, Answer], None],
+    ) -> None:
+        """`is_unsettled` returns whether an entry may still take another route.
+
+        `retract` handles refused messages that local clients have already received.
+        """
+        self._desk = desk
+        self._disk = disk
+        self._log = log
+        self._shelf = log.shelf
+        self._dead = dead
+        self._is_alive = is_alive
+        self._keep = keep
+        self._is_unsettled = is_unsettled
+        self._retract = retract
+        self._onward = onward
+        self._answer = answer
+        self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not answered yet
+        self._stuck: dict[
+            tuple[bytes, str], PendingForward
+        ] = {}  # by stream: entries that could not be stored
+        # (expiry, serial). The entry itself would stay in memory until it expires.
+        self._due: list[tuple[int, int]] = []
+        self._many_due = FEW_DUE
+
+    # --- waiting ----------------------------------------------------------------------------------------
+
+    def watch(self, entry: PendingForward) -> None:
+        """Watch a new entry for its warning and its expiry."""
+        if not entry.warned:
+            self._stay_young(entry)
+            self._desk.wake(self._desk.now + self._desk.settings.patience)
+        if len(self._due) >= self._many_due:
+            self._due = [due for due in self._due if self._onward.entry(due[1])]
+            heapq.heapify(self._due)
+            self._many_due = max(FEW_DUE, 2 * len(self._due))
+        heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
+        self._wake_for_due()
+
+    def warn(self, entry: PendingForward, why: str = "") -> None:
+        """Warn the publisher that an entry waits; a persistent one when it is on disk.
+
+        Earlier entries of the publisher on the same route come first: the stored ones must be the beginning
+        of the stream, or the rest would reach the master late after a crash. This node's own answer as a
+        master also comes first, as publishers wait for it while readers are slow.
+        """
+        young = self._young.get(entry.key, {})
+        before = [
+            e for e in young if e.serial < entry.serial and (e.is_beside(entry) or self._is_unsettled(e))
+        ]
+        row = (*sorted(before, key=lambda e: e.serial), entry)
+        for each in takewhile(lambda e: not e.lacking.get(HERE), row):
+            self._warn(each, why)
+            if each.warned or each.is_done:
+                young.pop(each, None)
+
+    def _warn(self, entry: PendingForward, why: str) -> None:
+        if entry.warned or entry.is_done:
+            return
+        if not entry.is_kept:  # in transit: the publishing node keeps it
+            entry.warned = True
+            self._warn_sources(entry, why)
+        elif self._is_behind(entry):
+            self._stay_young(entry)
+        elif self._is_full():
+            if entry.was_sent:  # the master may have it, so it must not be refused
+                self._stick(entry)
+            else:
+                error = TailBackFull(
+                    self._full_text(entry),
+                    hint="Publish more slowly, or see `mesh ls` for unreachable masters.",
+                )
+                self.refuse(entry, error)
+        elif entry.envelope.persistent:
+            entry.warned = True
+            self._store(entry, why)
+        else:
+            entry.warned = True
+            self._warn_sources(entry, why)
+
+    def unanswered(self) -> Iterator[PendingForward]:
+        """Yield the entries without a warning or an answer."""
+        for lane in self._young.values():
+            yield from lane
+
+    def repeat(self, entry: PendingForward, again: Envelope) -> None:
+        """Repeat the answers of a resent entry to its source, as they may be lost."""
+        told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
+        self._answer_sources(entry, told, (entry.source,))
+        if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
+            self._warn_sources(entry, "", (entry.source,))
+
+    def adopt(self, entry: PendingForward) -> None:
+        """Keep an entry that was only in transit, as its publisher has connected to this node.
+
+        The entry is kept in front of later ones.
+        """
+        entry.is_kept, entry.warned = True, False
+        entry.was_sent = True  # by its first node, so never refused for space
+        self._stay_young(entry)
+        self._desk.wake(self._desk.now + self._desk.settings.patience)
+
+    def _store(self, entry: PendingForward, why: str) -> None:
+        parcel = StoredEnvelope(tailed(entry), own=True)
+        op = self._shelf.append(parcel)
+
+        entry.is_storing = True
+
+        def stored(error: MeshError | None) -> None:
+            entry.is_storing = False
+            if entry.is_done or error is not None:
+                self._shelf.delete_released(parcel)
+            if entry.is_done:
+                return
+            if error is None and not self._is_behind(entry):
+                entry.position = parcel.position
+                self._warn_sources(entry, why)
+                return
+            entry.warned = False
+            if error is None:
+                self._shelf.delete_released(parcel)
+                self._stay_young(entry)
+            elif entry.was_sent:  # the master may still answer
+                self._stick(entry)
+            else:
+                self.refuse(entry, error)
+
+        self._disk.commit((op,), stored)
+
+    def _stick(self, entry: PendingForward) -> None:
+        """Mark an entry that cannot be stored now.
+
+        Later entries of its publisher must not be stored first, as they would reach the master first after a
+        crash.
+        """
+        self._stuck[entry.key] = entry
+        self._stay_young(entry)
+
+    def _is_behind(self, entry: PendingForward) -> bool:
+        stuck = self._stuck.get(entry.key)
+        if stuck is None or stuck.serial >= entry.serial:
+            return False
+        if stuck.is_done or stuck.position or (stuck.warned and not stuck.envelope.persistent):
+            del self._stuck[entry.key]
+            return False
+        return True
+
+    def _stay_young(self, entry: PendingForward) -> None:
+        self._young.setdefault(entry.key, {})[entry] = None
+
+    def _warn_sources(self, entry: PendingForward, why: str, whom: Iterable[bytes] | None = None) -> None:
+        """Warn all askers that an entry waits, or only some of its sources."""
+        e, whom = entry.envelope, entry.askers if whom is None else whom
+        text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
+        self._desk.count("forward_warnings", entry.messages)
+        for first, last in entry.open:
+            answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
+            self._answer_sources(entry, (answer,), whom)
+
+    def _for_whom(self, entry: PendingForward) -> str:
+        if not entry.was_divided:
+            return f"{entry.hops[0] or 'a master'} ({entry.why})"
+        whys = {hop: "has not answered yet" if self._is_alive(hop) else "away" for hop in entry.hops}
+        return ", ".join(f"{hop} ({why})" for hop, why in whys.items())
+
+    def _is_full(self) -> bool:
+        s = self._desk.settings
+        return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
+
+    def is_half_full(self) -> bool:
+        """Return whether only publishers of this node may add entries.
+
+        Direct messages to other sites do not count: two sites full of them for each other would block
+        forever.
+        """
+        s, onward = self._desk.settings, self._onward
+        if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
+            return False
+        away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
+        messages = onward.messages - sum(line.messages for line in away)
+        size = onward.bytes - sum(line.bytes for line in away)
+        return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
+
+    def _full_text(self, entry: PendingForward) -> str:
+        waiting, me = self._onward.messages - entry.messages, self._desk.me.name
+        return (
+            f"The outbound buffer of {me} holds {waiting} messages and has no room for {entry.messages} more."
+        )
+
+    # --- final answers ----------------------------------------------------------------------------------
+
+    def record_final_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
+        """Handle the final answer of a node for some messages. The publisher gets the combined answer."""
+        if entry.was_divided:
+            entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
+        words: list[Answer] = []
+        for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
+            whole = changed(answer, first=first, last=last)
+            words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
+        if not entry.is_done:
+            entry.told += words  # at most one for each number
+        was_stored = not entry.open and entry.position > 0
+        if was_stored:
+            self._shelf.delete_released(StoredEnvelope(entry.envelope, entry.position))
+            entry.position = 0
+        refusals = [word for word in words if word.state != "OK"]
+        for refusal in refusals:
+            if was_stored:
+                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
+            self._on_refused(entry, refusal)
+        if was_stored and refusals:
+            # Deleted before the answer: after a crash it would be sent again, behind later messages.
+            self._disk.commit((), lambda _: self._answer_sources(entry, words, entry.askers))
+        else:
+            self._answer_sources(entry, words, entry.askers)
+
+    def _answer_sources(self, entry: PendingForward, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
+        for source in whom:
+            for answer in words:
+                self._answer(source, entry.envelope.stream, answer)
+
+    def _on_refused(self, entry: PendingForward, answer: Answer) -> None:
+        is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
+        if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
+            self._keep(entry.envelope.stream, answer)
+        self._desk.count("refused", answer.last - answer.first + 1)
+        if entry.is_given:
+            self._retract(entry.envelope, answer)
+        if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
+            self._dead.publish_refused(entry.envelope, answer)
+
+    def refuse(self, entry: PendingForward, error: MeshError) -> None:
+        """Refuse all open messages of an entry."""
+        e = entry.envelope
+        for hop in entry.hops:
+            self.record_final_answer(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
+
+    # --- time -------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Send warnings that are due, and expire messages."""
+        now, patience = self._desk.now, self._desk.settings.patience
+        young, self._young = list(self.unanswered()), {}
+        for entry in sorted(young, key=lambda entry: entry.serial):
+            lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
+            quiet = max(entry.arrived, min((line.progress for line in lines), default=now))
+            if now - quiet >= patience:
+                self.warn(entry)
+                quiet = now - patience + RETRY
+            if not entry.is_done and not entry.warned:
+                self._stay_young(entry)
+                self._desk.wake(quiet + patience)
+        with self._disk.together():
+            while self._due and self._due[0][0] <= self._desk.believed:
+                _, serial = heapq.heappop(self._due)
+                if waiting := self._onward.entry(serial):
+                    self._expire(waiting)
+        self._wake_for_due()
+
+    def _wake_for_due(self) -> None:
+        if self._due:
+            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
+
+    def _void_at(self, envelope: Envelope) -> int:
+        return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
+
+    def _expiry_of(self, envelope: Envelope) -> int:
+        """Return when an entry has waited long enough, whatever its own time to live.
+
+        A message that another site keeps has no such limit, unless it is a direct message.
+        """
+        if is_foreign(envelope.sender) and not envelope.to:
+            return NEVER
+        return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
+
+    def _expire(self, entry: PendingForward) -> None:
+        """Refuse the expired messages of an entry."""
+        e, end = entry.envelope, self._expiry_of(entry.envelope)
+        void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
+        for hop in entry.hops:
+            if self._onward.is_under_way(entry, hop):
+                continue  # it may have been accepted there in time
+            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
+            for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
+                self._give_up(entry, hop, first, last)
+        if not entry.is_done:
+            soon = self._desk.believed + int(RETRY * 1e9)
+            again = min(at for number, at in void_at.items() if number in entry.open)
+            heapq.heappush(self._due, (max(again, soon), entry.serial))
+
+    def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
+        error = Expired(
+            f"The message expired on {self._desk.me.name} while it waited for {hop or 'a master'}."
+        )
+        self._desk.count("expired", last - first + 1)
+        self.record_final_answer(
+            entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error))
+        )
+
+    def age(self) -> float:
+        """Return the age in s of the oldest waiting message, judged by the first one of each line."""
+        lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
+        first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
+        now = self._desk.believed
+        return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
+
+    def depth(self, hop: str) -> Depth:
+        """Return the backlog for a node; for "" that without a known node."""
+        messages = size = 0
+        oldest = self._desk.believed  # never negative, even if a clock went back
+        for line in self._onward.lines(hop):
+            entries = list(line)
+            early = [e for e in entries if not e.warned]  # they may be answered any moment now
+            messages += line.messages - sum(e.lacking[hop].count() for e in early)
+            size += line.bytes - sum(e.size for e in early)
+            oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
+        return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)

@@ -1,0 +1,330 @@
+"""Addresses of possible nodes: from the configuration, added by users, and remembered from earlier runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import inf
+
+import msgspec
+
+from mesh.core.context.component import Beginning, Component
+from mesh.core.context.conn import Conn
+from mesh.core.context.disk import Disk
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.facts import GivenUp, SeedEnded
+from mesh.errors import LocalError, MeshError
+from mesh.operations import Delete, Put
+from mesh.reasons.reason import reason
+from mesh.wire.calls import AskPeer
+from mesh.wire.codec import reader
+from mesh.wire.commands import NODE_CONTROL, Introduction
+from mesh.wire.replies import Changed, PeerRow, Reason
+
+PATIENT = 4  # failed dials before silence is reported
+MET = 1024  # remembered nodes, the most recent ones
+DIALLED = 64  # of them, dialed at the next start
+FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a remembered node is not dialed
+LONGEST = 300  # characters of an address
+ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
+TRYING_ON = "Connecting."
+SILENT = "no answer (is a node running there?)"
+KINDS = CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
+
+
+@dataclass(slots=True)
+class Seed:
+    """An address that is dialed while no live node is known to be there."""
+
+    kind: str
+    due: float = 0.0
+    attempt: int = 0
+    conn: Conn | None = None
+    is_heard: bool = False
+    node: str = ""  # name of the last node there
+    uuid: bytes = b""  # uuid of the last node there
+    why: str = ""  # why the last dial failed; "" = it did not
+    tried: int = 0  # ns since 1970, time of that failure
+    told: str = ""  # the reason that was last reported
+    silent: int = 0  # consecutive failures without a reason
+
+
+class Met(msgspec.Struct, frozen=True, array_like=True):
+    """A remembered node, as it is stored.
+
+    `wall` is the time of the last contact in ns since 1970. `has_queued` means that its queues held messages
+    then.
+    """
+
+    node: Introduction
+    wall: int
+    has_queued: bool = False
+
+
+_read_met = reader(Met, 64 * 1024)
+
+
+class PeerAddressBook(Component):
+    """The addresses to dial, and the remembered nodes with their addresses and first keys."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        disk: Disk,
+        dialler: Dialler,
+        is_alive: Callable[[bytes], bool],
+        is_occupied: Callable[[str], bool],
+    ) -> None:
+        """`is_occupied(address)` returns whether a live node is there."""
+        self._desk = desk
+        self._dialler = dialler
+        self._remembers = desk.settings.remember
+        self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
+        self._met: dict[bytes, Met] = {}  # the latest one at the end
+        self._old: frozenset[bytes] = frozenset()  # those met by earlier processes
+        self._is_alive = is_alive
+        self._is_occupied = is_occupied
+        self._disk = disk
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (on_fact(SeedEnded, self._on_seed_ended),)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskPeer, self._on_peer_change, Right.RUN),)
+
+    # --- storage ----------------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        rows = beginning.rows("peer")
+        for key, row in sorted(rows.items()):
+            try:
+                if key[:1] == b"a":
+                    self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
+                else:
+                    self._met[key[1:]] = _read_met(row)
+            except (MeshError, UnicodeDecodeError):  # addresses are only hints
+                self._desk.note("warning", "a stored peer address is damaged and was removed")
+                self._disk.later("peer", key, Delete("peer", key))
+        self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
+        self._old = frozenset(self._met)
+        for met in list(self._met.values())[-DIALLED:] if self._remembers else ():
+            if met.node.address and self._desk.wall - met.wall < FORGOTTEN:
+                for address in (met.node.address, *met.node.also):
+                    self._seeds.setdefault(address, Seed(REMEMBERED, node=met.node.name))
+
+    def met(self, node: Introduction) -> None:
+        """Remember a node for the next start, unless its key differs from the first one."""
+        if node.key != (self.key_of(node.uuid) or node.key):
+            return  # another node sent this key
+        known = self._met.pop(node.uuid, None)
+        kept = self._met[node.uuid] = Met(node, self._desk.wall, known is not None and known.has_queued)
+        if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
+            self._write(kept)
+        if len(self._met) > MET:
+            self._forget_node(next(iter(self._met)))
+
+    def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
+        """Remember over a restart whether the queues of a node hold messages."""
+        met = self._met.get(uuid)
+        if met is not None and met.has_queued != has_queued:
+            kept = self._met[uuid] = Met(met.node, met.wall, has_queued)
+            self._write(kept)
+
+    def with_queued(self, known: Container[bytes]) -> list[str]:
+        """Return the names of unknown nodes whose queues held messages."""
+        return [met.node.name for uuid, met in self._met.items() if met.has_queued and uuid not in known]
+
+    def _write(self, met: Met) -> None:
+        key = b"m" + met.node.uuid
+        self._disk.later("peer", key, Put("peer", key, msgspec.msgpack.encode(met)))
+
+    def key_of(self, uuid: bytes) -> bytes:
+        """Return the first Ed25519 key of that node, or b"" if it was never met."""
+        met = self._met.get(uuid)
+        return met.node.key if met is not None else b""
+
+    def has_met(self, uuid: bytes) -> bool:
+        """Return whether that node is remembered."""
+        return uuid in self._met
+
+    def was_met(self, uuid: bytes) -> bool:
+        """Return whether an earlier process of this node met that node."""
+        return uuid in self._old
+
+    def _forget_node(self, uuid: bytes) -> None:
+        del self._met[uuid]
+        self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
+
+    # --- changes by users -------------------------------------------------------------------------------
+
+    def _on_peer_change(self, asked: IncomingCall[AskPeer]) -> None:
+        a = asked.ask
+        asked.reply(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
+
+    def add(self, address: str) -> bool:
+        """Dial that address, now and after every start. Return False if that is so already.
+
+        Raises: LocalError for an invalid address, or if there are too many.
+        """
+        known = self._seeds.get(address)
+        if known is not None and known.kind != REMEMBERED:
+            return False
+        if not ADDRESS.fullmatch(address) or len(address) > LONGEST or len(self._seeds) >= MET:
+            raise LocalError(
+                f"{address[:80]!r} cannot be added.",
+                hint="Write tcp://HOST:PORT. A node keeps at most a thousand addresses.",
+                code="BAD_ADDRESS",
+            )
+        self._seeds[address] = Seed(ADDED)
+        self._disk.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
+        self._desk.event("peer", f"{address} was added")
+        self._desk.wake(self._desk.now)
+        return True
+
+    def remove(self, what: str) -> bool:
+        """Forget an address or a node by its name. Return False if there is none to forget."""
+        uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
+        for uuid in uuids:
+            self._forget_node(uuid)
+            if not self._is_alive(uuid):
+                self._desk.publish_fact(GivenUp(uuid))
+        found = [
+            address
+            for address, seed in self._seeds.items()
+            if what in (address, seed.node) and seed.kind != CONFIG
+        ]
+        for address in found:
+            seed = self._seeds.pop(address)
+            if seed.conn is not None:
+                self._desk.hang_up(seed.conn)
+            if seed.kind == ADDED:
+                self._disk.later("peer", b"a" + address.encode(), Delete("peer", b"a" + address.encode()))
+        if uuids or found:
+            self._desk.event("peer", f"{what} was removed")
+        return bool(uuids or found)
+
+    @property
+    def remembered(self) -> int:
+        """The number of addresses that are dialed because a node was there before."""
+        return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
+
+    def rows(self) -> dict[str, PeerRow]:
+        """Return every address and remembered node, by a text that gives their order."""
+        rows: dict[str, PeerRow] = {}
+        by_address: dict[str, PeerRow] = {}
+        for address, seed in self._seeds.items():
+            row = PeerRow(address=address, kind=seed.kind, node=seed.node)
+            if seed.why and not self._is_taken(address, seed):
+                row.why, row.tried = seed.why, max(0.0, (self._desk.wall - seed.tried) / 1e9)
+            rows[f"{KINDS.index(seed.kind)} {address}"] = by_address[address] = row
+        for uuid, met in self._met.items():
+            seen = max(0.0, (self._desk.wall - met.wall) / 1e9)
+            address, name = met.node.address, met.node.name
+            if address in by_address:
+                by_address[address].node, by_address[address].seen = name, seen
+            else:
+                place = f"{KINDS.index(REMEMBERED)} {address} {name} {uuid.hex()}"
+                rows[place] = PeerRow(address=address, kind=REMEMBERED, node=name, seen=seen)
+        return rows
+
+    def in_vain(self, node: str, most: int) -> Iterator[Reason]:
+        """Yield reasons for the failed dials of addresses where that node may be."""
+        names = (node,) if any(met.node.name == node for met in self._met.values()) else ("", node)
+        failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in names)
+        for address, why in islice(failed, most):
+            yield reason("DIAL_FAILED", address=address, why=why)
+
+    # --- dialing ----------------------------------------------------------------------------------------
+
+    def via(self, address: str) -> str:
+        """Return how a node at that address was found: "remembered" or "seed"."""
+        seed = self._seeds.get(address)
+        return "remembered" if seed is not None and seed.kind == REMEMBERED else "seed"
+
+    def who(self, address: str) -> bytes:
+        """Return the uuid of the last node at that address, or b"" if it is unknown."""
+        seed = self._seeds.get(address)
+        return seed.uuid if seed is not None else b""
+
+    @property
+    def are_heard(self) -> bool:
+        """Whether each address has answered, or has a live node."""
+        return all(s.is_heard or self._is_occupied(address) for address, s in self._seeds.items())
+
+    def tick(self) -> None:
+        """Dial the addresses that are due."""
+        now = self._desk.now
+        for address, seed in self._seeds.items():
+            if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
+                continue
+            seed.attempt += 1
+            rarely = 10 if seed.kind == REMEMBERED else 1
+            seed.due = now + rarely * self._dialler.dial_delay(seed.attempt)
+            seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
+        self._desk.wake(self._deadline())
+
+    def _is_taken(self, address: str, seed: Seed) -> bool:
+        """Return whether a live node is there, perhaps under another address."""
+        if (seed.uuid and self._is_alive(seed.uuid)) or self._is_occupied(address):
+            seed.attempt = 0
+            return True
+        return False
+
+    def record_answer(self, conn: Conn, node: Introduction) -> None:
+        """Record the node that answered at a dialed address."""
+        seed = self._seeds.get(conn.seed)
+        if seed is not None:
+            seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
+            seed.why, seed.told, seed.silent = "", "", 0
+
+    def says_no(self, conn: Conn, why: str) -> bool:
+        """Record a refusal by either side, and return whether its reason is new."""
+        conn.why = why
+        seed = self._seeds.get(conn.seed)
+        if seed is None:
+            return True
+        is_news, seed.silent = seed.told != why, 0
+        seed.why, seed.told, seed.tried = why, why, self._desk.wall
+        return is_news
+
+    def on_refused(self, conn: Conn, is_us: bool) -> None:
+        """Dial an address less often after a refusal, or never again if it is this very node."""
+        seed = self._seeds.get(conn.seed)
+        if seed is None:
+            return
+        seed.is_heard, seed.conn = True, None
+        if is_us:
+            del self._seeds[conn.seed]
+        else:
+            seed.due, seed.attempt = self._desk.now + self._desk.settings.backoff_max, 8
+
+    def _on_seed_ended(self, fact: SeedEnded) -> None:
+        conn = fact.conn
+        seed = self._seeds.get(conn.seed)
+        if seed is not None and seed.conn is conn:
+            seed.conn = None
+            self._failed(conn.seed, seed, conn.why, conn.hint)
+            self._desk.wake(max(seed.due, self._desk.now))
+
+    def _failed(self, address: str, seed: Seed, why: str, hint: str) -> None:
+        """Report a failed dial once for each reason.
+
+        Silence is reported only after several dials, as the transport does not always know the reason.
+        """
+        seed.silent = 0 if why else seed.silent + 1
+        is_sure = bool(why) or seed.silent >= PATIENT
+        if is_sure or seed.why in ("", SILENT):
+            seed.why, seed.tried = why or SILENT, self._desk.wall
+        if is_sure and seed.told != seed.why and seed.kind != REMEMBERED:
+            seed.told = seed.why
+            self._desk.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
+
+    def _deadline(self) -> float:
+        """Return when `tick` is next worth calling."""
+        idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
+        return max(min(idle, default=inf), self._desk.now)

@@ -1,0 +1,296 @@
+"""A queue at this node as a sink of the log, which is owed messages until consumers acknowledge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from mesh.core.context.disk import Committed
+from mesh.core.context.node_context import NodeContext
+from mesh.core.queues.keeping.blocked_puts import BlockedPuts
+from mesh.core.queues.keeping.marked_delivery import MarkedDelivery
+from mesh.core.queues.keeping.reading import PartReading
+from mesh.core.queues.keeping.rows import Rows
+from mesh.errors import MeshError
+from mesh.names import PUTS
+from mesh.queues.consumers.queue_consumer import QueueConsumer
+from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.looking.rates import RateMeter
+from mesh.queues.lots.counts import Runs, joined
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part.local_queue import HeldNumbers, LocalQueue
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.memory import Memory
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.snapshots.waiting import Waiting
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+PACE = 1.0  # s: time constant for consumers that just started
+AHEAD = 10**9  # ns that a mark covers in advance
+
+
+class QueueSink:
+    """The sink for the messages of one queue; `push(taker, portion)` sends them to a consumer."""
+
+    owner = ""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        rows: Rows,
+        memory: Memory,
+        name: str,
+        terms: QueueTerms,
+        push: Callable[[QueueConsumer, EnvelopeSlice], None],
+        changed: Callable[[QueueSink], None],
+    ) -> None:
+        self.name = name
+        self.key = PUTS.encode() + name.encode()
+        self.floors: dict[bytes, int] = {}
+        self._coming = self._coming_bytes = 0  # messages being written to disk
+        self.paces = False  # the log does not pace producers
+        s = desk.settings
+        self._held = BlockedPuts(2 * s.window_bytes, 2 * s.window_count)
+        self.part = LocalQueue(name, terms, memory)
+        self.arrives, self.leaves = RateMeter(), RateMeter()
+        self.pace = RateMeter(PACE)  # as `leaves`, with a shorter time constant
+        self.finished = 0  # messages settled by consumers here
+        self.moved_in = self.moved_out = 0  # messages moved from and to other nodes
+        self._desk = desk
+        self.rows = rows
+        self._tell = changed  # schedules the queue for the end of the event
+        self.giving = MarkedDelivery(desk, rows, name, self.part, push)
+        self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.schedule)
+        self.is_removed = False
+        self.drops_oldest = False  # instead of rejecting messages when full
+        self.dropped = 0  # messages dropped since the start
+        self.queries: tuple[Query, ...] = ()  # of a durable subscription
+        self.fresh: list[QueuedEnvelope] = []  # new, not yet distributed or delivered
+        self.is_behind = False  # undistributed messages may be on disk only
+
+    def schedule(self) -> None:
+        """Schedule the queue for the end of the event."""
+        self._tell(self)
+
+    def declared(self, terms: QueueTerms) -> None:
+        """Apply new terms."""
+        self.part.terms = terms
+        self.schedule()
+
+    @property
+    def oldest(self) -> float | None:
+        """How long the oldest ready message has waited in seconds, or `None` if none is ready."""
+        first = self.part.oldest
+        return max(0.0, (self._desk.believed - first) / 1e9) if first else None
+
+    def waiting(self) -> Waiting:
+        """Return the state of the queue for snapshots."""
+        part, now = self.part, self._desk.now
+        return Waiting(
+            PUTS + self.name,
+            part.messages,
+            part.bytes,
+            self.oldest,
+            len(part.takers),
+            self.arrives.value(now),
+            self.leaves.value(now),
+            part.died,
+            part.redelivered,
+            part.ready,
+            max(0, sum(taker.room for taker in part.takers.values()) - part.ready),
+            self.moved_in,
+            self.moved_out,
+        )
+
+    # --- as the log sees it -----------------------------------------------------------------------------
+
+    def alive(self, now: float) -> bool:
+        return False  # never paces a producer
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the queue is full."""
+        return self.part.is_full_with(self._coming, self._coming_bytes)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the queue is full and rejects messages."""
+        return not self.drops_oldest and self.is_full
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether producers wait for room, which they do while a consumer is connected."""
+        is_patient = self.part.terms.when_full == "block" and not self.is_removed
+        return is_patient and any(taker.away == inf for taker in self.part.takers.values())
+
+    def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
+        """Return whether a message is held back, and the held messages that must be published before it.
+
+        Too many held messages of one stream release all of that stream.
+        """
+        if not self._held and not (self.is_full and self._may_wait):
+            return False, []
+        if self._held.add(envelope):
+            return True, []
+        return False, self._held.take_stream(envelope.stream)
+
+    def take_released(self) -> Envelope | None:
+        """Remove and return the next held message that has room, or that no consumer is left to wait for."""
+        if self._held and (not self.is_full or not self._may_wait):
+            return self._held.pop()
+        return None
+
+    def drop_held(self, stream: bytes) -> bool:
+        """Drop the held messages of a disconnected producer, and return whether any others remain.
+
+        The messages are not answered, so the producer resends them when it returns.
+        """
+        self._held.take_stream(stream)
+        return bool(self._held)
+
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+        self._coming += sign * parcel.envelope.count
+        self._coming_bytes += sign * parcel.size
+
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
+        return 0
+
+    @property
+    def coming(self) -> int:
+        """The number of messages that are being written to disk."""
+        return self._coming
+
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
+        self.arrives.add(portion.parcel.envelope.count, now)
+        lot = self.add_waiting(portion.parcel, now)
+        if lot is None:
+            self.is_behind = True
+        else:
+            self.fresh.append(lot)
+
+    def restore(self, portion: EnvelopeSlice, now: float) -> None:
+        self.add_waiting(portion.parcel, now)
+
+    def add_waiting(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
+        """Add a stored or new envelope, and return it, or `None` if it waits on disk only."""
+        row, part = self.rows.take_state(self.name, parcel.position), self.part
+        is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
+        if is_plain and part.page_plain(parcel):
+            self.schedule()
+            return None
+        lot = QueuedEnvelope(parcel)
+        if row:
+            lot.restore(row)
+        if self.is_removed:
+            lot.mark_done(lot.open())
+        if not lot.left:
+            self.rows.write(self.name, lot)
+            return lot
+        is_old = False
+        if part.is_recovering and parcel.position:
+            is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
+            is_old = is_marked or was_given
+            if is_marked:
+                lot.given = None  # all of it may have been delivered
+        self.schedule()
+        if parcel.position and not is_old and part.may_page(lot):
+            part.page(lot)
+            return None
+        part.add(lot, now, self._desk.believed, is_old)
+        return lot
+
+    def arrive(self, lot: QueuedEnvelope) -> None:
+        """Add an envelope from another node, after it is stored if it is persistent."""
+        part, desk = self.part, self._desk
+        if part.watch is not None:
+            part.watch.comes(lot)
+        lot.came = desk.now
+        self.arrives.add(lot.left, desk.now)
+        if self.is_removed:
+            lot.mark_done(lot.open())
+            self.rows.write(self.name, lot)
+        elif part.may_page_moved(lot):
+            part.page(lot)
+        else:
+            part.add(lot, desk.now, desk.believed)
+        self.schedule()
+
+    def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
+        """Store an envelope that may have been in another part; `then` is called when it is on disk.
+
+        Its messages are marked as possibly redelivered.
+        """
+        lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
+        lot.may_have_been_given(lot.open())
+        self.expect(lot.parcel, +1)
+
+        def stored(error: MeshError | None) -> None:
+            self.expect(lot.parcel, -1)
+            if error is None:
+                self.arrive(lot)
+            else:
+                self.rows.not_arrived([lot])
+            then(error)
+
+        self.rows.store_redelivered(self.name, lot, stored)
+
+    def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
+        """Make the messages of a refused move ready, after that is stored."""
+        if self.is_removed:
+            self.part.gave_up(lot, runs)
+            self.rows.write(self.name, lot)
+        else:
+            self.part.came_back(lot, runs)
+        self.schedule()
+
+    def expects(self, priority: int) -> None:
+        """Prepare a mark for a new message that may be delivered at once."""
+        soon, part = self._desk.last_stamp + AHEAD, self.part
+        if not part.takers or part.on_disk.has(priority):
+            return
+        if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
+            self.rows.mark(self.name, {priority: soon}, lambda error: None)
+
+    def end_queue(self) -> None:
+        """End a removed queue, including messages that are still being written."""
+        self.is_removed = True
+        self.part.end_queue()
+
+    # --- takers -----------------------------------------------------------------------------------------
+
+    def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
+        """Register a consumer; see `PartialQueue.open`."""
+        self.giving.withdraw(taker.key)
+        void = joined(self.part.open(taker, held))
+        if taker.holding.given:
+            self.giving.lease(taker, (1, taker.holding.given), taker.lease)
+        self.schedule()
+        return void
+
+    def away(self, taker: QueueConsumer, now: float) -> None:
+        """Note that the session of a consumer is disconnected, possibly for a short time."""
+        taker.away = now
+        self.giving.withdraw(taker.key)
+        self.schedule()
+
+    def close(self, taker: QueueConsumer, begun: float) -> None:
+        """Remove a consumer; see `PartialQueue.close`."""
+        self.giving.withdraw(taker.key)
+        self.part.close(taker, begun)
+        self.schedule()
+
+    def settled(self, n: int) -> None:
+        """Count `n` acknowledged messages."""
+        self.leaves.add(n, self._desk.now)
+        self.pace.add(n, self._desk.now)
+        self.finished += n
+        self.schedule()
+
+    # --- what is read -----------------------------------------------------------------------------------
+
+    def _loaded(self, lots: list[QueuedEnvelope]) -> None:
+        """Note that envelopes were read from disk and are in memory now."""
+        if self.is_behind:
+            self.fresh += [lot for lot in lots if lot.ready]
+            self.is_behind = bool(self.part.on_disk)

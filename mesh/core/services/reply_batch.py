@@ -1,0 +1,123 @@
+"""Returns answers and replies to the senders of messages for addresses here."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.peer import Peer
+from mesh.core.services.facts import RequestAnswered
+from mesh.core.subscribers.session import merged
+from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+
+OUTCOMES = 256  # in one message
+HOLD = 0.05  # s that a lone OK waits for its reply
+TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
+
+
+class ReplyBatch:
+    """Collects answers and replies during an event.
+
+    `here` has those for clients of this node, and for clients of other sites for which it is the gateway; the
+    source of the latter is this node's own uuid. A reply implies that its request was accepted, so the OK of
+    a lone request waits briefly for the reply, which replaces it. Otherwise the OK is sent before anything
+    later of the same stream.
+    """
+
+    def __init__(self, desk: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:
+        self._desk = desk
+        self._peer = peer
+        self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
+        self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
+        self._replies: dict[bytes, TimedEnvelopes] = {}
+        self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # one per stream, with its deadline
+
+    def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
+        """Queue the answer to messages of a stream.
+
+        `source` is the node that brought them, b"" for a client here. `may_wait` lets the answer wait for the
+        reply.
+        """
+        held = self._held.pop((source, stream), None)
+        if held is not None:
+            self._add_outcome(source, stream, held[0])
+        if may_wait and answer.first == answer.last:
+            until = self._desk.now + HOLD
+            self._held[source, stream] = answer, until
+            self._desk.wake(until)
+        else:
+            self._add_outcome(source, stream, answer)
+
+    def tick(self) -> None:
+        """Send the answers that have waited long enough."""
+        while self._held:
+            (source, stream), (answer, until) = next(iter(self._held.items()))
+            if until > self._desk.now:
+                self._desk.wake(until)
+                break
+            del self._held[source, stream]
+            self._add_outcome(source, stream, answer)
+
+    def _add_outcome(self, source: bytes, stream: bytes, answer: Answer) -> None:
+        if source and source != self._desk.me.uuid:
+            self._outcomes.setdefault(source, {}).setdefault(stream, []).append(answer)
+            self._desk.ending[self._flush] = None
+        else:
+            self.here.append((stream, answer))
+            self._desk.say_last(RequestAnswered())
+
+    def reply(self, source: bytes, envelope: Envelope) -> None:
+        """Queue a reply to requests. `source` is as in `outcome`."""
+        held = self._held.get((source, envelope.stream))
+        if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
+            del self._held[source, envelope.stream]
+        if source and source != self._desk.me.uuid:
+            self._replies.setdefault(source, []).append((envelope, 0))
+            self._desk.ending[self._flush] = None
+        else:
+            self.here.append(envelope)
+            self._desk.say_last(RequestAnswered())
+
+    def _flush(self) -> None:
+        """Send everything. Answers for a disconnected peer are dropped, as they are useless to it."""
+        for uuid, streams in self._outcomes.items():
+            outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]
+            for at in range(0, len(outcomes), OUTCOMES):
+                self._send(uuid, Sent(tuple(outcomes[at : at + OUTCOMES])))
+        self._outcomes.clear()
+        for uuid, envelopes in self._replies.items():
+            for batch in batches(envelopes):
+                whole = [envelope for envelope, _ in batch]
+                self._send(uuid, Respond(tuple(map(body_frames, whole))), whole)
+        self._replies.clear()
+
+    def _send(self, uuid: bytes, command: Sent | Respond, envelopes: list[Envelope] | None = None) -> None:
+        peer = self._peer(uuid)
+        if peer is not None:
+            self._desk.send(peer.data, command, envelopes or ())
+
+
+def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
+    """Split the envelopes, in order, into batches that fit in one message."""
+    batch: TimedEnvelopes = []
+    size = frames = 0
+    for pair in envelopes:
+        needs = 1 + body_frames(pair[0])
+        is_full = len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
+        if batch and is_full:
+            yield batch
+            batch, size, frames = [], 0, 0
+        batch.append(pair)
+        size, frames = size + len(pair[0].body), frames + needs
+    if batch:
+        yield batch
+
+
+def sends(batch: TimedEnvelopes) -> Sends:
+    """Return the command that carries these envelopes to a node."""
+    ttls = tuple(ttl for _, ttl in batch)
+    return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

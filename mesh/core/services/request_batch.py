@@ -1,0 +1,37 @@
+"""Buffers messages to addresses until they are sent to the nodes that serve them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.peer import Peer
+from mesh.core.services.reply_batch import TimedEnvelopes, batches, sends
+from mesh.wire.envelope import Envelope
+
+
+class RequestBatch:
+    """The envelopes that leave at the end of the event, by node."""
+
+    def __init__(self, desk: NodeContext, peers: Mapping[bytes, Peer]) -> None:
+        self._desk = desk
+        self._peers = peers
+        self._due: dict[bytes, TimedEnvelopes] = {}
+
+    def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
+        """Queue the envelope for that node."""
+        self._due.setdefault(uuid, []).append((envelope, ttl))
+        self._desk.ending[self._flush] = None
+
+    def take_back(self, uuid: bytes) -> Iterator[Envelope]:
+        """Remove and return the envelopes that have not left for that node."""
+        return (envelope for envelope, _ in self._due.pop(uuid, ()))
+
+    def _flush(self) -> None:
+        for uuid, whole in self._due.items():
+            data = self._peers[uuid].data
+            for batch in batches(whole):
+                envelopes = [envelope.passed(self._desk.hop(0), self._desk.stamp()) for envelope, _ in batch]
+                self._desk.count("forwarded", sum(envelope.count for envelope in envelopes))
+                self._desk.send(data, sends(batch), envelopes)
+        self._due.clear()

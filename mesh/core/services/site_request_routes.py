@@ -1,0 +1,45 @@
+"""Interfaces of this package to the package that forwards requests to other sites.
+
+They are implemented in a higher layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+
+class SiteRequestRoutes(Protocol):
+    """A component that knows the routes to other sites."""
+
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
+        """Call `then` when the gateways to that site are known."""
+
+    def why_no_way(self, site: str) -> str:
+        """Return why no gateway reaches the site, as text."""
+
+    def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
+        """Return the uuid of the gateway for a stream to that site, except those in `in_vain`, or None."""
+
+    def why_none(self, site: str) -> str:
+        """Return why nothing can be sent to that site, whatever the gateways, or ""."""
+
+    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+        """Forward the envelope as the chosen gateway.
+
+        `source` is the uuid of the node that brought it, b"" for a client here.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGuest:
+    """A session of another site that sends to addresses here. Its answers and replies go back there."""
+
+    stream: bytes  # its alias here
+    text: str  # its name
+    answer: Callable[[Answer], None]
+    reply: Callable[[Envelope], None]

@@ -1,0 +1,292 @@
+"""Gateway side of site relay: forwards messages to other sites and returns their answers.
+
+The gateway keeps no message. The master here does, and resends through another gateway, or this one, when a
+connection is lost. The gateway remembers the requester, so that it can return the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from mesh.core.context.component import Component, HandlerEntry, on_command
+from mesh.core.context.conn import Conn
+from mesh.core.context.facts import Hearing, SettingsRead, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.asked import AskedNumbers
+from mesh.core.sites.batches import say_relay, say_relayed
+from mesh.core.sites.custody import answer_key
+from mesh.core.sites.facts import GateChanged, ReachChanged, SiteAnswered
+from mesh.core.sites.gateway import MOST, Gateways
+from mesh.core.sites.site_connection import SiteConnection
+from mesh.errors import RemoteError
+from mesh.routing.log import stream_key
+from mesh.sites.gateways import gateway
+from mesh.sites.hops import is_of
+from mesh.sites.letters import UNREACHABLE, WAY_LOST
+from mesh.sites.stores import note
+from mesh.wire.commands import Answer, Outcome, Relay, Relayed
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import CHAINS, LETTERS
+
+SITE = "site"  # kind of the names of linked gateways
+
+# Rule 1: while any of a stream is in transit it uses one connection, so its order holds.
+# Rule 2: each lost connection changes the note with which this node announces the site. A sender that used
+# the connection then resends.
+# Rule 3: until it does, later messages that assume the lost ones are not forwarded; they are sent again too.
+# If they are not, the sender has used another gateway for the lost ones: it is notified of one more loss, and
+# resends everything.
+
+
+MOST_LOST = 10_000  # streams with losses that are remembered
+KNOWN_BY = 3.0  # s until a sender knows of a loss
+Asker = tuple[bytes, bool]  # uuid of the keeper, and whether for direct messages
+
+
+@dataclass(slots=True)
+class TransitStream:
+    """A stream in a domain, on one connection, with the numbers for which each keeper waits."""
+
+    conn: Conn
+    asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
+
+
+class GatewayRelay(Component):
+    """Component that forwards messages to other sites."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        gateways: Gateways,
+        presence: Presence,
+        neighbours: Neighbours,
+        leaves: Callable[[Envelope], None],
+    ) -> None:
+        """Create the component. `leaves(envelope)` is called for each envelope sent to another site."""
+        self._leaves = leaves
+        self._desk = desk
+        self._gateways = gateways
+        self._presence = presence
+        self._neighbours = neighbours
+        self._lines: dict[str, dict[bytes, TransitStream]] = {}
+        self._losses: dict[str, int] = {}
+        # (site, stream and domain, requester) -> the lowest number to be resent
+        self._lost: dict[tuple[str, bytes, Asker], int] = {}
+        self._early: dict[tuple[str, bytes, Asker], float] = {}  # time of the first early message
+        self._ways = desk.settings.ways
+        self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(SettingsRead, lambda _: self._resettle()),
+            on_fact(GateChanged, self._on_gate_changed),
+            on_fact(ReachChanged, lambda fact: self._review(fact.site, fact.is_less)),
+            on_fact(LoggedOut, self._logged_out),
+        )
+
+    def from_peers(self) -> Sequence[HandlerEntry]:
+        return (on_command(Relay, self._from_master),)
+
+    def from_gateways(self) -> Sequence[HandlerEntry]:
+        return (on_command(Relayed, self._on_relayed),)
+
+    def note(self, site: str) -> bytes | None:
+        """Return the note with which this node announces the site, or None if it is no gateway to it now."""
+        gate = self._gate(site)
+        if gate is None or not self._linked(gate, site):
+            return None
+        there = gate.gateways.items() if site == gate.name else ()  # sites behind it have other stores
+        return note(self._losses.get(site, 0), ((uuid, each.node.boot) for uuid, each in there))
+
+    def announced(self, site: str) -> dict[bytes, bytes]:
+        """Return the nodes of this site that reach that one, by uuid, with the note of each."""
+        found = dict(self._presence.notes((SITE, site)))
+        own = self.note(site)
+        if own is not None:
+            found[self._desk.me.uuid] = own
+        return found
+
+    def paused_by(self, site: str) -> str:
+        """Return the linked neighbor that has paused that site, or ""."""
+        gate = self._gate(site)
+        return gate.name if gate is not None and gate.has_paused(site) else ""
+
+    def _gate(self, site: str) -> SiteConnection | None:
+        """Return the gate of the neighbor through which that site is reached."""
+        return self._gateways.gate(self._desk.settings.ways.get(site, ""))
+
+    def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
+        """Return the connections toward that site, by the uuid of the remote gateway.
+
+        `is_ours` means that the message is from this site.
+        """
+        gate = self._gate(site)
+        return self._linked(gate, site, is_ours) if gate is not None else {}
+
+    def _linked(self, gate: SiteConnection, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
+        """Return the connections of gateways that reach the site.
+
+        Older releases accept only messages of this site.
+        """
+        there = gate.gateways.items()
+        if site != gate.name:
+            return {uuid: each.conn for uuid, each in there if each.reaches(site)}
+        return {uuid: each.conn for uuid, each in there if is_ours or CHAINS in each.conn.speaks}
+
+    # --- there ------------------------------------------------------------------------------------------
+
+    def forward(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
+        """Forward envelopes of the master `source`.
+
+        Without a connection they are dropped: the master knows from the announcement that there is none.
+        """
+        gate = self._gate(site)
+        going: dict[Conn, list[Envelope]] = {}
+        for envelope in envelopes:
+            asker = source, bool(envelope.to)
+            if self._lost and self._is_early(asker, site, envelope):
+                # Requesters of messages from elsewhere do not resend everything, and direct messages are
+                # resent in another order than that of their numbers.
+                if envelope.to or not self._is_ours(envelope):
+                    self._refuse(source, site, envelope, WAY_LOST if envelope.to else UNREACHABLE)
+                continue
+            line = self._line(gate, site, envelope) if gate is not None else None
+            is_older = line is not None and envelope.to != "" and LETTERS not in line.conn.speaks
+            if line is not None and not is_older:
+                line.asked.add(asker, envelope.first, envelope.last)
+                going.setdefault(line.conn, []).append(envelope)
+                self._leaves(envelope)
+            elif is_older or not self._is_ours(envelope):
+                self._refuse(source, site, envelope)
+        for conn, leaving in going.items():
+            say_relay(self._desk, conn, site, leaving, dropped)
+            dropped = 0
+
+    def _is_early(self, asker: Asker, site: str, envelope: Envelope) -> bool:
+        """Return whether it precedes the resending of lost messages."""
+        key = site, stream_key(envelope), asker
+        number = self._lost.get(key)
+        if number is None:
+            return False
+        if number < envelope.first and envelope.low <= number:
+            self._early.setdefault(key, self._desk.now)
+            self._desk.wake(self._desk.now + KNOWN_BY)
+            return True
+        del self._lost[key]
+        self._early.pop(key, None)
+        return False
+
+    def tick(self) -> None:
+        """Report another loss for early messages that were not resent."""
+        late = [key for key, since in self._early.items() if self._desk.now >= since + KNOWN_BY]
+        for key in late:
+            del self._early[key]
+            self._lost.pop(key, None)
+        for site in sorted({site for site, _, _ in late}):
+            self._review(site, True)
+        self._desk.wake(min(self._early.values(), default=self._desk.alarm) + KNOWN_BY)
+
+    def _line(self, gate: SiteConnection, site: str, envelope: Envelope) -> TransitStream | None:
+        lines, key = self._lines.setdefault(site, {}), stream_key(envelope)
+        line = lines.get(key)
+        if line is None:
+            linked = self._linked(gate, site, self._is_ours(envelope))
+            able = [uuid for uuid, conn in linked.items() if not envelope.to or LETTERS in conn.speaks]
+            uuid = gateway(envelope.stream, gate.name, able or linked, MOST)
+            if uuid is None:
+                return None
+            line = lines[key] = TransitStream(linked[uuid])
+        return line
+
+    def _is_ours(self, envelope: Envelope) -> bool:
+        return is_of(self._desk.settings.site, envelope.sender)
+
+    def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
+        """Refuse an envelope that no linked gateway accepts, or accepts now."""
+        e, text = (
+            envelope,
+            f"{self._desk.me.name} has no connection with a gateway of {site} that accepts it.",
+        )
+        answer = Answer(e.domain, e.first, e.last, state=state, text=text)
+        self._back(source, site, Outcome(e.stream, answer))
+
+    def _from_master(self, conn: Conn, peer: Peer, command: Relay, envelopes: list[Envelope]) -> None:
+        for envelope in envelopes:
+            if envelope.numbers:
+                what = f"{peer.node.name} relays an envelope with gaps"
+                raise RemoteError(what, code="MALFORMED")
+        self.forward(peer.node.uuid, command.site, envelopes, command.dropped)
+
+    # --- and back ---------------------------------------------------------------------------------------
+
+    def _on_relayed(self, conn: Conn, gate: SiteConnection, command: Relayed, _: list[Envelope]) -> None:
+        lines = self._lines.get(command.site, {})
+        for outcome in command.outcomes:
+            key = answer_key(outcome.stream, outcome.answer)
+            line = lines.get(key)
+            if line is None or line.conn is not conn:
+                continue
+            for part in line.asked.answered(outcome.answer):
+                self._back(part.who[0], command.site, Outcome(outcome.stream, part.answer))
+            if not line.asked:
+                del lines[key]
+
+    def _back(self, source: bytes, site: str, outcome: Outcome) -> None:
+        self._answers.setdefault((source, site), []).append(outcome)
+        self._desk.ending[self._send_answers] = None
+
+    def _send_answers(self) -> None:
+        answers, self._answers = self._answers, {}
+        for (source, site), outcomes in answers.items():
+            if source == self._desk.me.uuid:
+                self._desk.publish_fact(SiteAnswered(site, tuple(outcomes), source))
+            elif (peer := self._neighbours.peers.get(source)) is not None:
+                say_relayed(self._desk, peer.data, site, outcomes)
+
+    # --- what changes -----------------------------------------------------------------------------------
+
+    def _on_gate_changed(self, fact: GateChanged) -> None:
+        """Review all sites that are reached through the neighbor."""
+        for site, way in [*self._ways.items()]:
+            if way == fact.site:
+                self._review(site, fact.is_less)
+
+    def _resettle(self) -> None:
+        """Apply new settings."""
+        before, self._ways = self._ways, self._desk.settings.ways
+        for site in {**before, **self._ways}:
+            self._review(site, before.get(site) != self._ways.get(site))
+
+    def _review(self, site: str, is_less: bool) -> None:
+        """Announce whether the site is reached from here. Messages on a lost connection count as lost."""
+        gate, lines = self._gate(site), self._lines.get(site, {})
+        conns = [*self._linked(gate, site).values()] if gate is not None else []
+        for key in [key for key, line in lines.items() if line.conn not in conns]:
+            for asker in (asked := lines.pop(key).asked).all():
+                number = asked.drop(asker)[0].bottom()
+                self._lost[site, key, asker] = min(number, self._lost.pop((site, key, asker), number))
+        while len(self._lost) > MOST_LOST:
+            oldest = next(iter(self._lost))
+            self._early.pop(oldest, None)
+            del self._lost[oldest]
+        if is_less:
+            self._losses[site] = self._losses.get(site, 0) + 1
+        self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
+
+    def _logged_out(self, fact: LoggedOut) -> None:
+        """Forget the requests of a master that logged out. It resends them on another connection."""
+        uuid = fact.peer.node.uuid
+        self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
+        self._early = {key: since for key, since in self._early.items() if key in self._lost}
+        for lines in self._lines.values():
+            for key, line in list(lines.items()):
+                for asker in line.asked.all():
+                    if asker[0] == uuid:
+                        line.asked.drop(asker)
+                if not line.asked:
+                    del lines[key]

@@ -1,0 +1,114 @@
+"""Chooses the gateway of this site for messages to a named receiver in another site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.facts import ExitsChanged
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.reasons.near import near
+from mesh.sites.letters import UNKNOWN
+from mesh.sites.stores import broken
+from mesh.wire.limits import LETTERS
+
+FRESH = 30.0  # s after which the gateways are looked up again
+NAMED = 8  # sites named in a hint
+
+# Rule: gateways are looked up only for sites to which a client here sends something.
+
+
+class GatewayRoutes(Component):
+    """The gateways of this site to other sites, as far as they were looked up."""
+
+    def __init__(
+        self, desk: NodeContext, neighbours: Neighbours, presence: Presence, transit: GatewayRelay
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._presence = presence
+        self._transit = transit
+        self._used: dict[str, float] = {}  # time of the last use, by known site
+        self._notes: dict[str, Mapping[bytes, bytes]] = {}  # notes of gateways, by site, when last read
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(ServersChanged, self._servers_changed),
+            on_fact(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
+        )
+
+    def why_unknown(self, site: str) -> str:
+        """Return why the site is unknown, with the sites that the settings name, or "" if it is known."""
+        s = self._desk.settings
+        if site in s.ways:
+            return ""
+        what = f"{self._desk.me.name} {UNKNOWN} {site[:64]}"
+        if alike := near(site[:64], s.ways):
+            return f"{what} (did you mean {' or '.join(alike)}?)"
+        named = sorted(s.ways)[:NAMED]
+        if not named:
+            return f"{what}, and knows no other"
+        more = f" and {len(s.ways) - len(named):,} more" if len(s.ways) > len(named) else ""
+        return f"{what}; it knows {', '.join(named)}{more}"
+
+    def why_no_way(self, site: str) -> str:
+        """Return why no gateway reaches the site, as far as this node knows."""
+        if paused_by := self._transit.paused_by(site):
+            return f"{paused_by} has paused messages for {site}"
+        return f"{self._desk.me.name} has no route to the site {site}: see `mesh why site {site}`"
+
+    def is_known(self, site: str) -> bool:
+        """Return whether the gateways to `site` are known, and keep them up to date if so."""
+        now = self._desk.now
+        if now - self._used.get(site, -FRESH) >= FRESH:
+            return False
+        self._used[site] = now
+        self._presence.servers((SITE, site))  # counts as a use, so updates continue
+        return True
+
+    def when_known(self, site: str, then: Callable[[], None]) -> None:
+        """Call `then` when the gateways are known: usually at once, at the latest after 2 s."""
+
+        def heard() -> None:
+            self._used[site] = self._desk.now
+            self._notes[site] = self._transit.announced(site)
+            then()
+
+        if site not in self._desk.settings.ways or self.is_known(site):
+            then()
+        else:
+            self._presence.when_known((SITE, site), heard)
+
+    def able(self, site: str) -> list[bytes]:
+        """Return the uuids of the gateways that can accept a message now."""
+        return [uuid for uuid in self._notes.get(site, ()) if self._is_able(uuid)]
+
+    def has(self, site: str, uuid: bytes) -> bool:
+        """Return whether that node is a gateway to the site."""
+        return uuid in self._notes.get(site, ())
+
+    def _is_able(self, uuid: bytes) -> bool:
+        if uuid == self._desk.me.uuid:
+            return True
+        peer = self._neighbours.peers.get(uuid)
+        return peer is not None and peer.data is not None and LETTERS in peer.data.speaks
+
+    def _servers_changed(self, fact: ServersChanged) -> None:
+        if fact.kind == SITE and fact.name in self._notes:
+            self._on_gateways_changed(fact.name, self._transit.announced(fact.name))
+
+    def _logged_out(self, uuid: bytes) -> None:
+        for site, notes in list(self._notes.items()):
+            if uuid in notes:
+                self._on_gateways_changed(site, {each: note for each, note in notes.items() if each != uuid})
+
+    def _on_gateways_changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
+        """Report that gateways or connections to the site have changed."""
+        before, self._notes[site] = self._notes[site], now
+        self._desk.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))

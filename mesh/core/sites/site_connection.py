@@ -1,0 +1,102 @@
+"""Another site as this gateway is linked with it: the connected gateways, and when to dial again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mesh.core.context.conn import Conn
+from mesh.links.backoff import Timing
+from mesh.links.link import Link
+from mesh.wire.commands import Behind, Introduction
+
+PING = 5.0  # s without sending after which we ping
+UP = "up"  # state of a site that is reached
+PAUSED = "paused"  # state of a site that its neighbor has paused
+SILENCE = 15.0  # s without receiving until a gateway counts as lost
+
+
+@dataclass(slots=True, eq=False)
+class Gateway:
+    """A connected gateway of the other site.
+
+    `said` is when we last pinged it. `behind` has what it reported of the sites behind its own site, `told`
+    what we reported to it of those behind ours.
+    """
+
+    node: Introduction
+    conn: Conn
+    said: float
+    behind: dict[str, Behind] = field(default_factory=dict)
+    told: dict[str, Behind] = field(default_factory=dict)
+
+    def reaches(self, site: str) -> bool:
+        """Return whether it reaches that site, which lies behind its own."""
+        return site in self.behind and self.behind[site].state == UP
+
+    def has_paused(self, site: str) -> bool:
+        """Return whether its site has paused that one."""
+        return site in self.behind and self.behind[site].state == PAUSED
+
+    @property
+    def silent_at(self) -> float:
+        return self.conn.heard + SILENCE
+
+    @property
+    def due(self) -> float:
+        """The time of the next ping or timeout."""
+        return min(self.silent_at, self.said + PING)
+
+
+class SiteConnection:
+    """The connections of this node to one site.
+
+    The site is dialed while there is no connection, at each of its addresses in turn. Inbound connections are
+    accepted in addition.
+    """
+
+    def __init__(
+        self, name: str, addresses: tuple[str, ...], now: float, jitter: Callable[[], float], timing: Timing
+    ) -> None:
+        self.name = name
+        self.addresses = addresses
+        self.link = Link(name.encode(), now, jitter, timing)
+        self.gateways: dict[bytes, Gateway] = {}  # by uuid
+        self.dial: Conn | None = None  # in progress
+        self._dials = 0
+
+    def next_address(self) -> str:
+        self._dials += 1
+        return self.addresses[(self._dials - 1) % len(self.addresses)]
+
+    def conns(self) -> list[Conn]:
+        return [gateway.conn for gateway in self.gateways.values()]
+
+    def has_paused(self, site: str) -> bool:
+        """Return whether this neighbor has paused that site, as any of its gateways reports."""
+        return any(gateway.has_paused(site) for gateway in self.gateways.values())
+
+    def has(self, conn: Conn) -> bool:
+        return any(gateway.conn is conn for gateway in self.gateways.values())
+
+    def uuid_of(self, conn: Conn) -> bytes:
+        """Return the uuid of the gateway at the other end of a connection in use. Raises: StopIteration."""
+        return next(uuid for uuid, each in self.gateways.items() if each.conn is conn)
+
+    def remove(self, conn: Conn) -> bool:
+        """Remove a connection. Return whether none is left, or a dial has failed."""
+        if conn is self.dial:
+            self.dial = None
+        else:
+            uuid = next((uuid for uuid, each in self.gateways.items() if each.conn is conn), None)
+            if uuid is None:
+                return False
+            del self.gateways[uuid]
+        return not self.gateways
+
+    def deadline(self) -> float | None:
+        """Return when the next action is due if nothing happens before, or None."""
+        times = [gateway.due for gateway in self.gateways.values()]
+        if (due := self.link.deadline()) is not None:
+            times.append(due)
+        return min(times, default=None)

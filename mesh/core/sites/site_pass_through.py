@@ -1,0 +1,258 @@
+"""Passes messages of other sites through this site to a third one, by the gateways that are linked there.
+
+Nothing is kept here: the master in the publishing site keeps the messages until the last site answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from mesh.core.context.component import Component
+from mesh.core.context.facts import Hearing, on_fact
+from mesh.core.context.node_context import NodeContext
+from mesh.core.delivery.router import refusal
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.answering import Answering, neighbour_of
+from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
+from mesh.core.sites.asked import AskedNumbers
+from mesh.core.sites.batches import say_relay
+from mesh.core.sites.custody import answer_key
+from mesh.core.sites.facts import GateChanged, SiteAnswered
+from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.passing import GATEWAY, passing, turn_of
+from mesh.errors import LocalError, PublishRefused, TailBackFull
+from mesh.routing.log import stream_key
+from mesh.sites.gateways import gateway
+from mesh.sites.letters import UNREACHABLE, WAY_LOST
+from mesh.sites.stores import broken
+from mesh.sites.stream_backoff import FOR_NOW
+from mesh.streams.deferred_numbers import DeferredNumbers
+from mesh.wire.commands import Answer, Outcome, Relay
+from mesh.wire.envelope import Envelope
+
+EACH = 512  # overhead of an envelope, bytes
+STREAMS = 4096  # streams with deferred messages that are remembered
+
+# Rule 1: a stream uses one gateway of this site while any of it is unanswered, unless that is lost.
+# Rule 2: messages lost behind this node are deferred: their master sends them again, and none overtakes them.
+# Rule 3: for a direct message each refusal is final, except WAY_LOST, after which it is sent again.
+# Rule 4: the bytes in transit from one neighbor are bounded, whatever the next site does.
+
+
+class PassingWaiter(NamedTuple):
+    """The gateway that brought messages, and the key of their order after a deferral."""
+
+    source: bytes
+    who: bytes
+    is_letter: bool
+
+
+@dataclass(slots=True)
+class PassingLine:
+    """A stream in a domain, in transit through one gateway."""
+
+    way: bytes
+    stream: bytes
+    domain: str
+    asked: AskedNumbers[PassingWaiter] = field(default_factory=AskedNumbers)
+
+
+class SitePassThrough(Component):
+    """Component that passes messages through to third sites."""
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        transit: GatewayRelay,
+        presence: Presence,
+        neighbours: Neighbours,
+        answering: Answering,
+        why_paused: Callable[[str], str],
+    ) -> None:
+        self._desk = desk
+        self._transit = transit
+        self._presence = presence
+        self._neighbours = neighbours
+        self._answering = answering
+        self._why_paused = why_paused
+        self._lines: dict[str, dict[bytes, PassingLine]] = {}
+        self._notes: dict[str, dict[bytes, bytes]] = {}  # notes of our gateways, by site
+        self._sizes = Counter[str]()  # bytes in transit, by neighbor
+        self._untold: dict[str, int] = {}  # dropped messages not yet reported, by site
+        self._turns = defaultdict[str, DeferredNumbers](lambda: DeferredNumbers(STREAMS))  # by neighbor
+
+    def fact_handlers(self) -> Sequence[Hearing]:
+        return (
+            on_fact(SiteAnswered, lambda fact: self._on_outcomes(fact.site, fact.outcomes)),
+            on_fact(ServersChanged, self._servers_changed),
+            on_fact(LoggedOut, lambda fact: self._on_gateway_lost(fact.peer.node.uuid)),
+            on_fact(GateChanged, self._gate_changed),
+        )
+
+    def figures(self) -> dict[str, int | float]:
+        return {"site_passing_bytes": sum(self._sizes.values())}
+
+    def on_second(self) -> None:
+        s = self._desk.settings
+        for site in s.ways if s.is_relay else ():  # keeps the gateways up to date
+            if any(accepting.may_pass(site) for accepting in s.accepting.values()):
+                self._presence.notes((SITE, site))
+
+    # --- there ------------------------------------------------------------------------------------------
+
+    def forward(
+        self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
+    ) -> None:
+        """Forward the envelopes of a gateway that are for another site than this one."""
+        going: dict[bytes, list[Envelope]] = {}
+        here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
+        for envelope in envelopes:
+            alias = replace(envelope, stream=self._answering.aliases.here(came.name, envelope.stream))
+            error = unfit_to_pass(envelope, came, here, command.site)
+            if error is None or error.code in FOR_NOW:
+                who = command.site.encode() + b"/" + turn_of(alias)
+                waiter = PassingWaiter(source, who, alias.to != "")
+                if self._is_under_way(command.site, waiter, alias):
+                    continue
+                error = self._in_turn(came.name, command.site, waiter, alias, error)
+                if error is None:
+                    way = self._note(command.site, waiter, alias)
+                    going.setdefault(way, []).append(passing(alias, here, hop))
+            if error is not None:
+                self._desk.count("refused", alias.count)
+                self._answering.send_answer(source, alias.stream, refusal(alias, error), command.site)
+        self._ship(command, going)
+
+    def _in_turn(
+        self, name: str, site: str, waiter: PassingWaiter, envelope: Envelope, error: LocalError | None
+    ) -> LocalError | None:
+        """Return why the envelope is not forwarded now, or None.
+
+        Later messages of its publisher wait until it is sent again; direct messages wait only behind a lost
+        one.
+        """
+        now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
+        is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
+        if error is None and is_early:
+            error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
+        elif error is None and self._is_full(name, envelope):
+            error = TailBackFull(
+                f"The messages in transit from {name} through {here} have reached their limit."
+            )
+        elif error is None and (paused := self._why_paused(site)):
+            error = PublishRefused(f"{paused}.", code=UNREACHABLE)
+        elif error is None and self._gateway_of(site, envelope) is None:
+            error = PublishRefused(f"{here} has no connection with {site} now.", code=UNREACHABLE)
+        if waiter.is_letter and isinstance(error, TailBackFull):
+            error = PublishRefused(str(error), code=WAY_LOST)
+        if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
+            turns.defer(waiter.who, envelope.first, now)
+        return error
+
+    def _is_full(self, name: str, envelope: Envelope) -> bool:
+        """Return whether the neighbor has used up half of the buffer limit. One message always passes."""
+        under_way = self._sizes[name]
+        return (
+            under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
+        )
+
+    def _is_under_way(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bool:
+        line = self._lines.get(site, {}).get(stream_key(envelope))
+        return line is not None and line.asked.has(waiter, envelope.first, envelope.last)
+
+    def _gateway_of(self, site: str, envelope: Envelope) -> bytes | None:
+        s, line = self._desk.settings, self._lines.get(site, {}).get(stream_key(envelope))
+        if line is not None:
+            return line.way
+        notes = self._notes[site] = self._transit.announced(site)
+        return gateway(envelope.stream, site, notes.keys(), s.relays)
+
+    def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:
+        """Record that the waiter expects an answer. Return the gateway in use."""
+        lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
+        line = lines.get(key)
+        if line is None:
+            way = self._gateway_of(site, envelope)
+            assert way is not None  # else it would have been refused
+            line = lines[key] = PassingLine(way, envelope.stream, envelope.domain)
+        line.asked.add(waiter, envelope.first, envelope.last, size)
+        self._sizes[neighbour_of(waiter.source)] += size
+        return line.way
+
+    def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
+        dropped = command.dropped + self._untold.pop(command.site, 0)
+        for way, envelopes in going.items():
+            if way == self._desk.me.uuid:
+                self._transit.forward(way, command.site, envelopes, dropped)
+            elif (peer := self._neighbours.peers.get(way)) is not None:
+                say_relay(self._desk, peer.data, command.site, envelopes, dropped)
+            dropped = 0
+        if dropped and len(self._untold) < STREAMS:
+            self._untold[command.site] = dropped
+
+    # --- and back ---------------------------------------------------------------------------------------
+
+    def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
+        lines = self._lines.get(site, {})
+        for outcome in outcomes if lines else ():
+            key = answer_key(outcome.stream, outcome.answer)
+            line = lines.get(key)
+            if line is None:
+                continue
+            for part in line.asked.answered(outcome.answer):
+                self._free(part.who, part.freed)
+                self._answering.send_answer(part.who.source, outcome.stream, part.answer, site)
+            if not line.asked:
+                del lines[key]
+
+    def _free(self, waiter: PassingWaiter, size: int) -> None:
+        name = neighbour_of(waiter.source)
+        self._sizes[name] -= size
+        if not self._sizes[name]:
+            del self._sizes[name]
+
+    # --- what changes -----------------------------------------------------------------------------------
+
+    def _servers_changed(self, fact: ServersChanged) -> None:
+        if fact.kind != SITE or fact.name not in self._notes:
+            return
+        before, now = self._notes[fact.name], self._transit.announced(fact.name)
+        self._notes[fact.name] = now
+        for uuid in broken(before, now):
+            self._on_gateway_lost(uuid, fact.name)
+
+    def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
+        """Defer messages in transit through that gateway, to one site or to all."""
+        for to in [site] if site else list(self._lines):
+            lines = self._lines.get(to, {})
+            for key in [key for key, line in lines.items() if line.way == uuid]:
+                self._put_off(to, lines.pop(key))
+
+    def _put_off(self, site: str, line: PassingLine) -> None:
+        text = f"The message was lost in transit through {self._desk.settings.site}."
+        for waiter in line.asked.all():
+            numbers, freed = line.asked.drop(waiter)
+            self._free(waiter, freed)
+            self._turns[neighbour_of(waiter.source)].defer(waiter.who, numbers.bottom(), self._desk.now)
+            for first, last in numbers:
+                state = WAY_LOST if waiter.is_letter else UNREACHABLE
+                answer = Answer(line.domain, first, last, state=state, text=text)
+                self._answering.send_answer(waiter.source, line.stream, answer, site)
+
+    def _gate_changed(self, fact: GateChanged) -> None:
+        """Forget waiters that are disconnected. Their master resends through another gateway."""
+        for lines in self._lines.values() if fact.is_less else ():
+            for key, line in list(lines.items()):
+                for waiter in line.asked.all():
+                    if not self._answering.is_there(waiter.source):
+                        self._free(waiter, line.asked.drop(waiter)[1])
+                if not line.asked:
+                    del lines[key]

@@ -1,0 +1,100 @@
+"""A consumer of a queue: its credit, its selector, and its progress in the search for messages."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from math import inf
+from typing import Protocol
+
+from mesh.errors import RemoteError
+from mesh.queues.consumers.outstanding_deliveries import DeliveryRun, OutstandingDeliveries
+from mesh.queues.lots.counts import numbers_of
+from mesh.queues.lots.queued_envelope import LotKey, QueuedEnvelope
+from mesh.queues.lots.ready_index import FIRST
+from mesh.values import Headers
+
+LAPSED = 1_000  # messages per consumer that accept late acks
+
+
+class TakerSelector(Protocol):
+    """A selector as a queue uses it."""
+
+    text: str
+
+    def wants(self, key: str, priority: int, headers: Headers) -> bool: ...
+
+
+class QueueConsumer:
+    """A consumer, identified by the key of its subscription; it outlives a short absence of its session."""
+
+    def __init__(
+        self,
+        key: bytes,
+        name: str,
+        epoch: int,
+        credit: int,
+        selector: TakerSelector | None = None,
+        lease: float = inf,
+    ) -> None:
+        """Create a consumer for the session `name`, with a `lease` in seconds for each message."""
+        self.key = key
+        self.name = name
+        self.epoch = epoch
+        self.credit = credit
+        self.selector = selector
+        self.lease = lease
+        self.holding = OutstandingDeliveries()
+        self.lapsed: dict[int, tuple[QueuedEnvelope, int]] = {}  # by tag: messages whose lease ended
+        self.settled: set[int] = set()  # tags acknowledged before this epoch
+        self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # recent acks: stream, first, last
+        self.away = inf  # time when its session disconnected
+        self.is_paused = False  # until its registration is on disk
+        self.passed: dict[int, LotKey] = {}  # by priority: searched up to here
+        self.seen: dict[int, int] = {}  # by priority: last position searched on disk
+        self.vain = 0  # messages searched since the last match
+        self.rests = 0.0  # no search before this time
+        self.is_through = False  # whether it has searched all of memory
+        self.turn = 0  # order number of its last delivery
+
+    @property
+    def room(self) -> int:
+        """The number of messages that the consumer may still receive now."""
+        return 0 if self.is_paused or self.away < inf else max(0, self.credit - self.busy)
+
+    @property
+    def busy(self) -> int:
+        """The number of messages that the consumer has now."""
+        return self.holding.out
+
+    def place(self, priority: int) -> LotKey:
+        """Return the key up to which nothing is left for the consumer in memory."""
+        return self.passed.get(priority, FIRST)
+
+    def place_on_disk(self, priority: int) -> int:
+        """Return the position up to which the consumer has searched the disk."""
+        return self.seen.get(priority, 0)
+
+    def look_again(self, priority: int, key: LotKey) -> None:
+        """Let the consumer search again from `key`, if it has passed it."""
+        if key <= self.place(priority):
+            self.passed[priority] = (key[0], key[1], key[2] - 1)
+
+    def lapse(self, run: DeliveryRun) -> None:
+        """Record that the lease of `run` has ended."""
+        for count, number in enumerate(numbers_of(run.runs), run.count):
+            self.lapsed[count] = run.lot, number
+        while len(self.lapsed) > LAPSED:
+            del self.lapsed[next(iter(self.lapsed))]
+
+    def take_lapsed(self, first: int, last: int) -> Iterator[tuple[int, QueuedEnvelope, int]]:
+        """Remove and yield the (tag, envelope, number) of messages in a tag range whose lease ended."""
+        for count in [c for c in self.lapsed if first <= c <= last]:
+            yield count, *self.lapsed.pop(count)
+
+
+def ranges_of(counts: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of each range. Raises: RemoteError if the last range has no end."""
+    if len(counts) % 2:
+        raise RemoteError(f"{len(counts)} ends of ranges were settled", code="MALFORMED")
+    yield from zip(counts[::2], counts[1::2], strict=True)

@@ -1,0 +1,148 @@
+"""The paged part of a backlog: entries on disk only, entries being read, and those behind them in memory."""
+
+# Law: entries being read come before all that are on disk only. Entries in memory are ordered among these by
+# their number.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from math import inf
+
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.paged import EntryRow, Paged
+from mesh.routing.paging import Paging
+from mesh.routing.shares import Indices
+from mesh.routing.stored_envelope import absent, nameless
+from mesh.wire.envelope import Envelope
+
+
+class DiskBacklog:
+    """The paged part of one backlog, behind the entries that are ready.
+
+    Dropped once it is empty.
+    """
+
+    def __init__(self, paging: Paging) -> None:
+        self.coming: list[EnvelopeSlice] = []  # being read
+        self.void: list[EnvelopeSlice] = []  # being read because they have expired
+        self.behind: deque[EnvelopeSlice] = deque()  # in memory: transient, or the publisher waits for it
+        self.bytes = 0  # of all of these
+        self._paging = paging
+        self._paged = Paged()  # by number, together with what a row cannot hold:
+        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # number: messages, total size, stub
+        self._gaps: dict[int, int] = {}  # number: gap before the entry
+
+    def __len__(self) -> int:
+        return len(self._paged) + len(self.coming) + len(self.void) + len(self.behind)
+
+    @property
+    def has_next(self) -> bool:
+        """Whether there may be entries to read, or entries in memory to release."""
+        return bool(self._paged or self.behind)
+
+    @property
+    def gap(self) -> int:
+        """The gaps before entries that are not in memory."""
+        return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
+
+    def page(self, portion: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
+        """Keep the slice on disk only.
+
+        `void_at` is when all of it expires; 0 = never relevant.
+        """
+        parcel, number = portion.parcel, portion.number
+        if portion.gap:
+            self._gaps[number] = portion.take_gap()
+        if portion.indices is not None:
+            self._parts[number] = portion.indices, parcel.size, absent(parcel.envelope, void_at)
+        self._paged.add(parcel.position, number, messages, size, void_at)
+        self.bytes += size
+        self._paging.page_out(parcel)
+
+    def keep_in_memory(self, portion: EnvelopeSlice) -> None:
+        """Keep the slice in memory, behind the others."""
+        self.behind.append(portion)
+        self.bytes += portion.size
+
+    def remove(self, portion: EnvelopeSlice) -> bool:
+        """Remove the slice if it waits in memory here.
+
+        Return whether it did.
+        """
+        if portion not in self.behind:
+            return False
+        self.behind.remove(portion)
+        self.bytes -= portion.size
+        return True
+
+    def lose(self, gone: Collection[EnvelopeSlice]) -> None:
+        """Remove the slices that wait in memory here."""
+        lost = [portion for portion in self.behind if portion in gone]
+        if lost:
+            self.behind = deque(portion for portion in self.behind if portion not in gone)
+            self.bytes -= sum(portion.size for portion in lost)
+
+    def next(self, size: int, most: int) -> list[EnvelopeSlice]:
+        """Return the next slices to read, limited to `size` bytes but for the last one."""
+        while self._paged and size > 0 and len(self.coming) < most:
+            self.coming.append(self._portion(self._paged.pop()))
+            size -= self.coming[-1].size
+        return self.coming
+
+    def take_loaded(self) -> list[EnvelopeSlice]:
+        """Remove and return the slices that were read, and those before the next entries on disk."""
+        ready, self.coming = self.coming, []
+        while self.behind and self.behind[0].number < (self._paged.first or inf):
+            ready.append(self.behind.popleft())
+        self.bytes -= sum(portion.size for portion in ready)
+        return ready
+
+    def next_void(self, wall: int, most: int, size: float) -> list[EnvelopeSlice]:
+        """Return expired slices to read, limited by `most` and `size`.
+
+        Both limits may be exceeded slightly.
+        """
+        self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
+        return self.void
+
+    def void_came(self) -> list[EnvelopeSlice]:
+        """Remove and return the expired slices after they were read."""
+        void, self.void = self.void, []
+        self.bytes -= sum(portion.size for portion in void)
+        return void
+
+    def take_all(self) -> list[EnvelopeSlice]:
+        """Remove and return all slices in order.
+
+        Stored envelopes that were on disk lack their envelopes.
+        """
+        portions = [*self.coming, *self.void, *self.behind]
+        while self._paged:
+            portions.append(self._portion(self._paged.pop()))
+        return sorted(portions, key=_number)
+
+    def leave_gap(self, gap: int, number: int) -> bool:
+        """Add the gap to the first slice behind `number`.
+
+        Return False if there is none.
+        """
+        others = (p for row in (self.coming, self.behind, self.void) for p in row if p.number > number)
+        first, paged = min(others, key=_number, default=None), self._paged.first_behind(number)
+        if paged and (first is None or paged < first.number):
+            self._gaps[paged] = self._gaps.get(paged, 0) + gap
+        elif first is not None:
+            first.gap += gap
+        return bool(paged or first)
+
+    def _portion(self, row: EntryRow) -> EnvelopeSlice:
+        position, count, size, number, void_at = row
+        indices, stub = None, nameless(count, void_at)
+        if number in self._parts:
+            indices, size, stub = self._parts.pop(number)
+        parcel = self._paging.page_in(position, size, stub)
+        return EnvelopeSlice(parcel, indices, waiting=True, number=number, gap=self._gaps.pop(number, 0))
+
+
+def _number(portion: EnvelopeSlice) -> int:
+    return portion.number

@@ -1,0 +1,134 @@
+"""A slice of a stored envelope for one subscriber, and sequences of slices with their totals."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.wire.envelope import INITIAL
+from mesh.wire.expiry import unexpired
+
+
+class EnvelopeSlice(Struct, eq=False):
+    """A stored envelope, or some of its messages (`indices`), for one feed."""
+
+    parcel: StoredEnvelope
+    indices: tuple[int, ...] | None = None
+    waiting: bool = False  # in the backlog
+    number: int = 0  # order in which it was offered to the feed
+    gap: int = 0  # unreported messages dropped before it
+    # From a queue: earlier deliveries of each message, as u8. Empty: none.
+    tries: bytes = b""
+
+    @property
+    def messages(self) -> int:
+        return self.parcel.envelope.count if self.indices is None else len(self.indices)
+
+    @property
+    def every(self) -> Sequence[int]:
+        """The indices of all its messages."""
+        return range(self.parcel.envelope.count) if self.indices is None else self.indices
+
+    def holds(self, stream: bytes, domain: str, number: int) -> bool:
+        """Return whether it contains the message.
+
+        False if the envelope is on disk only.
+        """
+        e = self.parcel.envelope
+        if e.stream != stream or e.domain != domain or not e.first <= number <= e.last:
+            return False
+        return number in e.number_list(self.every)
+
+    @property
+    def size(self) -> int:
+        if self.indices is None:
+            return self.parcel.size
+        return self.parcel.size * len(self.indices) // self.parcel.envelope.count
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether it has a position in a log."""
+        return self.parcel.position > 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is a value from before the subscription."""
+        return bool(self.parcel.envelope.flags & INITIAL)
+
+    def take_gap(self) -> int:
+        """Return the gap before it, and reset it."""
+        gap, self.gap = self.gap, 0
+        return gap
+
+    def is_void(self, wall: int) -> bool:
+        """Return whether it is in memory and has expired at `wall` (ns since 1970)."""
+        envelope = self.parcel.envelope
+        is_due = 0 < envelope.expires <= wall and self.parcel.is_here
+        return is_due and not unexpired(envelope, self.every, wall)
+
+    def trim(self, wall: int) -> Sequence[int]:
+        """Remove the messages that have expired at `wall` (ns since 1970).
+
+        Return their indices.
+        """
+        envelope = self.parcel.envelope
+        if not 0 < envelope.expires <= wall:
+            return ()
+        every = self.every
+        fresh = unexpired(envelope, every, wall)
+        if len(fresh) == len(every):
+            return ()
+        if self.tries:
+            kept = set(fresh)
+            self.tries = bytes(n for n, index in zip(self.tries, every, strict=True) if index in kept)
+        self.indices = fresh
+        return sorted(set(every).difference(fresh))
+
+
+class EnvelopeSlices:
+    """Slices in order, with their total `bytes` and `messages`."""
+
+    def __init__(self, portions: Iterable[EnvelopeSlice] = ()) -> None:
+        self._row: deque[EnvelopeSlice] = deque()
+        self.bytes = self.messages = 0
+        for portion in portions:
+            self.append(portion)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __iter__(self) -> Iterator[EnvelopeSlice]:
+        return iter(self._row)
+
+    @property
+    def first(self) -> EnvelopeSlice:
+        return self._row[0]
+
+    def append(self, portion: EnvelopeSlice) -> None:
+        self._row.append(portion)
+        self.bytes += portion.size
+        self.messages += portion.messages
+
+    def pop(self) -> EnvelopeSlice:
+        """Remove and return the first slice."""
+        return self._less(self._row.popleft())
+
+    def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
+        """Remove a slice from its place."""
+        self._row.remove(portion)
+        return self._less(portion)
+
+    def take_all(self) -> list[EnvelopeSlice]:
+        """Remove and return all slices."""
+        portions = list(self._row)
+        self._row.clear()
+        self.bytes = self.messages = 0
+        return portions
+
+    def _less(self, portion: EnvelopeSlice) -> EnvelopeSlice:
+        self.bytes -= portion.size
+        self.messages -= portion.messages
+        return portion

@@ -1,0 +1,252 @@
+"""Entries sent towards their master, or waiting to be, until their final answer."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import takewhile
+
+from mesh.routing.hop_queue import HopQueue
+from mesh.routing.pending_forward import HERE, PendingForward
+from mesh.streams.ranges import Ranges
+from mesh.wire.envelope import Envelope
+
+# Law 1: an entry stays until each of its numbers has a final answer from each node that it is sent to.
+# Law 2: entries to one node leave in order of arrival, and again in that order after a reconnect. A
+# publisher's messages therefore arrive in its order, apart from repetitions.
+# Law 3: at most a window of unanswered entries of each queue is in flight. The rest waits here.
+# Law 4: a deferred entry lets others pass, and waits again when requested.
+# Law 5: an entry to several masters is in several queues, each at its own pace, and stored once.
+
+FORMER = 16  # former next hops of an entry that are remembered
+
+
+class ForwardTable:
+    """Entries by stream, and by next hop.
+
+    The window is limited in bytes and envelopes.
+    """
+
+    def __init__(self, window_bytes: int, window_count: int) -> None:
+        self._window = (window_bytes, window_count)
+        self._entries: dict[int, PendingForward] = {}  # by serial
+        self._lanes: dict[tuple[bytes, str], OrderedDict[int, PendingForward]] = {}
+        self._lines: dict[str, dict[tuple[str, str], HopQueue]] = {}  # by next hop, then track
+        self._serial = 0
+        self.bytes = 0
+        self.messages = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entries(self) -> list[PendingForward]:
+        """Return all entries in order of arrival."""
+        return list(self._entries.values())
+
+    def entry(self, serial: int) -> PendingForward | None:
+        """Return the entry, or None if it has its final answer."""
+        return self._entries.get(serial)
+
+    def split_known(self, envelope: Envelope) -> tuple[list[PendingForward], list[tuple[int, int]]]:
+        """Return the entries that hold some numbers of the envelope, and its ranges that no entry holds."""
+        lane = self._lanes.get((envelope.stream, envelope.domain))
+        if not lane or lane[next(reversed(lane))].envelope.last < envelope.first:
+            return [], [(envelope.first, envelope.last)]
+        first, last = envelope.first, envelope.last
+        found = [e for e in lane.values() if e.envelope.first <= last and e.envelope.last >= first]
+        held = Ranges()
+        for entry in found:
+            held.add(entry.envelope.first, entry.envelope.last)
+        return found, held.missing(envelope.first, envelope.last)
+
+    def lowest(self, key: tuple[bytes, str]) -> int:
+        """Return the lowest first number of the stream and domain, which must have entries."""
+        return next(iter(self._lanes[key]))
+
+    def lane(self, key: tuple[bytes, str]) -> list[PendingForward]:
+        """Return the entries of one stream and domain, by number."""
+        return list(self._lanes.get(key, {}).values())
+
+    def before(self, e: Envelope) -> Iterator[PendingForward]:
+        """Iterate over the entries of its stream with lower numbers, from the lowest on."""
+        lane = self._lanes.get((e.stream, e.domain), OrderedDict())
+        return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
+
+    def holds(self, stream: bytes, domain: str) -> bool:
+        """Return whether entries of the stream wait here."""
+        return (stream, domain) in self._lanes
+
+    def add(self, envelope: Envelope, source: bytes, now: float) -> PendingForward:
+        """Add an entry without a next hop."""
+        self._serial += 1
+        entry = PendingForward(envelope, source, now, self._serial, is_kept=not source)
+        self._entries[entry.serial] = entry
+        lane = self._lanes.setdefault(entry.key, OrderedDict())
+        is_late = bool(lane) and next(reversed(lane)) > envelope.first
+        lane[envelope.first] = entry
+        if is_late:  # resent, before later messages
+            self._lanes[entry.key] = OrderedDict(sorted(lane.items()))
+        self.bytes += entry.size
+        self.messages += envelope.count
+        entry.lacking[""] = Ranges()
+        entry.lacking[""].add(envelope.first, envelope.last)
+        self._put_in(entry, "")
+        return entry
+
+    def assign(self, entry: PendingForward, hops: Collection[str], why: str) -> None:
+        """Set the next hops of an entry, in its place among the others.
+
+        Nodes with a final answer keep it. New nodes are sent the numbers that are open.
+        """
+        entry.why = why
+        entry.was_divided |= len(hops) > 1
+        if entry.lacking.keys() == set(hops):
+            return
+        open_numbers = entry.open
+        for hop in entry.lacking.keys() - set(hops):
+            self._take_out(entry, hop)
+            del entry.lacking[hop]
+            if hop and hop != HERE and hop not in entry.former:
+                entry.former = (*entry.former, hop)[-FORMER:]
+        entry.said = [(hop, answer) for hop, answer in entry.said if hop in entry.lacking]
+        for hop in hops:
+            if hop not in entry.lacking:
+                entry.lacking[hop] = open_numbers.copy()
+                if hop != HERE:
+                    self._put_in(entry, hop)
+
+    def _put_in(self, entry: PendingForward, hop: str) -> None:
+        line = self._lines.setdefault(hop, {}).setdefault(entry.track, HopQueue())
+        line.messages += entry.lacking[hop].count()
+        line.bytes += entry.size
+        line.insert(entry)
+
+    def next_to_send(
+        self,
+        hop: str,
+        may_leave: Callable[[PendingForward], bool] = lambda entry: True,
+        is_aside: Callable[[PendingForward], bool] = lambda entry: False,
+    ) -> Iterator[PendingForward]:
+        """Yield the entries that may be sent to the node now, in order. Each counts as in flight.
+
+        A queue stops at an entry that may not leave yet, and passes a deferred entry.
+        """
+        for line in list(self._lines.get(hop, {}).values()):
+            while self._is_open(line) and (entry := line.first()) is not None:
+                if not may_leave(entry):
+                    break
+                line.drop(entry)
+                if is_aside(entry):
+                    line.aside[entry] = None
+                    continue
+                line.flight[entry] = None
+                line.flight_bytes += entry.size
+                entry.may_be_there, entry.was_sent = entry.was_sent, True
+                yield entry
+
+    def put_aside(self, entry: PendingForward, hop: str) -> None:
+        """Defer an entry that the node did not accept now."""
+        line = self.line_of(entry, hop)
+        if line is not None and entry in line.flight:
+            line.remove_in_flight(entry)
+            line.aside[entry] = None
+
+    def requeue(self, hop: str, entries: Iterable[PendingForward]) -> None:
+        """Let the deferred ones of the given entries wait again, in their places."""
+        for entry in entries:
+            line = self.line_of(entry, hop)
+            if line is not None and entry in line.aside:
+                line.requeue(entry)
+
+    def requeue_in_flight(self, hop: str) -> list[PendingForward]:
+        """Let all entries in flight to the node wait again, after its connection broke.
+
+        Return them.
+        """
+        again = [entry for line in self._lines.get(hop, {}).values() for entry in line.requeue_in_flight()]
+        return sorted(again, key=lambda entry: entry.serial)
+
+    def find_answered(
+        self, stream: bytes, domain: str, first: int, last: int
+    ) -> list[tuple[PendingForward, int, int]]:
+        """Return the entries that an answer concerns, each with its part of the range."""
+        lane = self._lanes.get((stream, domain))
+        before = takewhile(lambda e: e.envelope.first <= last, lane.values() if lane else ())
+        return [
+            (e, max(first, e.envelope.first), min(last, e.envelope.last))
+            for e in before
+            if e.envelope.last >= first
+        ]
+
+    def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
+        """Note the node's final answer on these numbers.
+
+        Return the numbers that are final for all nodes.
+        """
+        left = entry.lacking[hop]
+        taken = left.remove(first, last)
+        line = self.line_of(entry, hop)
+        if line is not None and entry in line:
+            line.messages -= sum(b - a + 1 for a, b in taken)
+        if not left:
+            self._take_out(entry, hop)
+        others = entry.open if len(entry.lacking) > 1 else left
+        final = [part for a, b in taken for part in others.missing(a, b)] if others else taken
+        if not entry.is_done:
+            self.messages -= sum(b - a + 1 for a, b in final)
+        if not others:
+            self.remove(entry)
+        return final
+
+    def remove(self, entry: PendingForward) -> None:
+        """Remove an entry that is not this node's task any longer."""
+        if entry.is_done:
+            return
+        entry.is_done = True
+        del self._entries[entry.serial]
+        lane = self._lanes[entry.key]
+        del lane[entry.envelope.first]
+        if not lane:
+            del self._lanes[entry.key]
+        if entry.ruling is not None:
+            del entry.ruling.entries[entry.serial]
+        for hop in entry.hops:
+            self._take_out(entry, hop)
+        self.bytes -= entry.size
+        self.messages -= entry.messages
+
+    def is_under_way(self, entry: PendingForward, hop: str) -> bool:
+        """Return whether the entry was sent to the node on the current connection."""
+        line = self.line_of(entry, hop)
+        return line is not None and entry in line.flight
+
+    def line_of(self, entry: PendingForward, hop: str) -> HopQueue | None:
+        """Return the queue in which the entry waits for the node, unless that has given its final answer."""
+        return self._lines.get(hop, {}).get(entry.track)
+
+    def lines(self, hop: str) -> list[HopQueue]:
+        """Return the queues to the node."""
+        return list(self._lines.get(hop, {}).values())
+
+    def hops(self) -> list[str]:
+        """Return the nodes that entries are sent to or wait for."""
+        return list(self._lines)
+
+    def _is_open(self, line: HopQueue) -> bool:
+        return line.flight_bytes < self._window[0] and len(line.flight) < self._window[1]
+
+    def _take_out(self, entry: PendingForward, hop: str) -> None:
+        line = self.line_of(entry, hop)
+        if line is None or entry not in line:
+            return
+        size = entry.size
+        line.messages -= entry.lacking[hop].count()
+        line.bytes -= size
+        if entry in line.flight:
+            line.remove_in_flight(entry)
+        else:
+            line.drop(entry)
+        if not (line.waiting or line.flight or line.aside or line.late):
+            del self._lines[hop][entry.track]
+            if not self._lines[hop]:
+                del self._lines[hop]

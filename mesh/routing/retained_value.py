@@ -1,0 +1,120 @@
+"""The retained value of a topic, cut out of the envelope that it arrived in."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Set
+
+from msgspec import Struct
+
+from mesh.sites.conflicts import wins
+from mesh.sites.hops import site_of
+from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
+
+OVERHEAD = 400  # bytes of a topic besides its content
+
+
+class RetainedValue(Struct, frozen=True, gc=False):
+    """A message of an envelope as retained value, cut out late: most values are replaced before any read."""
+
+    envelope: Envelope  # without its body
+    number: int
+    key: str
+    data: bytes  # own properties, then content
+    props: int
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + len(self.key) + len(self.envelope.xml) + OVERHEAD
+
+    @property
+    def stamp(self) -> tuple[int, bytes, int]:
+        """The order of values: hybrid clock, then id.
+
+        The highest wins.
+        """
+        return self.envelope.sent, self.envelope.stream, self.number
+
+    def is_newer_than(self, other: RetainedValue, here: str = "") -> bool:
+        """Return whether this value replaces the other one.
+
+        For one publisher its own order counts, for two publishers the master's order, and for two sites the
+        rule that all sites apply. `here` is the name of this site.
+        """
+        e, o = self.envelope, other.envelope
+        if e.stream == o.stream:
+            return self.number > other.number
+        if e.sent == o.sent and self.site(here) != other.site(here):
+            return self.wins(other, here)
+        return self.stamp > other.stamp
+
+    def site(self, here: str) -> str:
+        """Return the site in which the value was published."""
+        return site_of(self.envelope.sender, here)
+
+    def wins(self, other: RetainedValue, here: str) -> bool:
+        """Return whether this value wins over that of another site."""
+        return wins(self.envelope.sent, self.site(here), other.envelope.sent, other.site(here))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is for clients of this node only."""
+        return bool(self.envelope.flags & LOCAL_ONLY)
+
+    def is_void(self, wall: int) -> bool:
+        """Return whether it has expired at `wall` (ns since 1970)."""
+        return 0 < self.envelope.expires <= wall
+
+    @property
+    def store_key(self) -> bytes:
+        return store_key(self.envelope.domain, self.key)
+
+    def as_envelope(self) -> Envelope:
+        e = self.envelope
+        props: int | bytes = array("I", [self.props]).tobytes() if self.props else 0
+        return Envelope(
+            stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
+            sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL,
+            low=min(e.low, self.number), sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+            xml=e.xml,
+        )  # fmt: skip
+
+    def pack(self) -> bytes:
+        """Return the stored form: length of the header, header, data."""
+        header = self.as_envelope().header()
+        return len(header).to_bytes(4) + header + self.data
+
+    @classmethod
+    def unpack(cls, record: bytes) -> RetainedValue:
+        end = 4 + int.from_bytes(record[:4])
+        e = decode(record[4:end], record[end:])
+        return cls(_bare(e), e.first, e.keys[0], record[end:], e.props_size(0))
+
+
+def store_key(domain: str, key: str) -> bytes:
+    """Return the row of a topic's retained value."""
+    return domain.encode() + b"\0" + key.encode()
+
+
+def _bare(e: Envelope) -> Envelope:
+    return Envelope(
+        stream=e.stream, domain=e.domain, first=e.first, last=e.last, keys=("",), count=1, sizes=0, body=b"",
+        flags=e.flags & ~INITIAL, low=e.low, sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+        xml=e.xml,
+    )  # fmt: skip
+
+
+def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[RetainedValue]:
+    """Return the last message of each key in the envelope, except for the keys in `without`."""
+    bare, keys, body = _bare(envelope), envelope.keys, envelope.body
+    last_of = {0: envelope.count - 1}
+    if envelope.index:
+        last_of = dict(zip(envelope.rows(), range(envelope.count), strict=True))
+    if without:
+        last_of = {row: i for row, i in last_of.items() if keys[row] not in without}
+    places, numbers = list(last_of.values()), envelope.number_list(last_of.values())
+    ends, props = envelope.ends(), envelope.props_sizes(places)
+    return [
+        RetainedValue(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
+        for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
+    ]

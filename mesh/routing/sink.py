@@ -1,0 +1,47 @@
+"""Interface of sinks, which are owed messages of a master's log, as the router sees them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mesh.routing.envelope_slice import EnvelopeSlice
+from mesh.routing.shares import Indices
+from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.wire.envelope import Envelope
+
+
+class Sink(Protocol):
+    """A sink: a subscription, an inbox, or a peer."""
+
+    key: bytes  # name of its record in the store
+    owner: str  # name of the peer; "" otherwise
+    floors: dict[bytes, int]  # other master: position of its log at first
+    paces: bool  # publishers wait for it while it progresses
+
+    def expect(self, parcel: StoredEnvelope, sign: int) -> None:
+        """Count a stored envelope that was accepted and is being stored.
+
+        `sign` -1: it is stored, or was refused.
+        """
+
+    def offer(self, portion: EnvelopeSlice, now: float) -> None:
+        """Accept a slice."""
+
+    def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
+        """Return the first position in this node's log from which such messages are owed and not settled."""
+
+    def alive(self, now: float) -> bool:
+        """Return whether the sink makes progress, so that publishers should wait for it briefly."""
+
+
+Targets = list[tuple[Sink, Indices | None]]  # sink, its messages (None = all)
+
+
+class AddressResolver(Protocol):
+    """The component that resolves addresses of one kind."""
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """Return a copy for each addressee, and how many received it at once. Raises: LocalError."""
+
+    def taker(self, name: str) -> Sink:
+        """Return the sink of an address after a restart."""

@@ -1,0 +1,111 @@
+"""Bookkeeping of one store: positions, releases, and changes that wait for a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
+from mesh.routing.shares import OwedShares
+from mesh.routing.stored_envelope import StoredEnvelope
+
+CHANGES = (Put, Delete)  # row operations; a tuple is faster than a union here
+
+
+class StoreHandle:
+    """The bookkeeping of one store.
+
+    `store` is its name; "" is the store of the node itself.
+    """
+
+    def __init__(self, store: str = "", is_volatile: bool = False) -> None:
+        self.store = store
+        self.is_volatile = is_volatile  # lost with the process
+        self.is_other = bool(store)  # its positions are not those of the log
+        self.next_position = 1
+        self.live = 0  # stored envelopes with sinks
+        # By table and key: changes of side tables that wait for the next commit.
+        self._later: dict[tuple[str, bytes], Op] = {}
+        self._newest: dict[tuple[str, bytes], Op] = {}  # newest of each row that is not on disk yet
+        self._drops: list[int] = []
+        self._rewrites: dict[int, Rewrite] = {}
+
+    def append(self, parcel: StoredEnvelope, owed: OwedShares = ()) -> Append:
+        """Give the stored envelope the next position, and set its sinks.
+
+        Return the operation to store it.
+        """
+        parcel.position = self.next_position
+        parcel.is_late = self.is_other
+        self.next_position += 1
+        self.live += 1
+        parcel.owe(owed)
+        return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
+
+    def restore(self, parcel: StoredEnvelope, owed: OwedShares) -> None:
+        """Register a stored envelope from before the start, which may have no sinks left."""
+        self.live += 1
+        parcel.is_late = self.is_other
+        parcel.owe(owed)
+        if not owed:
+            self.delete_released(parcel)
+
+    def delete_released(self, parcel: StoredEnvelope) -> None:
+        """Delete a stored envelope that has no sinks left with the next commit."""
+        self.drop_position(parcel.position)
+
+    def drop_position(self, position: int) -> None:
+        """Delete the envelope at this position with the next commit."""
+        self.live -= 1
+        self._rewrites.pop(position, None)
+        self._drops.append(position)
+
+    def shrink(self, parcel: StoredEnvelope) -> None:
+        """Cut the envelope on disk, if few of its messages are still owed."""
+        left = parcel.shares.remaining(parcel.envelope) if parcel.shares is not None else ()
+        if left:
+            self.keep_only(parcel, left)
+
+    def keep_only(self, parcel: StoredEnvelope, left: Sequence[int]) -> None:
+        """Delete the other messages of the envelope on disk with the next commit."""
+        piece = parcel.envelope.cut(left)
+        self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
+
+    def later(self, table: str, key: bytes, op: Op) -> None:
+        """Queue a change for the next commit, in place of an earlier one of the same row."""
+        self._later[table, key] = self._newest[table, key] = op
+
+    def supersede(self, ops: Iterable[Op]) -> None:
+        """Discard earlier changes of the same rows, which must not be written after these."""
+        for op in ops:
+            if isinstance(op, CHANGES):
+                row = op.table, op.key
+                self._later.pop(row, None)
+                self._newest.pop(row, None)
+
+    @property
+    def has_later(self) -> bool:
+        return bool(self._later or self._drops or self._rewrites)
+
+    def take_later(self) -> list[Op]:
+        """Return and clear all operations for the next commit."""
+        ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
+        if self._drops:
+            ops.append(Drop(tuple(self._drops)))
+        self._later, self._drops, self._rewrites = {}, [], {}
+        return ops
+
+    def not_written(self, ops: Iterable[Op]) -> None:
+        """Queue the operations of a failed commit again, unless there are newer ones."""
+        for op in ops:
+            if isinstance(op, Drop):
+                self._drops += op.positions
+            elif isinstance(op, Rewrite):
+                self._rewrites.setdefault(op.position, op)
+            elif isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
+                self._later[op.table, op.key] = op
+
+    def written(self, ops: Iterable[Op]) -> None:
+        """Note that a commit with these operations is on disk."""
+        for op in ops:
+            if isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
+                del self._newest[op.table, op.key]

@@ -1,0 +1,76 @@
+"""Backoff for messages that another site cannot accept now.
+
+A full buffer or a wrong clock is no reason to lose a message, so its keeper retries at growing intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesh.sites.hops import is_foreign
+
+# Refusals that are not final for another site. EXPIRED is one too, unless the message expired by its own
+# time.
+FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
+SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
+
+# Law: a deferred message is resent together with all later ones of its publisher, in order.
+
+
+def is_for_now(sender: str, state: str, to: str = "") -> bool:
+    """Return whether the refusal of a message from another site is temporary.
+
+    No node here then remembers it. For a direct message every refusal is final.
+    """
+    return state in FOR_NOW and not to and is_foreign(sender)
+
+
+@dataclass(slots=True)
+class _Pause:
+    until: float
+    length: float
+    is_over: bool = False  # resent, and not answered yet
+
+
+class StreamBackoff:
+    """The streams that another site has deferred, and when each is resent."""
+
+    def __init__(self) -> None:
+        self._pauses: dict[bytes, _Pause] = {}
+
+    def __contains__(self, key: bytes) -> bool:
+        """Return whether the stream waits now."""
+        return (pause := self._pauses.get(key)) is not None and not pause.is_over
+
+    def defer_stream(self, key: bytes, now: float) -> float:
+        """Defer the stream, and return when it is resent. Repeated deferrals double the pause."""
+        pause = self._pauses.get(key)
+        if pause is None:
+            pause = self._pauses[key] = _Pause(now + SHORTEST, SHORTEST)
+        elif pause.is_over:
+            length = min(2 * pause.length, LONGEST)
+            self._pauses[key] = pause = _Pause(now + length, length)
+        return pause.until
+
+    def went_on(self, key: bytes, now: float) -> None:
+        """Shorten the pause, because the site has given a final answer for part of the stream."""
+        pause = self._pauses.get(key)
+        if pause is not None and pause.is_over:
+            del self._pauses[key]
+        elif pause is not None:
+            pause.until, pause.length = min(pause.until, now + SHORTEST), SHORTEST
+
+    def drop_stream(self, key: bytes) -> None:
+        """Forget a stream of which nothing is owed any more."""
+        self._pauses.pop(key, None)
+
+    def take_ended(self, now: float) -> list[bytes]:
+        """Return the streams that are to be resent now."""
+        found = [key for key, pause in self._pauses.items() if not pause.is_over and pause.until <= now]
+        for key in found:
+            self._pauses[key].is_over = True
+        return found
+
+    def deadline(self) -> float | None:
+        """Return when the next stream is resent, or None if none waits."""
+        return min((p.until for p in self._pauses.values() if not p.is_over), default=None)

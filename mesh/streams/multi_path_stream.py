@@ -1,0 +1,136 @@
+"""Deduplication at a site for messages that arrive from their publisher or from masters of other sites.
+
+`low` is a promise of one sender to one receiver. Numbers below that of a publisher were answered at its own
+site, and may still be in transit to this one. Numbers below that of a master there were answered here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesh.streams.deferred_numbers import DeferredNumbers
+from mesh.streams.origin import OriginStream
+from mesh.streams.ranges import Ranges
+from mesh.wire.limits import LARGEST_NUMBER
+
+PUBLISHER = b""  # leg of a publisher connected here
+LEGS = 64  # legs remembered for one stream
+KEPT = 1024  # ranges kept below all lows, for other legs
+MOST = 16_384  # maximum of ranges; other sites wait beyond it
+IDLE = 600.0  # s of silence after which a leg is not waited for
+
+# Law 1: a number is accepted once, whichever legs deliver it, in any order and any number of times.
+# Law 2: a low counts for its own leg. A hole below it is no reason to refuse the number from another leg.
+# Law 3: numbers above the low of an active leg are forgotten only for a locally connected publisher.
+# Law 4: the lowest open number of a leg is never deferred: others may wait for it.
+# Law 5: nothing is refused for good, because its holder may resend it. A deferred number comes before later
+# numbers of the same leg. The low that a master promises to another site is computed in
+# `mesh.streams.promises`.
+
+
+class LegsFull(Exception):
+    """The number was not accepted for lack of room to remember it.
+
+    The sender may retry.
+    """
+
+
+@dataclass(slots=True)
+class _Leg:
+    """A source of messages of the stream.
+
+    Below `low` its sender has all answers.
+    """
+
+    low: int
+    used: float = 0.0
+
+
+class MultiPathStream(OriginStream):
+    """Numbers accepted from one (client session, domain) at a master whose site accepts from other sites.
+
+    It is stored as any other stream. The lows of legs are not stored: each envelope has its own.
+    """
+
+    def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
+        super().__init__(low, above)
+        self._legs = {PUBLISHER: _Leg(low)} if low > 1 else {}
+        self._turns: DeferredNumbers | None = None  # set once anything was deferred
+        self._now = 0.0
+
+    def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
+        """Accept numbers from the publisher itself."""
+        return self.accept_by(PUBLISHER, first, last, low, self._now)
+
+    def accept_by(self, leg: bytes, first: int, last: int, low: int, now: float) -> list[tuple[int, int]]:
+        """Return the new part of first..last and record it; empty = a duplicate.
+
+        Raises LegsFull if the sender must wait, and StaleSequence as any stream does.
+        """
+        self._now = max(self._now, now)
+        is_early = self._turns is not None and self._turns.is_early(leg, first, last, low, now)
+        settled = self._use(leg, low)
+        start = max(first, settled)
+        if last < start:
+            return []
+        self._check_known(start, last)
+        fresh = self.above.missing(start, last)
+        if fresh and is_early:
+            raise LegsFull("an earlier deferred message comes first")
+        if fresh:
+            try:
+                self._make_room(leg, is_lowest=start == settled)
+            except LegsFull:
+                self.defer_leg(leg, start, now)
+                raise
+            self.above.add(start, last)
+        return fresh
+
+    def defer_leg(self, leg: bytes, first: int, now: float) -> None:
+        """Note that numbers of that leg from `first` on were deferred."""
+        self._turns = self._turns or DeferredNumbers(LEGS)
+        self._turns.defer(leg, first, now)
+
+    def refuse(self, first: int, last: int) -> None:
+        """Forget numbers that could not be accepted after all."""
+        self.above.remove(first, last)
+
+    def settle(self, low: int) -> None:
+        """Note that numbers below were answered to the publisher.
+
+        From other legs they still count as new.
+        """
+        self._use(PUBLISHER, low)
+
+    def _use(self, leg: bytes, low: int) -> int:
+        """Note the low of a leg, and return the leg's known low."""
+        known = self._legs.pop(leg, None) or _Leg(self.low if leg == PUBLISHER else low)
+        known.low, known.used = max(known.low, low), self._now
+        self._legs[leg] = known  # keeps them sorted by last use
+        if len(self._legs) > LEGS:
+            del self._legs[next(name for name in self._legs if name != PUBLISHER)]
+        if leg == PUBLISHER:
+            self.low = known.low
+        if self.refused:
+            self.refused.drop_below(self._floor())
+        return known.low
+
+    def _floor(self) -> int:
+        return min(each.low for each in self._legs.values())
+
+    def _make_room(self, leg: bytes, is_lowest: bool) -> None:
+        """Forget ranges below all lows except for the newest, and more of them for a publisher."""
+        if len(self.above) < KEPT:
+            return
+        self._forget_below(self._floor(), KEPT)
+        if len(self.above) < MOST or is_lowest:
+            return
+        oldest = self._now - IDLE
+        self._legs = {name: each for name, each in self._legs.items() if each.used > oldest}
+        self._forget_below(LARGEST_NUMBER if leg == PUBLISHER else self._floor(), MOST)
+        if len(self.above) >= MOST:
+            raise LegsFull(f"{len(self.above)} ranges of numbers from {self._floor()} on")
+
+    def _forget_below(self, floor: int, most: int) -> None:
+        while len(self.above) >= most and self.above.lowest() < floor:
+            self._forgotten = self.above.drop_lowest() + 1

@@ -1,0 +1,176 @@
+"""What is invalid into memory waits on the disk alone, and comes in its turn."""
+
+from math import inf
+
+import pytest
+
+from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.lots import disk_index
+from mesh.queues.lots.disk_index import Wish
+from mesh.queues.lots.paged import ROWS, PagedLots
+from mesh.queues.lots.queued_envelope import QueuedEnvelope
+from mesh.queues.part import local_queue
+from mesh.queues.part.local_queue import LocalQueue
+from mesh.routing.memory import Memory
+from tests.mesh.queues.making import WALL, lot, numbers, taker
+
+S = 10**9
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_queue, "AHEAD", 2)
+    monkeypatch.setattr(disk_index, "LOTS", 3)
+
+
+def put(it: LocalQueue, *lots: QueuedEnvelope) -> dict[int, QueuedEnvelope]:
+    """As a node does it; returns what is on the disk, by position."""
+    for each in lots:
+        if it.may_page(each):
+            it.page(each)
+        else:
+            it.add(each, 0.0, WALL)
+    return {each.parcel.position: each for each in lots}
+
+
+def read(it: LocalQueue, disk: dict[int, QueuedEnvelope], wish: Wish | None) -> None:
+    if wish is not None:
+        it.loaded(wish[0], [QueuedEnvelope(disk[position].parcel) for position in wish[1]], 0.0, WALL)
+
+
+def test_all_comes_in_order_and_memory_has_its_bound() -> None:
+    memory = Memory(5_000)
+    it, joe = LocalQueue("jobs", QueueTerms(), memory), taker(credit=1)
+    disk = put(it, *(lot(n) for n in range(1, 60)))
+    assert it.ready == it.messages == 59
+    it.open(joe)
+    got: list[int] = []
+    for _ in range(200):
+        assert memory.used < 5_000 + 6 * lot(1).cost
+        wish = it.to_load()
+        got += (came := numbers(it))
+        if len(got) == 30:
+            disk |= put(it, lot(60))  # behind all that waits, though there is room
+        read(it, disk, wish)
+        for _ in came:
+            it.ack(joe, len(got), len(got))
+    assert got == list(range(1, 61))
+    assert (it.messages, it.bytes, memory.used) == (0, 0, 0)
+
+
+def test_what_comes_while_the_last_ones_are_read_comes_behind_them() -> None:
+    memory = Memory(2_000)
+    it, joe = LocalQueue("jobs", QueueTerms(), memory), taker(credit=1)
+    disk = put(it, lot(1), lot(2), lot(3))
+    it.open(joe)
+    assert numbers(it) == [1]
+    wish = it.to_load()
+    it.ack(joe, 1, 1)
+    disk |= put(it, lot(4))
+    assert numbers(it) == []
+    read(it, disk, wish)
+    assert numbers(it) == [2]
+    it.ack(joe, 2, 2)
+    assert numbers(it) == [3]
+
+
+def test_of_higher_priority_comes_first_from_the_disk_too() -> None:
+    it, joe = LocalQueue("jobs", QueueTerms(), Memory(1_200)), taker(credit=9)
+    high = (9, 0, "")
+    disk = put(it, lot(1), lot(2), lot(3, put=high), lot(4, put=high))
+    it.open(joe)
+    assert numbers(it) == []  # the high ones are on their way
+    read(it, disk, it.to_load())
+    assert numbers(it) == [3, 4, 1]
+    read(it, disk, it.to_load())
+    assert numbers(it) == [2]
+
+
+def test_what_is_void_is_read_to_be_buried_and_the_rest_stays() -> None:
+    it = LocalQueue("jobs", QueueTerms(), Memory(0))
+    soon = WALL + 2 * S
+    disk = put(it, lot(1), lot(2, expires=soon), lot(3), lot(4, expires=soon), lot(5, expires=soon + 9 * S))
+    assert it.on_disk.void_to_load(soon - 1) is None
+    wish = it.on_disk.void_to_load(soon)
+    assert wish is not None and wish[1] == (2, 4)
+    assert it.on_disk.void_to_load(soon) is None
+    read(it, disk, wish)
+    it.tick(0.0, soon)
+    assert [dead.runs for dead in it.dead] == [[(2, 2)], [(4, 4)]]
+    assert it.messages == 5
+    for dead in it.dead:
+        it.buried(dead)
+    assert it.messages == it.ready == 3
+
+
+@pytest.mark.parametrize(
+    ("times", "expiry", "void"),
+    [((2, 5), None, 5), ((5, 2), None, 5), ((2, 0), None, None), ((2, 0), 4.0, 4), ((2, 9), 4.0, 4)],
+)
+def test_what_is_not_void_does_not_come_before_its_time_with_what_is(
+    times: tuple[int, ...], expiry: float | None, void: int | None
+) -> None:
+    it, joe = LocalQueue("jobs", QueueTerms(expiry=expiry), Memory(0)), taker()
+    mixed = lot(2, 2, times=tuple(WALL + at * S if at else 0 for at in times))
+    disk = put(it, lot(1), mixed) if expiry is None else put(it, mixed)
+    if void is None:
+        assert it.on_disk.void_to_load(WALL + 10**6 * S) is None
+        return
+    assert it.on_disk.void_to_load(WALL + void * S - S) is None
+    read(it, disk, it.on_disk.void_to_load(WALL + void * S + S))
+    it.tick(0.0, WALL + void * S + S)
+    it.open(joe)
+    assert numbers(it) == []
+    assert [dead.runs for dead in it.dead] == [[(2, 3)]]
+
+
+def test_a_purge_takes_what_is_on_the_disk_and_what_is_being_read() -> None:
+    memory = Memory(2_000)
+    it = LocalQueue("jobs", QueueTerms(), memory)
+    disk = put(it, *(lot(n) for n in range(1, 9)))
+    wish = it.to_load()
+    assert it.purge() == 5
+    read(it, disk, wish)
+    assert (it.messages, it.bytes, it.ready, memory.used) == (0, 0, 0, 0)
+    assert it.on_disk.take_purged(3) + it.on_disk.take_purged(9) == (5, 6, 7, 8)
+    assert it.on_disk.take_purged(9) == ()
+
+
+def test_each_takes_18_bytes() -> None:
+    it = PagedLots()
+    for n in range(3 * ROWS):
+        it.add(n, n, 1, 100, 0)
+    assert (len(it), it.oldest, it.last(5), it.last(10**9)) == (3 * ROWS, 0, 5, 3 * ROWS - 1)
+    size = sum(
+        sum(column.itemsize * len(column) for column in (page._places, page.sent, page.counts, page.sizes))
+        for page in it._pages
+    )
+    assert size == 18 * len(it)
+    assert it.take_positions(10**6, 10**9) == tuple(range(3 * ROWS))
+    assert (len(it), it.messages, it.bytes) == (0, 0, 0)
+
+
+def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> None:
+    moved, fresh = lot(1), lot(2)
+    moved.moves = 1
+    made = LocalQueue("jobs", QueueTerms())
+    for each in (moved, fresh):
+        made.page(each)
+    wish = made.to_load()
+    assert wish is not None
+    made.loaded(wish[0], [moved, fresh], 100.0, WALL)
+    assert (moved.came, fresh.came) == (100.0, -inf)
+    arrived = lot(3)
+    arrived.moves, arrived.came = 1, 90.0
+    made.add(arrived, 100.0, WALL)
+    assert arrived.came == 90.0
+
+
+def test_what_was_taken_out_can_be_put_back_though_nothing_else_is_left() -> None:
+    it = PagedLots()
+    it.put_back(7, 70, 2, 200, 5)
+    it.put_back(3, 30, 1, 100, 0)
+    assert (it.messages, it.bytes, it.oldest) == (3, 300, 30)
+    assert it.take_out(3) and it.take_out(7) and not it and (it.messages, it.bytes) == (0, 0)
+    it.put_back(7, 70, 2, 200, 0)
+    assert it.take_positions(5, 1_000) == (7,)
