@@ -18,7 +18,7 @@ def test_only_the_last_clients_are_remembered_and_a_repeated_one_is_among_them()
         refused.add(f"client{n}", "VERSION", "x", 0.0)
     refused.add("joe", "VERSION", "again", 0.0)
     refused.add("one more", "VERSION", "x", 0.0)
-    assert refused.last_refusal("client0", 0.0) is None and refused.of("joe", 0.0) is not None
+    assert refused.last_refusal("client0", 0.0) is None and refused.last_refusal("joe", 0.0) is not None
     assert len(refused._last) == KEPT
 
 
