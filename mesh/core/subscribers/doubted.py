@@ -91,7 +91,7 @@ class DoubtedItems(Component):
         homes = peer.exchange.homes
         if not self._held:
             for envelope in envelopes:
-                if not envelope.sender.startswith(homes):
+                if not (envelope.sender.startswith(homes) or self.origins.is_explained(peer, envelope)):
                     break
             else:
                 self._take(conn, peer, command, envelopes, NONE)

@@ -121,6 +121,7 @@ class Origins:
         self._route_proofs = route_proofs
         self._mapping = mapping
         self._has_grace = has_grace
+        self._here = home(desk.me.name)
         self._ever: tuple[Mapping, ...] = ()  # latest first
         self._ways: frozenset[str] = frozenset()  # nodes that any of these rules name
         # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
@@ -160,6 +161,14 @@ class Origins:
 
     # --- the check --------------------------------------------------------------------------------------
 
+    def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
+        """Return whether rules are known to name the peer for these topics. This must be cheap.
+
+        Then they also let messages of this node leave it for the peer.
+        """
+        known = self._true.get((peer.node.name, envelope.domain), NO_KEYS)
+        return known.issuperset(envelope.keys) and not is_of_mesh(envelope.sender)
+
     def check(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
         """Return whether the peer may bring the envelope from the log of that master."""
         sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
@@ -168,7 +177,7 @@ class Origins:
         self._note(self._mapping.rules)
         if self._is_impossible(envelope):
             return Verdict.FORGED
-        if master != peer.node.uuid or self._is_ruled(peer, envelope):
+        if self._is_ruled(peer, envelope) or master != peer.node.uuid:
             return Verdict.TAKE
         nodes = [hop.node for hop in inside(envelope.route)]
         if not nodes or not home(nodes[-1]).startswith(homes):
@@ -182,12 +191,11 @@ class Origins:
 
     def _is_impossible(self, envelope: Envelope) -> bool:
         """Return whether the envelope cannot come from any other node."""
-        sender, here = envelope.sender, self._desk.me.name
-        if is_of_mesh(sender):
+        if is_of_mesh(envelope.sender):
             return not all(key.startswith(SYSTEM) for key in envelope.keys)
-        if is_end(envelope) or not sender.startswith(home(here)):
+        if is_end(envelope) or not envelope.sender.startswith(self._here):
             return False
-        return not self._are_all(may_leave, here, envelope)
+        return not self._are_all(may_leave, self._desk.me.name, envelope)
 
     def _is_ruled(self, peer: Peer, envelope: Envelope) -> bool:
         """Return whether rules name the peer for all topics of the envelope."""
