@@ -210,6 +210,11 @@ class Mapping:
         parts = self._claims.of_query(kind, text, domain)
         return frozenset(claim.node for claims in parts for claim in closer(self.me, all_masters(claims)))
 
+    def named(self, kind: str, text: str, domain: str) -> frozenset[str]:
+        """Return all nodes that rules name for matching messages, including this one."""
+        parts = self._claims.of_query(kind, text, domain)
+        return frozenset(claim.node for claims in parts for claim in claims)
+
     def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
         """Return a value that is equal for keys decided alike, apart from contents."""
         return self._claims.fit(key, domain, xml)

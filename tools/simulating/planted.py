@@ -244,13 +244,13 @@ def keeps_its_cache() -> list[Patch]:
 
 
 def acknowledges_at_once() -> list[Patch]:
-    items = DataLinks._items
+    items = DataLinks.items
 
-    def at_once(self: Any, conn: Any, peer: Any, command: Any, envelopes: Any) -> None:
+    def at_once(self: Any, *came: Any) -> None:
         with patch.object(Pacing, "release_after", lambda self, source, waiting, release: release()):
-            items(self, conn, peer, command, envelopes)
+            items(self, *came)
 
-    return [(DataLinks, "_items", at_once)]
+    return [(DataLinks, "items", at_once)]
 
 
 def whoever_brings_it_is_believed() -> list[Patch]:

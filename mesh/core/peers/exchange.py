@@ -29,8 +29,10 @@ class Exchange:
         self.refused: dict[bytes, int] = {}  # progress in logs that it must not send from
         self.topics: dict[str, set[str]] = {}  # domain -> keys it is known to be asked for
         self.is_way = False  # named by our rules; may relay other masters
+        self.homes: tuple[str, ...] = ()  # prefixes of its own senders
         self.first_login: float | None = None  # during this boot of ours
         self.unasked_told = NEVER  # time of the report on unrequested items
+        self.doubt_told = NEVER  # time of the report on a sender in doubt
         self.relayed: set[Query] = set()  # its queries that we relay to others
         self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (item, send after it)
         self.held_versions: deque[tuple[int, list[bool]]] = deque()  # (version, is it confirmed)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mesh.core.context.facts import Fact
+from mesh.mapping.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
 class RulesChanged(Fact):
-    """Other rules are next, or with `is_now` in force. `is_agreed`: all live nodes have confirmed them."""
+    """These rules are next, or with `is_now` in force. `is_agreed`: all live nodes have confirmed them."""
 
     is_now: bool
     is_agreed: bool = False
+    rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ class Ruling(Component):
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
-        self._publish_rules(RulesChanged(is_now=False))
+        self._publish_rules(RulesChanged(is_now=False, rules=found.rules))
         self._wake()
 
     def _wake(self) -> None:
@@ -210,7 +210,7 @@ class Ruling(Component):
         self._apply_rules(found)
         self._mind_others()
         self._says_so()
-        self._publish_rules(RulesChanged(is_now=True, is_agreed=is_agreed))
+        self._publish_rules(RulesChanged(is_now=True, is_agreed=is_agreed, rules=found.rules))
         self._due = min(until for until, _ in self._before)
         self._desk.wake(self._due)
         self._settle()

@@ -12,6 +12,8 @@ from mesh.core.peers.peer import Peer
 from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.site_request_routes import SiteRequestRoutes
+from mesh.core.subscribers.doubted import DoubtedItems
+from mesh.core.subscribers.origins import Verdict
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.sites.hops import inside
@@ -40,9 +42,11 @@ class IncomingSends(Component):
         serving: ServedAddresses,
         back: ReplyBatch,
         abroad: Callable[[], SiteRequestRoutes],
+        doubted: DoubtedItems,
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
+        self._doubted = doubted
         self._abroad = abroad
         self._serving = serving
         self._back = back
@@ -68,6 +72,8 @@ class IncomingSends(Component):
         if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here
             if len(e.route) >= HOPS or e.flags:
                 raise PublishRefused("it has come too far, or with flags", code="TOO_MANY_HOPS")
+            if self._doubted.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
+                raise PublishRefused(self._doubted.report(peer, e, True), code="FORGED_SENDER")
             return
         try:
             site, node = _home(e.sender)

@@ -21,6 +21,7 @@ from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
+from mesh.core.subscribers.doubted import DoubtedItems
 from mesh.core.subscribers.sessions import Sessions
 
 
@@ -37,6 +38,7 @@ class Services:
         router: Router,
         strategies: NodeStrategies,
         abroad: Callable[[], SiteRequestRoutes],
+        doubted: DoubtedItems,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
         back = self.back = ReplyBatch(desk, peers.get)
@@ -64,7 +66,7 @@ class Services:
             self.presence,
             self.members,
             self.serving,
-            IncomingSends(desk, self.serving, back, abroad),
+            IncomingSends(desk, self.serving, back, abroad, doubted),
             groups,
             self.sending,
         )

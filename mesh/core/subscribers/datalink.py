@@ -41,6 +41,7 @@ BEHIND = 0.2  # s until an acknowledgement is repeated while readers lag
 SETTLED = 1000  # masters in one ACK, which must fit into a frame
 
 Greeting = TypeVar("Greeting", Hello, Welcome)
+Forged = frozenset[int]  # indices of envelopes
 
 
 class DataLinks(Component):
@@ -75,15 +76,14 @@ class DataLinks(Component):
         self._merging = merging
         self._copies = copies
         self._provisional = provisional
-        self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
+        self.solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
         self._forwarder = forwarder
         self._received: dict[bytes, int] = {}  # master -> how far we have its log
         self._acking = settling.acking
         self._replying: dict[Peer, None] = {}  # peers owed a reply behind items
-        # master -> (how far its log has come, the peer that sent the last of it)
-        self._furthest: dict[bytes, tuple[int, bytes]] = {}
+        self._furthest: dict[bytes, tuple[int, bytes]] = {}  # master -> (position, peer that sent it)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -95,7 +95,7 @@ class DataLinks(Component):
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (on_command(Items, self._items), on_command(Ack, self._ack))
+        return (on_command(Ack, self._ack),)
 
     def tick(self) -> None:
         if self._router.pacing:
@@ -136,7 +136,7 @@ class DataLinks(Component):
         peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.exchange.outlet] = None
-        self._solicited.logged_in(peer)
+        self.solicited.logged_in(peer)
         peer.exchange.topics = self._demand.interest_of(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
@@ -170,16 +170,18 @@ class DataLinks(Component):
 
     # --- items ------------------------------------------------------------------------------------------
 
-    def _items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
+    def items(
+        self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope], forged: Forged
+    ) -> None:
+        """Accept items. `forged` are the indices of those that no client receives."""
         x = peer.exchange
         if not x.inlet.accept(command.seq):
             self._acking[peer] = None  # a repeat: the other missed our ack
             return
         uuid, topics = peer.node.uuid, x.topics
-        for head, envelope in zip(command.heads, envelopes, strict=True):
+        for i, (head, envelope) in enumerate(zip(command.heads, envelopes, strict=True)):
             position, master = head.position if envelope.persistent else 0, head.master or uuid
             is_foreign = master != uuid and (not x.is_way or master == self._desk.me.uuid)
-            domain = envelope.domain
             if envelope.flags & HELD:
                 whole = self._provisional.whole(envelope)
                 if whole is None:
@@ -188,12 +190,12 @@ class DataLinks(Component):
                 envelope = whole
             if envelope.flags & UNCONFIRMED:  # only this node sets it, for its clients
                 envelope = envelope.without(UNCONFIRMED)
-            if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
-                part = self._solicited.part(peer, master, envelope)
+            asked = topics.get(envelope.domain)
+            if is_foreign or i in forged or not asked or not asked.issuperset(envelope.keys):
+                part = self.solicited.admit(peer, master, position, envelope, i in forged)
                 if part is None:
                     if head.gaps and self._demand.needs(peer):  # its gaps may concern other topics
                         self._told_of_gaps(peer, head)
-                    self._solicited.refuse(peer, master, position, envelope)
                     self._note_received(peer, master)
                     self._acking[peer] = None
                     continue
@@ -202,15 +204,11 @@ class DataLinks(Component):
                 self._told_of_gaps(peer, head)
             self._receive(peer, master, position, head.position - position, envelope)
         x.taken += len(envelopes)
-        state = (command.seq, x.taken)
-        # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
+        state = (command.seq, x.taken)  # cumulative: held back while a live subscriber here is behind
         self._router.pacing.release_after(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
-        """Handle an item without contents that are not held here any longer.
-
-        The peer resends all items in flight, complete, as if this were a new process.
-        """
+        """Have all items in flight resent, complete, as contents of one are not held here any longer."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
         self._desk.note("info", f"{peer.node.name} took us to hold what we do not: it is to send it whole")

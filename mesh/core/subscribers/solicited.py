@@ -36,11 +36,24 @@ class Solicited:
 
     def _is_way(self, peer: Peer) -> bool:
         """Return whether a peer may relay items of other masters."""
-        return peer.exchange.is_way or (self._demand.has_ways and self._has_grace(peer))
+        return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
 
-    def _has_grace(self, peer: Peer) -> bool:
+    def has_grace(self, peer: Peer) -> bool:
+        """Return whether a peer may still send what an earlier process of this node asked for."""
         since = peer.exchange.first_login
         return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
+
+    def admit(
+        self, peer: Peer, master: bytes, position: int, envelope: Envelope, is_forged: bool
+    ) -> Envelope | None:
+        """Return the messages of an item that were asked of that peer, or settle it and return `None`."""
+        part = self.part(peer, master, envelope) if not is_forged else None
+        if part is None:
+            if not is_forged:
+                self._desk.count("unasked", envelope.count)
+                self._tell(peer, envelope)
+            self._settle(peer, master, position, envelope)
+        return part
 
     def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
         """Return the messages of an item that were asked of that peer, or `None`."""
@@ -51,7 +64,7 @@ class Solicited:
         upstreams = peer.exchange.upstreams
         if len(upstreams) >= MASTERS and master not in upstreams:
             return None
-        is_old = self._has_grace(peer)
+        is_old = self.has_grace(peer)
         wanted = [
             self._demand.interests.is_asked(peer.node.uuid, key, envelope.domain, is_old, envelope.xml)
             for key in envelope.keys
@@ -62,10 +75,9 @@ class Solicited:
         indices = [i for i in range(envelope.count) if wanted[rows[i]]]
         return envelope.cut(indices) if indices else None
 
-    def refuse(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
-        """Settle an unrequested item, as it would be resent forever otherwise."""
+    def _settle(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
+        """Settle an item that nobody here receives, as it would be resent forever otherwise."""
         x = peer.exchange
-        self._desk.count("unasked", envelope.count)
         if master == peer.node.uuid:
             x.upstreams.setdefault(master, Upstream())
         upstream = x.upstreams.get(master)
@@ -75,7 +87,6 @@ class Solicited:
                 upstream.release(parcel)
         elif position and (master in x.refused or len(x.refused) < MASTERS):
             x.refused[master] = max(position, x.refused.get(master, 0))
-        self._report_unrequested(peer, envelope)
 
     def _report_unrequested(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, a peer may be asked by the old ones and relay by the new ones.

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from mesh.core.context.conn import Conn
 from mesh.operations import Append, Op
 from tests.mesh.core.masters import RUGBY, cluster
@@ -319,10 +321,8 @@ def test_what_another_way_still_holds_is_news_though_the_log_has_come_further() 
     a, *_ = net.mesh("a", "b", "c")
     ear = client_of(a, "ear").subscribed("k")
     peers = {peer.node.name: peer for peer in a.core.parts.neighbours.peers.values()}
-    master, content = (
-        b"m" * 16,
-        {5: ("b", b"early"), 21: ("c", b"late"), 9: ("b", b"held"), 20: ("c", b"dropped")},
-    )
+    master = b"m" * 16
+    content = {5: ("b", b"early"), 21: ("c", b"late"), 9: ("b", b"held"), 20: ("c", b"dropped")}
     for position, (way, text) in content.items():
         e = envelope("k", [text], first=position, persistent=True, stream=b"s" * 16)
         a.core.parts.links._receive(peers[way], master, position, 0, e)
@@ -338,11 +338,11 @@ def test_trial_D_what_another_way_still_holds_is_news_behind_the_next_way_as_wel
     c = cluster("heron", "avalon", "frodo", "bilbo")
     ear, frodo, master = c.client("bilbo", "ear").subscribed("k", domain=RUGBY), c["frodo"], b"m" * 16
     content = {5: ("heron", b"early"), 21: ("avalon", b"late"), 9: ("heron", b"held")}
+    peers = {peer.node.name: peer for peer in frodo.core.parts.neighbours.peers.values()}
     for position, (way, text) in content.items():
         e = envelope("k", [text], first=position, persistent=True, stream=b"s" * 16, domain=RUGBY)
-        peer = frodo.core.parts.neighbours.named(way)
-        assert peer is not None
-        frodo.core.parts.links._receive(peer, master, position, 0, e)
+        said = replace(e, sender=f"/node/{way}/client/joe/session/1")
+        frodo.core.parts.links._receive(peers[way], master, position, 0, said)
     frodo._carry_out_all()
     c.net.until(lambda: ear.contents == [b"early", b"late", b"held"])
     assert ear.dropped == 0

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
@@ -16,6 +17,7 @@ from tests.simulation import SimNetwork, SimNode
 
 ITSELF = b"S" * 16  # uuid of the stranger
 OTHER = b"v" * 16
+OWN = "/node/stranger/client/joe/session/1"
 
 
 def talking(a: SimNode, name: str = "stranger") -> Stranger:
@@ -58,7 +60,7 @@ def test_trial_A4_of_an_envelope_only_what_was_asked_for_is_taken() -> None:
     a = SimNetwork().node("a")
     heard = client_of(a).subscribed("k")
     stranger = talking(a)
-    three = envelope("other k more", [b"1", b"2", b"3"])
+    three = replace(envelope("other k more", [b"1", b"2", b"3"]), sender=OWN)
     stranger.say(c.Items(1, (c.ItemHead(1, 0, ITSELF),)), three)
     assert heard.contents == [b"2"]
 
@@ -71,7 +73,7 @@ def test_trial_D_a_gap_is_told_that_comes_with_what_nobody_wants_any_more() -> N
         c.Items(1, (c.ItemHead(1, 7, ITSELF, (), ((0, 3),)),)), envelope("gone", [b"0"], persistent=True)
     )
     assert heard.dropped == 3, "nothing has followed yet"
-    stranger.say(c.Items(2, (c.ItemHead(1, 0, ITSELF),)), envelope("k", [b"1"], first=2))
+    stranger.say(c.Items(2, (c.ItemHead(1, 0, ITSELF),)), replace(envelope("k", [b"1"], first=2), sender=OWN))
     assert [(m.content, m.gap) for m in heard.got] == [(b"1", 3)]
     assert a.metric("unasked") == 1
 

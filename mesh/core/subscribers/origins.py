@@ -1,0 +1,252 @@
+"""Decides whether a peer may bring a message of the sender that the message names.
+
+A logged-in node can write any sender into its items: a client of another node or of the receiver, the mesh,
+or a session of another site. Honest peers bring messages of:
+
+| sender | from the peer's own log, if |
+| --- | --- |
+| a client of the peer, or the peer itself | always |
+| a client of a third node | that node forwards to the peer, directly or through others, by its rules |
+| a client of the receiver | the receiver's rules let messages of that topic leave it |
+| a client of another site | the site is in the settings, and a gateway forwards to the peer, or is the peer |
+| the mesh at a third node | never: each node publishes such messages itself |
+| a client that erased a topic | the erase came from its node to the peer |
+"""
+
+# Law 1: an honest item is never refused. What no knowledge of this node contradicts is accepted.
+# Law 2: rules that name the peer for the topic explain any sender but one of Law 3. All rules of this process
+#        count, also earlier ones and the next ones: messages accepted by them may still be owed.
+# Law 3: a client of this node is the sender only if rules let messages of that topic leave it.
+# Law 4: otherwise the route of the item leads from the sender's node to the peer, and each node on it has
+#        declared the next one as its way, at any time in this process. Doubt about that is settled by
+#        `suspicion`, after a while.
+# Law 5: items of another master are checked by Laws 3 and 6 only. Rules here name the peer that relays them.
+# Law 6: the mesh is the sender in its own topics only.
+# Law 7: in the first minute after a restart, peers met before may bring anything: the rules may have changed.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from itertools import pairwise
+
+from discovery.state import WAYS
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.cameby import is_way
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.states.route_proofs import RouteProofs
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.rules import Rule
+from mesh.patterns import SYSTEM
+from mesh.sites.hops import inside
+from mesh.wire.envelope import ERASED, Envelope
+from mesh.wire.limits import HOPS
+
+EVER = 64  # sets of rules that are remembered
+NAMES = 8  # names of one peer that are remembered
+MOST = 10_000  # topics for which it is remembered that rules name a peer
+NODES = 4096  # whose ways are remembered
+NO_KEYS: frozenset[str] = frozenset()
+SETTLED = 60.0  # s for which the verdict on a route in doubt counts without another wait
+
+
+TopicTest = Callable[[str, Iterable[Mapping], str, str], bool]
+
+
+class Verdict(Enum):
+    """The result of a check."""
+
+    TAKE = "take"
+    FORGED = "forged"
+    DOUBT = "doubt"  # a node on the route is not known to have declared its way
+
+
+UNSETTLED = (Verdict.DOUBT, 0.0)
+
+
+def home(node: str) -> str:
+    """Return the prefix of senders at that node."""
+    return f"/node/{node}/"
+
+
+def is_end(envelope: Envelope) -> bool:
+    """Return whether the envelope reports the end of a topic, and nothing else."""
+    return bool(envelope.flags & ERASED) and envelope.count == 1 and not envelope.body
+
+
+def is_of_mesh(sender: str) -> bool:
+    """Return whether the sender is a node itself, or missing."""
+    return not sender or f"client/{SYSTEM}" in sender
+
+
+def is_named(node: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
+    """Return whether any of these rules name the node for a topic."""
+    return any(node in mapping.named("exact", key, domain) for mapping in mappings)
+
+
+def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
+    """Return whether any of these rules let messages of this node's clients go to another node."""
+    return any(mapping.named("exact", key, domain) - {here} for mapping in mappings)
+
+
+def suspicion(is_met: bool, is_open: bool, heard: float | None, since: float) -> bool:
+    """Return whether a node that has not declared a way for some seconds since then does not have it.
+
+    `heard` is the time of its last state. A node that this one has not met is invented, if all nodes meet
+    (`is_open`). A silent node may have the way.
+    """
+    return heard is not None and heard >= since if is_met else is_open
+
+
+class Origins:
+    """The check of senders.
+
+    `has_grace(peer)` returns whether the peer may still bring what an earlier process of this node wanted.
+    """
+
+    def __init__(
+        self,
+        desk: NodeContext,
+        neighbours: Neighbours,
+        gossiping: Gossiping,
+        vouching: RouteProofs,
+        mapping: Mapping,
+        has_grace: Callable[[Peer], bool],
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._known = gossiping.gossip.known
+        self._vouching = vouching
+        self._mapping = mapping
+        self._has_grace = has_grace
+        self._ever: tuple[Mapping, ...] = ()  # latest first
+        self._ways: frozenset[str] = frozenset()  # nodes that any of these rules name
+        # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
+        self._true: dict[tuple[str, str], set[str]] = {}
+        self._declared: dict[str, dict[str, None]] = {}  # node -> its ways in all its states
+        # (peer, route) -> verdict after doubt, until
+        self._settled: dict[tuple[bytes, tuple[str, ...]], tuple[Verdict, float]] = {}
+
+    # --- what is known ----------------------------------------------------------------------------------
+
+    def logged_in(self, peer: Peer) -> None:
+        """Note the name of a peer. Messages that it accepted under an earlier name are its own, too."""
+        x, own = peer.exchange, home(peer.node.name)
+        x.homes = (*[each for each in x.homes if each != own][1 - NAMES :], own)
+
+    def ruled(self, following: tuple[Rule, ...]) -> None:
+        """Note the rules in force, and those that follow."""
+        self._note(self._mapping.rules)
+        self._note(following)
+
+    def _note(self, rules: tuple[Rule, ...]) -> None:
+        if self._ever and self._ever[0].rules is rules:
+            return
+        found = next((each for each in self._ever if each.rules == rules), None)
+        found = found or Mapping(self._mapping.me, rules, self._mapping.scope)
+        self._ever = (found, *[each for each in self._ever if each is not found])[:EVER]
+        self._ways = frozenset(rule.node for each in self._ever for rule in each.rules)
+
+    def declared(self, node: str, ways: Sequence[str]) -> None:
+        """Note the ways in the state of a node."""
+        if ways:
+            self._declared[node] = known = {**self._declared.pop(node, {}), **dict.fromkeys(ways)}
+            for way in list(known)[: -4 * WAYS]:
+                del known[way]
+            if len(self._declared) > NODES:
+                del self._declared[next(iter(self._declared))]
+
+    # --- the check --------------------------------------------------------------------------------------
+
+    def check(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
+        """Return whether the peer may bring the envelope from the log of that master."""
+        sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
+        if sender.startswith(homes) or self._has_grace(peer):
+            return Verdict.TAKE
+        self._note(self._mapping.rules)
+        if self._is_impossible(envelope):
+            return Verdict.FORGED
+        if master != peer.node.uuid or self._is_ruled(peer, envelope):
+            return Verdict.TAKE
+        nodes = [hop.node for hop in inside(envelope.route)]
+        if not nodes or not home(nodes[-1]).startswith(homes):
+            return Verdict.FORGED
+        if not is_way(sender, nodes, nodes[-1], self._desk.settings.accepting):
+            return Verdict.FORGED
+        if is_end(envelope) or not self._undeclared(peer, nodes):
+            return Verdict.TAKE
+        verdict, until = self._settled.get((peer.node.uuid, tuple(nodes)), UNSETTLED)
+        return verdict if self._desk.now < until else Verdict.DOUBT
+
+    def _is_impossible(self, envelope: Envelope) -> bool:
+        """Return whether the envelope cannot come from any other node."""
+        sender, here = envelope.sender, self._desk.me.name
+        if is_of_mesh(sender):
+            return not all(key.startswith(SYSTEM) for key in envelope.keys)
+        if is_end(envelope) or not sender.startswith(home(here)):
+            return False
+        return not self._are_all(may_leave, here, envelope)
+
+    def _is_ruled(self, peer: Peer, envelope: Envelope) -> bool:
+        """Return whether rules name the peer for all topics of the envelope."""
+        return peer.node.name in self._ways and self._are_all(is_named, peer.node.name, envelope)
+
+    def _are_all(self, test: TopicTest, node: str, envelope: Envelope) -> bool:
+        """Return whether a test is true for all topics of the envelope. Rules of this process stay true."""
+        domain = envelope.domain
+        known = self._true.get((node, domain), NO_KEYS)
+        if known.issuperset(envelope.keys):
+            return True
+        if not all(key in known or test(node, self._ever, key, domain) for key in envelope.keys):
+            return False
+        if sum(map(len, self._true.values())) >= MOST:
+            self._true.clear()
+        self._true.setdefault((node, domain), set()).update(envelope.keys)
+        return True
+
+    def _undeclared(self, peer: Peer, nodes: Sequence[str]) -> list[tuple[str, str]]:
+        """Return each node on the route that is not known to have the next one as its way, with that one."""
+        if self._desk.settings.keyring is not None and self._vouching.believes(peer, tuple(nodes)):
+            return []
+        return [(node, way) for node, way in pairwise(nodes) if not self._has_way(node, way)]
+
+    def _has_way(self, node: str, way: str) -> bool:
+        if node == self._desk.me.name:
+            return way in self._ways
+        return node in self._declared and way in self._declared[node]
+
+    # --- doubts -----------------------------------------------------------------------------------------
+
+    def request_proofs(self, peer: Peer, envelope: Envelope) -> None:
+        """Ask a peer for the signed ways of the nodes on a route."""
+        if self._desk.settings.keyring is not None:
+            self._vouching.request_proofs(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
+
+    def settle(self, peer: Peer, envelope: Envelope, since: float) -> Verdict:
+        """Return the verdict on an envelope in doubt for some seconds: DOUBT if nobody can be asked."""
+        nodes = [hop.node for hop in inside(envelope.route)]
+        undeclared = self._undeclared(peer, nodes)
+        if not undeclared:
+            return Verdict.TAKE
+        is_forged = any(self._is_suspect(node, since) for node, _ in undeclared)
+        if len(self._settled) >= NODES:
+            self._settled.clear()
+        until = self._desk.now + SETTLED
+        self._settled[peer.node.uuid, tuple(nodes)] = Verdict.FORGED if is_forged else Verdict.TAKE, until
+        return Verdict.FORGED if is_forged else Verdict.DOUBT
+
+    def _is_suspect(self, node: str, since: float) -> bool:
+        """Return whether a node without a declared way does not have it."""
+        if node == self._desk.me.name:
+            return True
+        peer, settings = self._neighbours.named(node), self._desk.settings
+        known = self._known.get(peer.node.uuid) if peer is not None else None
+        if known is not None and len(known.state.ways) >= WAYS:  # it may have more
+            return False
+        has_keys, has_met = settings.keyring is not None, self._neighbours.acquaintances.has_met
+        # Without keys a node that another one has told of may exist, and nobody could prove more.
+        is_met = peer is not None and (not has_keys or peer.alive or has_met(peer.node.uuid))
+        is_open = has_keys or settings.links == "any"
+        return suspicion(is_met, is_open, known.heard if known is not None else None, since)
