@@ -32,7 +32,8 @@ class Owner:
 
 def test_what_is_registered_is_closed_in_the_child_only_though_another_one_fails() -> None:
     broken, one, free = Owner(), Owner(), os.open(os.devnull, os.O_RDONLY)
-    os.close(broken.number)  # its own close() fails in the child
+    os.close(broken.number)
+    broken.number = -1  # its own close() fails in the child
     assert in_a_child(lambda: [is_open(one.number), is_open(free)]) == [False, True]
     assert is_open(one.number)
     os.close(one.number)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -106,6 +107,9 @@ def test_what_is_only_alike_is_not_ours(tmp_path: Path) -> None:
         for limit, expected in ((UNANSWERED - 7, False), (UNANSWERED, True)):
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit)
             assert is_ours(line, ()) is expected
+    listens = Mock(family=socket.AF_INET6, type=socket.SOCK_STREAM)  # a machine may lack IPv6
+    listens.getsockopt.return_value, listens.getsockname.return_value = 1, ("::1", 7700, 0, 0)
+    assert is_ours(listens, {"tcp://[::1]:7700"}) and not is_ours(listens, names)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "theirs"))
         assert not is_ours(datagrams, names) and not is_ours(unix, names)

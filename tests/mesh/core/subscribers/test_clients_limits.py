@@ -147,6 +147,8 @@ def test_why_client_tells_why_one_was_refused_and_that_only_for_a_while() -> Non
     assert refused.refusal == "TOO_MANY_SESSIONS"
     (found,) = [each for each in reasons(ann, "client", "stranger") if each["code"] == "CLIENT_REFUSED"]
     assert "this node has 2 sessions, and 2 are allowed [TOO_MANY_SESSIONS]" in str(found)
+    elsewhere = reasons(ann, "client", "/node/b/client/stranger")
+    assert all(each["code"] != "CLIENT_REFUSED" for each in elsewhere), "another node did not refuse it"
     a.net.run(LATELY + 1)
     assert all(each["code"] != "CLIENT_REFUSED" for each in reasons(ann, "client", "stranger"))
 

@@ -100,6 +100,30 @@ def test_held_items_end_with_their_connection_and_come_again_with_the_next(
     assert heard.contents == [b"1"]
 
 
+def test_items_of_the_next_connection_do_not_follow_those_of_the_last_one(
+    meeting: tuple[SimNode, Stranger, Subscription],
+) -> None:
+    a, stranger, heard = meeting
+    say(stranger, 1, item(1, "c"))
+    again = Stranger(a)
+    again.as_node()
+    say(again, 1, item(1, "stranger"))
+    assert heard.contents == [b"1"]
+    a.net.run(PATIENCE + 1)
+    assert (heard.contents, a.metric("forged")) == ([b"1"], 0)
+
+
+def test_a_broken_rule_of_the_protocol_is_found_after_the_wait(
+    meeting: tuple[SimNode, Stranger, Subscription],
+) -> None:
+    a, stranger, heard = meeting
+    say(stranger, 1, item(1, "c"))
+    for number in (3, 4, 5):
+        say(stranger, number, item(number, "stranger"))
+    a.net.run(PATIENCE + 1)
+    assert (heard.contents, stranger.refusal, a.metric("malformed")) == ([], "GAP", 1)
+
+
 def test_too_much_behind_a_sender_in_doubt_ends_the_connection() -> None:
     a = SimNetwork().node("a", window_bytes=1000, window_count=1)
     heard = client_of(a).subscribed("k")

@@ -255,7 +255,8 @@ def test_a_peer_proves_a_route_by_signed_states() -> None:
 
 
 def test_a_message_of_a_known_site_begins_at_a_gateway() -> None:
-    joe, accepting = f"/site/LON/node/heron/{JOE}", {"LON": object()}
+    joe = f"/site/LON/node/heron/{JOE}"
+    accepting: Any = {"LON": object()}
     a, b, _, heard = three()
     a.core.parts.desk.settings = replaced(a.core.parts.desk.settings, accepting=accepting)
     brings(b, "a", joe, by=("site:LON/heron", "b"))
