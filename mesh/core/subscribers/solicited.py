@@ -51,7 +51,7 @@ class Solicited:
         if part is None:
             if not is_forged:
                 self._desk.count("unasked", envelope.count)
-                self._tell(peer, envelope)
+                self._report_unrequested(peer, envelope)
             self._settle(peer, master, position, envelope)
         return part
 
