@@ -89,7 +89,8 @@ class Unread:
 class MessageHeaders(Protocol):
     """Case-insensitive lookup of the first value of a header."""
 
-    def get(self, name: str, /) -> str | None: ...
+    def get(self, name: str, /) -> str | None:
+        """Return the first value of the header, or `None` without one."""
 
 
 class Message(Protocol):
@@ -99,17 +100,34 @@ class Message(Protocol):
     """
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """Its topic; "" for a message to an address without a key."""
+        ...
+
     @property
-    def domain(self) -> str: ...
+    def domain(self) -> str:
+        """Its domain; "" for none."""
+        ...
+
     @property
-    def content(self) -> bytes: ...
+    def content(self) -> bytes:
+        """Its content, as sent."""
+        ...
+
     @property
-    def headers(self) -> MessageHeaders: ...
+    def headers(self) -> MessageHeaders:
+        """The headers of its publisher."""
+        ...
+
     @property
-    def priority(self) -> int: ...
+    def priority(self) -> int:
+        """Its priority in a queue, 0 to 9; the highest is delivered first."""
+        ...
+
     @property
-    def sender(self) -> str: ...
+    def sender(self) -> str:
+        """The session that sent it, such as "/node/heron/client/joe/session/1"."""
+        ...
 
 
 class Balancer(Protocol):

@@ -21,19 +21,19 @@ def check_store(text: str) -> None:
     if not text.startswith(("postgresql://", "postgres://")):
         what = f"{text!r:.40}" if "@" not in text and "=" not in text else "this"
         raise BadConfig(
-            f"{what} is no store.", hint="There are sqlite, memory and postgresql://USER@HOST/DATABASE."
+            f"{what} is not a store.", hint="Use sqlite, memory or postgresql://USER@HOST/DATABASE."
         )
     found = _URL.fullmatch(text)
     if _has_secret(text) or (found and _SECRET.search(found["rest"] or "")):
         raise BadConfig(
-            "a password does not belong into this address.",
-            hint="Write it into ~/.pgpass or the environment's PGPASSWORD; "
-            "https://www.postgresql.org/docs/current/libpq-pgpass.html says how.",
+            "The address of a store must not contain a password.",
+            hint="Put it into ~/.pgpass or PGPASSWORD; see "
+            "https://www.postgresql.org/docs/current/libpq-pgpass.html.",
         )
     if not found:
         raise BadConfig(
-            "this is not an address of PostgreSQL.",
-            hint="One looks like postgresql://USER@HOST:5432/DATABASE?sslmode=require; @ in a name is %40.",
+            "This is not an address of PostgreSQL.",
+            hint="Write it as postgresql://USER@HOST:5432/DATABASE?sslmode=require; an @ in a name is %40.",
         )
 
 
@@ -45,14 +45,16 @@ def check_queue_store(text: str) -> None:
     path = text.removeprefix(FILE)
     if path == text or not path.startswith("/") or path.endswith("/"):
         what = (
-            "the node's own store is nothing to be set" if text == SQLITE else f"{text!r:.80} names no file"
+            "The node's own store cannot be set"
+            if text == SQLITE
+            else f"The store {text!r:.80} names no file"
         )
         raise BadConfig(
-            f"{what}.", hint="A file is named with its whole path, such as sqlite:///var/lib/mesh/orders.db."
+            f"{what}.", hint="Name the file with its whole path, such as sqlite:///var/lib/mesh/orders.db."
         )
     check_path(f"{text!r:.80}", path, BadConfig)
     if ".." in path.split("/"):
-        raise BadConfig(f"{text!r:.80} goes up again.", hint="Name the file by its straight path.")
+        raise BadConfig(f"The path {text!r:.80} contains `..`.", hint="Write the path without `..`.")
 
 
 def file_of(text: str) -> str:

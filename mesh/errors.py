@@ -23,8 +23,8 @@ MeshError
 """
 
 LONGEST_WORD, LONGEST_TEXT = 600, 6000  # characters of an error's text
-ONE_MESH = "If it should be of this mesh: mesh token here, mesh join there, and start it again."
-OTHER_SITE = "If it is of a linked site, that is as it should be: mesh ls --sites"
+ONE_MESH = "If it should be in this mesh: `mesh token` here, `mesh join` there, then restart it."
+OTHER_SITE = "If it belongs to a linked site, this is as expected: `mesh ls --sites`."
 
 
 class MeshError(Exception):
@@ -333,7 +333,7 @@ class RequestFailed(MeshError):
     def __init__(self, text: str, *, hint: str = "", code: str = "") -> None:
         text = str(text)
         said = "".join(c if c.isprintable() else " " for c in text[:4096])
-        super().__init__(said or "it failed, and nobody says why.", hint=hint, code=str(code))
+        super().__init__(said or "The request failed without a reason.", hint=hint, code=str(code))
         self.text = text
 
 

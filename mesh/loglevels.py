@@ -24,8 +24,8 @@ def check_level(logger: str, level: str) -> None:
     """Raise LocalError for an unknown logger or level. The logger "" stands for all."""
     for said, known, what in ((logger, ("", *LOGGERS), "logger"), (level, LEVELS, "level")):
         if said not in known:
-            hint = f"There are {', '.join(filter(None, known))}."
-            raise LocalError(f"there is no {what} {said[:80]!r}.", hint=hint, code="BAD_ARGUMENT")
+            hint = f"Use one of {', '.join(filter(None, known))}."
+            raise LocalError(f"There is no {what} {said[:80]!r}.", hint=hint, code="BAD_ARGUMENT")
 
 
 def check_levels(levels: Mapping[str, str]) -> None:

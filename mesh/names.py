@@ -31,7 +31,7 @@ def node_name(text: str) -> str:
     except TypeError:  # not a str
         pass
     raise BadName(
-        f"{shown(text)} is not a name.", hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -"
+        f"{shown(text)} is not a name.", hint="A name has 1 to 64 of the characters A-Z a-z 0-9 _ . : and -"
     )
 
 
@@ -54,12 +54,12 @@ class SessionName:
                 node_name(part)
         if self.session is not None and not 1 <= abs(self.session) <= _LARGEST_SESSION:
             raise BadName(
-                f"session {self.session} of client {self.client!r} is not a session number.",
-                hint="Well-known sessions count from 1 up, generated ones from -1 down.",
+                f"Session {self.session} of client {self.client!r} is not a session number.",
+                hint="Named sessions have numbers from 1 up, generated ones from -1 down.",
             )
         if self.site is not None and self.node is None:
             raise BadName(
-                f"client {self.client!r} names the site {self.site!r} but no node.",
+                f"Client {self.client!r} names the site {self.site!r} but no node.",
                 hint=f"Write /site/{self.site}/node/NAME/client/{self.client}",
             )
 
@@ -124,7 +124,7 @@ def check_group(text: str) -> tuple[str, str, str]:
     if len(rest) < 2 or len(text) > LONGEST_KEY:
         raise BadName(
             f"{text[:80]!r} is not the name of a group of subscribers.",
-            hint=f"It has a name, a domain and a pattern, {LONGEST_KEY} characters together.",
+            hint=f"A group needs a name, a domain and a pattern, with {LONGEST_KEY} characters together.",
         )
     return node_name(group), check_domain(rest[0]), check_pattern(rest[1])
 
@@ -143,7 +143,7 @@ def is_group(text: str) -> bool:
 
 def check_address(text: str) -> str:
     """Return the address if it can be served, such as `calc/add`. Raises: BadName."""
-    return _levels(text, "address", "calc/add", "One serves or asks a single address")
+    return _levels(text, "address", "calc/add", "Use a single address")
 
 
 def check_asked(text: str) -> str:
@@ -154,28 +154,26 @@ def check_asked(text: str) -> str:
     node_name(site)
     check_address(address)
     if len(text) > LONGEST_KEY:  # the destination is sent with its prefix
-        hint = (
-            f"At most {LONGEST_KEY} are allowed, so {LONGEST_KEY - len(text) + len(address)} behind the site."
-        )
+        hint = f"The limit is {LONGEST_KEY}, so {LONGEST_KEY - len(text) + len(address)} after the site."
         raise BadName(f"{text[:80]!r}... has {len(text)} characters.", hint=hint)
     return str.__str__(text)
 
 
 def check_queue(text: str) -> str:
     """Return the name if a queue can have it, such as `orders/new`. Raises: BadName."""
-    name = _levels(text, "name of a queue", "orders/new", "One uses a single queue")
+    name = _levels(text, "name of a queue", "orders/new", "Use a single queue")
     if len(name) > LONGEST_QUEUE:
-        hint = f"At most {LONGEST_QUEUE} are allowed."
-        raise BadName(f"The name of a queue {name[:40]!r}... has {len(name)} characters.", hint=hint)
+        hint = f"The limit is {LONGEST_QUEUE}."
+        raise BadName(f"The queue name {name[:40]!r}... has {len(name)} characters.", hint=hint)
     return name
 
 
 def check_durable(text: str) -> str:
     """Return the name if a durable subscription can have it. Raises: BadName."""
-    name = _levels(text, "name of a durable subscription", "audit", "One names a single subscription")
+    name = _levels(text, "name of a durable subscription", "audit", "Use a single subscription")
     if len(name) > LONGEST_QUEUE - len(SUBS):
-        what = f"The name of a durable subscription {name[:40]!r}... has {len(name)} characters."
-        raise BadName(what, hint=f"At most {LONGEST_QUEUE - len(SUBS)} are allowed.")
+        what = f"The durable subscription name {name[:40]!r}... has {len(name)} characters."
+        raise BadName(what, hint=f"The limit is {LONGEST_QUEUE - len(SUBS)}.")
     return name
 
 
@@ -203,7 +201,7 @@ def check_taken(text: str) -> str:
 def taken_of(destination: str) -> str:
     """Return the queue's name in `queue/NAME`, for a consumer. Raises: BadName."""
     if kind_of(destination) != QUEUE:
-        raise BadName(f"{destination[:80]!r} is no queue.", hint="One is written queue/NAME.")
+        raise BadName(f"{destination[:80]!r} is not a queue.", hint="Write it as queue/NAME.")
     return check_taken(destination.removeprefix(PUTS))
 
 
@@ -211,23 +209,23 @@ def taken_of(destination: str) -> str:
 def queue_of(destination: str) -> str:
     """Return the queue's name in `queue/NAME`, for a producer. Raises: BadName."""
     if kind_of(destination) != QUEUE:
-        raise BadName(f"{destination[:80]!r} is no queue.", hint="One is written queue/NAME.")
+        raise BadName(f"{destination[:80]!r} is not a queue.", hint="Write it as queue/NAME.")
     return check_queue(destination.removeprefix(PUTS))
 
 
 def _levels(text: str, what: str, example: str, single: str) -> str:
     """Return the name if it has levels, and the first is not reserved. Raises: BadName."""
     if text == "":
-        raise BadName(f"the {what} is empty.", hint=f"It is text with levels, such as {example}.")
+        raise BadName(f"The {what} is empty.", hint=f"Write text with levels, such as {example}.")
     try:
         name = check_key(text)
     except BadKey as error:
         if isinstance(text, str) and not {"+", "#"}.isdisjoint(text.split("/")):
             hint = f"{single}, such as {example}."
-            raise BadName(f"{text[:80]!r} is a pattern, and no {what}.", hint=hint) from None
+            raise BadName(f"{text[:80]!r} is a pattern, not a {what}.", hint=hint) from None
         raise BadName(error.what.replace("key", what, 1), hint=error.hint) from None
     first = name.split("/", 1)[0]
     if first in ("", CLIENT, *RESERVED) or first.startswith("__sys__"):
         hint = f"Choose another first level, such as {example}."
-        raise BadName(f"{name[:80]!r} is no {what}: names of that kind are the mesh's own.", hint=hint)
+        raise BadName(f"{name[:80]!r} cannot be the {what}: such names are reserved for the mesh.", hint=hint)
     return name

@@ -33,7 +33,7 @@ def check_hash(text: str) -> str:
         _parsed(text)
     except ValueError:
         hint = "`mesh passwd` asks for a password and prints its hash."
-        raise BadConfig("this is no hash of a password.", hint=hint) from None
+        raise BadConfig("This is not the hash of a password.", hint=hint) from None
     return text
 
 
@@ -66,7 +66,7 @@ class Password:
     def refuse(self, user: str, passwd: str, now: float) -> str:
         """Return why a password is refused, or "" if it is right."""
         if not passwd:
-            return "it wants a password"
+            return "it requires a password"
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)
         if hmac.compare_digest(self._right.get(user, b""), mark):
             return ""
@@ -103,5 +103,5 @@ def _parsed(text: str) -> tuple[bytes, bytes]:
     kind, salt, digest = text.split(":")
     parts = bytes.fromhex(salt), bytes.fromhex(digest)
     if (kind, len(parts[0]), len(parts[1])) != ("scrypt", SALT_BYTES, COST["dklen"]):
-        raise ValueError("not a hash of ours")
+        raise ValueError("not a password hash of the mesh")
     return parts

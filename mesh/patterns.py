@@ -23,14 +23,14 @@ def check_pattern(text: str) -> str:
     *before, last = text.split("/")
     if "#" in before:
         raise BadPattern(
-            f"The pattern {text[:80]!r} goes on after '#'.",
-            hint="'#' stands at the end only; '+' stands for one level in between.",
+            f"The pattern {text[:80]!r} continues after '#'.",
+            hint="Use '#' only at the end; '+' stands for one level in between.",
         )
     for level in (*before, last):
         if len(level) > 1 and ("+" in level or "#" in level):
             raise BadPattern(
                 f"The pattern {text[:80]!r} has a wildcard within the level {level[:40]!r}.",
-                hint="'+' and '#' stand for whole levels, as in sensors/+/temp, never for part of one.",
+                hint="'+' and '#' stand for whole levels, as in sensors/+/temp, never for a part of one.",
             )
     return text
 
@@ -55,7 +55,7 @@ def check_meant(text: str) -> None:
     if not text.startswith(SYSTEM) and (pattern := meant(text)):
         raise BadPattern(
             f"{text[:80]!r} has wildcards of another system.",
-            hint=f"Here it is {pattern[:80]!r}: '+' is one level, '#' at the end all that follow.",
+            hint=f"Write it as {pattern[:80]!r}: '+' is one level, '#' at the end is all that follow.",
         )
 
 

@@ -12,11 +12,11 @@ def open_regular(path: str | PathLike[str], flags: int = 0) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     except ValueError as error:
-        raise OSError(errno.EINVAL, "such a name no file has", str(path)) from error
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(handle, "rb")
     os.close(handle)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.ENXIO, "it is no regular file", str(path))
+    raise OSError(errno.ENXIO, "the path is not a regular file", str(path))

@@ -41,7 +41,7 @@ def check_domain_free(domain: str) -> str:
     """Return the domain if users may publish in it. Raises: BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))
     if domain == SENDS:
-        what = f"in the domain {SENDS} the mesh numbers what is sent to addresses."
+        what = f"The mesh numbers what is sent to addresses in the domain {SENDS}."
         raise PublishRefused(what, hint="Choose another name.", code="RESERVED")
     if domain.startswith(PUTS):
         raise of_queue(domain)
@@ -50,18 +50,20 @@ def check_domain_free(domain: str) -> str:
 
 def of_queue(domain: str) -> PublishRefused:
     """Return the error for publishing in the domain of a queue."""
-    text = f"in the domain {domain[:80]!r} the mesh numbers what is put into that queue."
-    return PublishRefused(text, hint="Choose another name, or put it into the queue.", code="RESERVED")
+    text = f"The mesh numbers what is put into that queue in the domain {domain[:80]!r}."
+    return PublishRefused(
+        text, hint="Choose another name, or put the message into the queue.", code="RESERVED"
+    )
 
 
 def reserved(name: str) -> PublishRefused:
-    text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh itself writes there."
+    text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh writes there."
     hint = RULES_ONLY if ruled_node(name) else "Choose another name."
     return PublishRefused(text, hint=hint, code="RESERVED")
 
 
 RULES_ONLY = (
-    "Rules are changed by `publish` and `erase` of a Python client, or `mesh rule`, one node at a time."
+    "Change rules with `publish` and `erase` of a Python client, or with `mesh rule`, for one node at a time."
 )
 
 

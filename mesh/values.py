@@ -102,7 +102,7 @@ def _pair(item: object) -> tuple[str, str]:
     match item:
         case (str(name), str(value)):
             return name, value
-    raise TypeError(f"a header is a pair of strings, a name and a value, not {repr(item)[:80]}")
+    raise TypeError(f"A header is a pair of strings, a name and a value, not {repr(item)[:80]}")
 
 
 NO_HEADERS = Headers()
@@ -155,7 +155,7 @@ def parse_message_id(text: str) -> tuple[bytes, str, int]:
     if found is None:
         raise BadName(
             f"{text[:80]!r} is not a message id.",
-            hint="One looks like 32 hexadecimal digits, then /DOMAIN if it has one, then :NUMBER",
+            hint="Write 32 hexadecimal digits, then /DOMAIN if it has one, then :NUMBER",
         )
     return bytes.fromhex(found[1]), found[2] or "", int(found[3])
 
@@ -170,7 +170,7 @@ def check_key(key: str) -> str:
             if level in ("+", "#"):
                 raise BadKey(
                     f"{level!r} stands for a whole level in the key {key[:80]!r}.",
-                    hint=f"A key names one topic; to subscribe to many say pattern={key[:80]!r}",
+                    hint=f"A key names one topic; to subscribe to many, use pattern={key[:80]!r}",
                 )
     return key
 
@@ -191,6 +191,7 @@ def _domain(domain: str) -> str:
 
 
 def messages(count: int) -> str:
+    """Return a number of messages as text, such as "1 message" or "1,234 messages"."""
     return f"{count:,} message{'s' * (count != 1)}"
 
 
@@ -198,7 +199,7 @@ def check_path(what: str, path: str, error: type[LocalError]) -> None:
     """Raise `error` for a path that no file system accepts. `what` names the path in the text."""
     found = re.search(r"[\0\ud800-\udfff]", path)
     if found is not None:
-        raise error(f"{what}: no path has such a character: {found[0]!r}.")
+        raise error(f"{what}: a path cannot have the character {found[0]!r}.")
 
 
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
@@ -206,14 +207,15 @@ def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> N
     try:  # faster than a type check per envelope
         found = _UNPRINTABLE.search(text)
     except TypeError:
-        raise error(f"The {what} is a str, not {type(text).__name__}: {shown(text)}.") from None
+        raise error(f"The {what} must be a str, not {type(text).__name__}: {shown(text)}.") from None
     if len(text) > longest:
         raise error(
             f"The {what} {text[:40]!r}... has {len(text)} characters.",
-            hint=f"At most {longest} are allowed; long data belongs into the content.",
+            hint=f"The limit is {longest}; put long data into the content.",
         )
     if found is not None:
         raise error(
             f"The {what} {text[:80]!r} holds {found[0]!r} at position {found.start()}.",
-            hint="Control characters and lone surrogates are not allowed; is it binary data, or a line end?",
+            hint="Control characters and lone surrogates are not allowed. It may be binary data, "
+            "or have a line end.",
         )

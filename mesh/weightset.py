@@ -66,7 +66,7 @@ def _converted(values: object, shape: type[T]) -> T:
     try:
         return msgspec.convert(values, shape)
     except msgspec.ValidationError as error:
-        raise bad(f"this is no set of weights: {error}.") from error
+        raise bad(f"This is not a set of weights: {error}.") from error
 
 
 def checked(found: WeightSet) -> WeightSet:
@@ -74,7 +74,7 @@ def checked(found: WeightSet) -> WeightSet:
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:
-        what = f"weights of {len(found.weights)} nodes take {size:,} bytes, {PACKED:,} are the most."
+        what = f"Weights of {len(found.weights)} nodes take {size:,} bytes; the limit is {PACKED:,}."
         raise LocalError(what, hint="Give shorter reasons, or none.", code="TOO_LARGE")
     return found
 
@@ -84,18 +84,18 @@ def check_times(weights: WeightSet, wall: int) -> None:
     times = {"applied": weights.stamp, "made": weights.made, "good until": weights.expires}
     for what, time in times.items():
         if time > wall + YEAR:
-            text = f"weights cannot be {what} {iso(time)}, more than a year from now."
-            raise bad(text, "Is a clock wrong?")
+            text = f"Weights cannot be {what} {iso(time)}, more than a year from now."
+            raise bad(text, "A clock may be wrong.")
 
 
 def check(weights: dict[str, Weight]) -> None:
     """Raise LocalError for a wrong name or weight; the text names the node."""
     if len(weights) > NODES:
-        raise bad(f"weights of {len(weights)} nodes, {NODES} are the most.")
+        raise bad(f"Weights of {len(weights)} nodes exceed the limit of {NODES}.")
     for node, it in weights.items():
         node_name(node)
         if not LOW <= it.weight <= HIGH:
-            raise bad(f"the weight of {node} is {it.weight:g}, and must be from {LOW} to {HIGH:g}.")
+            raise bad(f"The weight of {node} is {it.weight:g}, and must be from {LOW} to {HIGH:g}.")
 
 
 def packed(weights: WeightSet) -> bytes:

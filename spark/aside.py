@@ -28,8 +28,8 @@ def part_of(place: str, file: str) -> str:
     if PART.fullmatch(inner):
         return inner
     raise SparkJobError(
-        f"{file} is no file of the table in {place}: these are kind=…/date=…/hour=…/NAME.parquet.",
-        "Type the name as the error shows it, and the same --to.",
+        f"{file} does not belong to the table in {place}, whose files are kind=…/date=…/hour=…/NAME.parquet.",
+        "Use the name as in the error, and the same --to.",
         "NO_SUCH_FILE",
     )
 
@@ -41,10 +41,10 @@ def set_aside(session: SparkSession, files: Files, place: str, part: str, check:
     """
     file = f"{place}/{part}"
     if not files.exists(file):
-        raise SparkJobError(f"{file} does not exist.", "It may be set aside already.", "NO_SUCH_FILE")
+        raise SparkJobError(f"{file} does not exist.", "It may already be set aside.", "NO_SUCH_FILE")
     if not _is_damaged(session, file):
         raise SparkJobError(
-            f"{file} can be read: nothing was changed.", "Do again what failed before.", "NOT_DAMAGED"
+            f"{file} can be read: nothing was changed.", "Repeat the command that failed.", "NOT_DAMAGED"
         )
     check()
     target = f"{place}/{ASIDE}/{part}{SUFFIX}"

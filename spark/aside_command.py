@@ -30,7 +30,5 @@ def command(file: str, to: str, master: str | None, conf: Mapping[str, str]) -> 
         place = found(files, to)
         with locked(files, place) as lock:
             target = set_aside(spark, files, place, part, lock.check)
-    click.echo(
-        f"Set aside: {target}\nIts rows come back with the next ingest, as far as segments still have them."
-    )
+    click.echo(f"Set aside: {target}\nThe next ingest restores its rows from segments that still exist.")
     spark.stop()

@@ -115,9 +115,8 @@ class Table:
         found = self._files.find(self._new, FILES)
         if not self._files.exists(f"{self._new}/{WRITTEN}"):
             raise SparkJobError(
-                f"{self._own}, which was to become part of the history, is gone: another job, or somebody, "
-                "has removed it.",
-                "Nothing is lost and nothing counts twice. Start it again, when no other job writes there.",
+                f"{self._own}, a part of the history in preparation, was removed by another job or by hand.",
+                "No data is lost or duplicated. Start the job again when no other job writes there.",
                 "LOCK_LOST",
             )
         self._move(found, self._new, self._place)

@@ -169,7 +169,7 @@ def _instead_of_an_object(value: Column) -> Column:
     is_json = _as_list(value, "string").isNotNull()
     return (
         F.when(is_json, F.lit("no JSON object"))
-        .when(field(CORRUPT).isNull(), F.lit("something stands behind the JSON object"))
+        .when(field(CORRUPT).isNull(), F.lit("text after the JSON object"))
         .otherwise(F.lit("not JSON"))
     )
 

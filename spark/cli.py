@@ -16,11 +16,11 @@ from spark.errors import SparkJobError
 from spark.printable import visible
 
 JOBS = {
-    "ingest": ("spark.ingest_command", "Gather what nodes wrote down into a history."),
-    "compact": ("spark.compact_command", "Make few large files of many small ones."),
+    "ingest": ("spark.ingest_command", "Gather snapshots of nodes in a history."),
+    "compact": ("spark.compact_command", "Merge small files into large ones."),
     "set-aside": ("spark.aside_command", "Set a damaged file of a history aside."),
-    "report": ("spark.report.command", "What has happened, in pictures."),
-    "weights": ("spark.weights_command", "Learn how much each node can take."),
+    "report": ("spark.report.command", "Report the history, with charts."),
+    "weights": ("spark.weights_command", "Learn the balancing weight of each node."),
 }
 FAILED, INTERRUPTED = 2, 130
 
@@ -34,8 +34,8 @@ class Jobs(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and command.name in JOBS:
             if find_spec("pyspark") is None:
-                what = "PySpark is not installed in the Python that runs this."
-                raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_SPARK")
+                what = "PySpark is not installed in this Python."
+                raise SparkJobError(what, "Run:  pip install 'heronry[spark]'", "NO_SPARK")
             command = import_module(JOBS[command.name][0]).command
         return name, command, rest
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("MESH_DEBUG"):
             traceback.print_exception(error)
-        hint = "This should not happen. To see where it did: MESH_DEBUG=1, and the same again."
+        hint = "This is a bug. For a traceback, run it again with MESH_DEBUG=1."
         return _complain(f"{type(error).__name__}: {error}", hint, "BUG")
 
 

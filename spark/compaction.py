@@ -91,8 +91,8 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
 
 
 def _refused(why: str) -> SparkJobError:
-    hint = "Should this come again, files of the history may be damaged: tell us."
-    return SparkJobError(f"{why}: nothing was changed.", hint, "COMPACTION")
+    hint = "If this happens again, files of the history may be damaged: report it."
+    return SparkJobError(f"{why}: the history is unchanged.", hint, "COMPACTION")
 
 
 def _ordered(rows: DataFrame) -> DataFrame:
@@ -108,7 +108,7 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
     """Store the plan, which will be carried out from now on (step 2)."""
     new = parts(files, f"{to}/{beside}")
     if missing := sorted(chosen.keys() - new.keys()):
-        raise _refused(f"Of what was to replace {to}/{missing[0]} nothing is there")
+        raise _refused(f"The files that were to replace {to}/{missing[0]} are missing")
     files.settle(to, (f"{beside}/{part}/{name}" for part, names in new.items() for name in names))
     files.replace(f"{to}/{PLAN}", json.dumps(Plan(old=chosen, new=new, beside=beside)))
     return new
@@ -124,9 +124,10 @@ def in_force(files: Reads, to: str) -> Plan | None:
         return Plan(old=read["old"], new=read["new"], beside=read["beside"])
     except (ValueError, TypeError, KeyError) as error:
         raise SparkJobError(
-            f"{to}/{PLAN} is damaged. It said which files take the place of which others.",
-            f"Move {to}/{STAGE} to another place, delete {to}/_checkpoint, and ingest again: all segments "
-            "that are still there are read once more. Rows of others may be only in what you have moved.",
+            f"{to}/{PLAN}, the record of which files replace others, is damaged.",
+            f"Move {to}/{STAGE} elsewhere, delete {to}/_checkpoint, and ingest again: all "
+            "segments that still exist are read once more. Rows of deleted segments may "
+            "exist only in the moved directory.",
             "DAMAGED_PLAN",
         ) from error
 

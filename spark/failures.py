@@ -33,32 +33,32 @@ KINDS = (
     Kind(
         "DISK_FULL",
         ("No space left on device", "Disk quota exceeded", "not enough space"),
-        "The disk is full, at {to} or where Spark keeps what does not fit into memory.",
-        "Make room and start it again: it goes on where it was, and nothing is lost or counts twice.",
+        "The disk is full, at {to} or where Spark stores data that exceeds its memory.",
+        "Free space and start the job again: it continues, and no data is lost or duplicated.",
     ),
     Kind(
         "MEMORY",
         ("OutOfMemoryError", "Java heap space", "GC overhead", "Unable to acquire", "Could not allocate"),
         "The memory that Spark may use is not enough.",
-        "Give it more, --conf spark.driver.memory=4g, or let it read less at a time, --batch 256.",
+        "Allow more, --conf spark.driver.memory=4g, or read less at a time, --batch 256.",
     ),
     Kind(
         "DENIED",
         ("Permission denied", "AccessControlException", "Read-only file system", "Mkdirs failed"),
-        "{to}, or a place that is read, may not be used: {said}",
-        "Mend the permissions, or name another place with --to.",
+        "{to}, or a place that is read, is not accessible: {said}",
+        "Fix the permissions, or name another place with --to.",
     ),
     Kind(
         "CHANGED",
         ("FILE_NOT_EXIST", "PATH_NOT_FOUND"),
         "Files of {to} were replaced by others while they were read.",
-        "Nothing is lost; the same again.",
+        "No data is lost; start the job again.",
     ),
     Kind(
         "NO_JVM",
         ("Answer from Java side is empty", "Connection refused", "Connection reset", "Broken pipe"),
-        "Java has ended in the middle of the work: somebody killed it, or the machine had no memory left.",
-        "Start it again; it goes on where it was.",
+        "Java was killed, or the machine had no memory left.",
+        "Start the job again; it continues.",
     ),
 )
 # For streams. Jackson parses the checkpoint, not the lines, and does not name the file.
@@ -66,24 +66,24 @@ CHECKPOINT = Kind(
     "CHECKPOINT",
     ("_checkpoint/", "fasterxml.jackson", "StreamReadFeature"),
     "The checkpoint in {to} is damaged: {said}",
-    "Delete {to}/_checkpoint and start it again: all segments that are still there are read once more, "
-    "and none of their lines counts twice.",
+    "Delete {to}/_checkpoint and start the job again: all segments that still exist are read "
+    "once more, and no line is duplicated.",
 )
 # For the start of a session.
 SESSION = Kind(
     "SESSION",
     ("Exception", "Error", ""),
     "Spark does not start: {said}",
-    "Are --master and --conf right, and does the master run? "
-    "All that Spark said: MESH_DEBUG=1, and the same again.",
+    "Check --master and --conf, and that the master runs. For the whole output of Spark, run "
+    "it again with MESH_DEBUG=1.",
 )
 READING = re.compile(r"\[(FAILED_READ_FILE\S*)\] \D*?file (\S+?:/.+?\.parquet)\.\s")
 STAGED = "/_ingest/"  # of a batch, which the next ingest writes again
 UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
-    "Spark gave up: {said}",
-    "Start it again; it goes on where it was. All that Spark said: MESH_DEBUG=1, and the same again.",
+    "Spark failed: {said}",
+    "Start the job again; it continues. For the whole output of Spark, run it again with MESH_DEBUG=1.",
 )
 
 
@@ -112,10 +112,10 @@ def unreadable(text: str) -> str:
 def _damaged(file: str, text: str, to: str) -> SparkJobError:
     causes = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("Caused by: ")]
     why = f" ({causes[-1][:SHOWN]})" if causes else ""
-    what = f"{file} cannot be read{why}. The disk has damaged it, or somebody copied only a part of it."
+    what = f"{file} cannot be read{why}. It was damaged on disk, or copied only in part."
     place = path_here(to) if to.startswith(HERE) else to
     command = f"python -m spark set-aside {shlex.quote(file)} --to {shlex.quote(place)}"
-    hint = f"Set it aside; the next ingest reads its rows again from segments that still exist:  {command}"
+    hint = f"Set it aside; the next ingest restores its rows from segments that still exist:  {command}"
     return SparkJobError(what, hint, "DAMAGED_FILE")
 
 
@@ -130,5 +130,5 @@ def in_words(to: str, *also: Kind) -> Iterator[None]:
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
     """Return the first line with the first sign, else with the next one."""
-    lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["it did not say why"]
+    lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["no reason was given"]
     return next(line for sign in signs for line in lines if sign in line)[:SHOWN]

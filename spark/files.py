@@ -29,8 +29,8 @@ def address(place: str) -> str:
     """
     if odd := sorted(set(PATTERN) & set(place)):
         raise SparkJobError(
-            f"{place!r} cannot be read or written: in names of places {' '.join(odd)} stand for any others.",
-            "Give it another name.",
+            f"{place!r} cannot be used: Spark takes {' '.join(odd)} in names as wildcards.",
+            "Use another name.",
             "BAD_PLACE",
         )
     whole = place if ":/" in place else f"file://{os.path.abspath(place)}"
@@ -42,8 +42,8 @@ def history_address(place: str) -> str:
     whole = address(place)
     if ":" in SCHEME.sub("", whole):
         raise SparkJobError(
-            f"{place!r} cannot hold a history: Spark takes a name with a colon for an address.",
-            "Name a place without a colon.",
+            f"{place!r} cannot have a history: Spark takes a name with a colon for an address.",
+            "Use a name without a colon.",
             "BAD_PLACE",
         )
     return whole
@@ -78,8 +78,8 @@ class Files(Reads):
     def __init__(self, session: SparkSession) -> None:
         if is_remote(session):
             raise SparkJobError(
-                "To write a history needs a session with a JVM of its own; this one is of Spark Connect.",
-                "Ingest where Spark runs:  python -m spark ingest --from PLACE --to PLACE",
+                "A history can be written only by a session with its own JVM, not over Spark Connect.",
+                "Ingest on the machine with Spark:  python -m spark ingest --from PLACE --to PLACE",
                 "CONNECT",
             )
         context = session.sparkContext

@@ -32,7 +32,7 @@ BATCH = 4096  # approximate MiB of segments in one batch
 LOOK = 0.1  # s between two checks of the streams
 # Seconds after which continuous streams restart, and may clean their checkpoints.
 DAY = 86_400.0
-ENDED = "it was to end before this batch"
+ENDED = "the job was stopped before this batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Ingest:
         missing = [source for source in self._sources if not self._files.exists(source)]
         for source in missing:
             if source not in self._missing:
-                self._tell(f"{source} is not there.")
+                self._tell(f"{source} does not exist.")
         self._missing = missing
         return [source for source in self._sources if source not in missing]
 
@@ -238,7 +238,7 @@ class Ingest:
     def _without_links(self, source: str, batch: DataFrame) -> DataFrame:
         """Leave out links: Spark would follow them, out of the source or in endless loops."""
         for link in self._files.links(source):
-            self._tell_once(f"{unquote(link)} is a link, and is not followed.")
+            self._tell_once(f"{unquote(link)} is a link and is not followed.")
             batch = batch.where((F.col("path") != link) & ~F.col("path").startswith(f"{link}/"))
         return batch
 
@@ -249,7 +249,7 @@ class Ingest:
             for kind in (PLAIN, COMPRESSED):
                 paths = [path for path in grown if path.endswith(kind.removeprefix("*"))]
                 for path in paths:
-                    self._tell_once(f"{path} was not whole when it was read: it is read again.")
+                    self._tell_once(f"{path} was incomplete and is read again.")
                 if paths:
                     self._add(source, reread(self._session, paths, kind), lock)
 
@@ -274,7 +274,9 @@ class Ingest:
             try:
                 self._files.replace(path, marker.added(self._files.read(path), names))
             except OF_SPARK:
-                self._tell_once(f"{path} cannot be written: nodes keep there what the history has already.")
+                self._tell_once(
+                    f"{path} cannot be written, so nodes there keep segments that the history already has."
+                )
 
 
 def _hour() -> datetime:

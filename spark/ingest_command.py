@@ -23,16 +23,16 @@ OFTEN = 1.0  # s between two batches of a continuous stream
     "--every",
     type=options.Number(min=0.1, max=86400),
     metavar="SECONDS",
-    help="Go on, with what has come since, until Ctrl-C.",
+    help="Repeat every SECONDS until Ctrl-C. Default: once.",
 )
-@click.option("--continuous", is_flag=True, help="Go on, as soon as something comes, until Ctrl-C.")
+@click.option("--continuous", is_flag=True, help="Gather new snapshots as they appear, until Ctrl-C.")
 @click.option(
     "--batch",
     type=click.IntRange(1, 1 << 20),
     default=BATCH,
     show_default=True,
     metavar="MIB",
-    help="Read so much at a time: less takes less memory and more time.",
+    help="Read MIB at a time; a smaller number takes less memory and more time.",
 )
 @options.as_json
 @options.spark
@@ -51,12 +51,12 @@ def command(
     Repetition adds each line only once.
     """
     if not sources:
-        raise click.UsageError("--from PLACE says where the snapshots are; it can be repeated.")
+        raise click.UsageError("Name the snapshots with --from PLACE; it can be repeated.")
     spark = session("mesh ingest", master, conf)
     job = Ingest(spark, sources, to, batch=batch, tell=lambda text: click.echo(text, err=True))
 
     def stop(number: int, frame: FrameType | None) -> None:
-        click.echo("Ends after the batch at hand.", err=True)
+        click.echo("Ends after the current batch.", err=True)
         job.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -72,7 +72,7 @@ def in_words(done: Ingested, to: str) -> str:
     """Return the result of an ingest as text."""
     parts = [f"{done.rows:,} new rows of {done.segments:,} segments"]
     if done.repeated:
-        parts.append(f"{done.repeated:,} lines came more than once")
+        parts.append(f"{done.repeated:,} lines were duplicates")
     if done.quarantined:
         parts.append(f"{done.quarantined:,} in quarantine (kind=quarantine, with the reason)")
     return f"{', '.join(parts)}, in {done.seconds:.0f} s: {to}"

@@ -35,7 +35,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         old = old or java
     if old:
         raise SparkJobError(f"The Java in {old.home} is version {old.version}.", HINT, "OLD_JAVA")
-    raise SparkJobError("No Java that runs, neither in JAVA_HOME nor on the PATH.", HINT, "NO_JAVA")
+    raise SparkJobError("No working Java was found in JAVA_HOME or on the PATH.", HINT, "NO_JAVA")
 
 
 def _programs(environment: Mapping[str, str]) -> Iterator[Path]:

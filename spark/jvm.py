@@ -54,9 +54,9 @@ def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
         if fits(place):
             return place
     raise SparkJobError(
-        f"Java has no directory from which it may run native code: {', '.join(dict.fromkeys(places))} "
-        "cannot be written, or are mounted noexec.",
-        "Set TMPDIR to a directory on a disk that is mounted without noexec.",
+        f"Java has no directory for native code: {', '.join(dict.fromkeys(places))} cannot be "
+        "written, or are mounted noexec.",
+        "Set TMPDIR to a directory on a disk without noexec.",
         "JAVA",
     )
 
@@ -104,7 +104,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
             words = " ".join(said.read().split())[:SHOWN]
         raise SparkJobError(
             f"Java does not start: {words or error}",
-            "Is there memory enough? --conf spark.driver.memory=1g takes less.",
+            "It may need less memory: --conf spark.driver.memory=1g.",
             "JAVA",
         ) from error
     os.close(writing)

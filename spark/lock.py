@@ -52,8 +52,8 @@ class Lock:
         """Check the lock file now, as the last beat may be older. Raises: SparkJobError LOCK_LOST."""
         if not self._is_ours():
             raise SparkJobError(
-                f"This job may not write to {self._place} any more: {self._lost}.",
-                "Nothing is lost and nothing counts twice. Start it again, when no other job writes there.",
+                f"This job may no longer write to {self._place}: {self._lost}.",
+                "No data is lost or duplicated. Start the job again when no other job writes there.",
                 "LOCK_LOST",
             )
 
@@ -74,8 +74,9 @@ class Lock:
                 raise SparkJobError(
                     f"Another job writes to {self._place}: process {now.get('pid')} on {now.get('host')}, "
                     f"since {now.get('since')}.",
-                    f"Wait until it has ended, or end it. After a kill it bars for {STALE:.0f} s at most. "
-                    "What is gathered already may be read meanwhile: mesh report --no-ingest.",
+                    "Wait until it has ended, or end it. A killed job blocks others for "
+                    f"{STALE:.0f} s at most. To read the history meanwhile: mesh report "
+                    "--no-ingest.",
                     "IN_USE",
                 )
 
@@ -98,11 +99,11 @@ class Lock:
     def _taken(self, seen: dict[str, Any] | None) -> str:
         """Return the reason why the file is not this job's lock, or "" if it is."""
         if seen is None:
-            return f"{self._path} is gone: somebody has deleted it"
+            return f"{self._path} was deleted"
         if seen.get("token", self._token) == self._token:
             return ""
         who = f"process {seen.get('pid')} on {seen.get('host')}, since {seen.get('since')}"
-        return f"{who}, has taken its place, as it does when one stands still for longer than {STALE:.0f} s"
+        return f"{who}, has replaced it, because it made no progress for more than {STALE:.0f} s"
 
     def _sign(self) -> str:
         self._beats += 1

@@ -23,7 +23,7 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):  # nan passes the limits
-            self.fail(f"{number} is no number that ends.", param, ctx)
+            self.fail(f"{number} is not a finite number.", param, ctx)
         return number
 
 
@@ -41,7 +41,9 @@ class Moment(click.ParamType[datetime]):
                 return bounded(datetime.now(UTC) - ago)
             found = datetime.fromisoformat(text)
         except (ValueError, OverflowError):
-            self.fail(f"{text!r} is neither a time such as 2026-11-21T08:00 nor a span such as 12h or 7d.")
+            self.fail(
+                f"{text!r} is neither a time such as 2026-11-21T08:00 nor a duration such as 12h or 7d."
+            )
         return bounded(found if found.tzinfo else found.replace(tzinfo=UTC))
 
 
@@ -55,7 +57,7 @@ class Span(click.ParamType[timedelta]):
             return value
         found = span(str(value).strip())
         if found is None:
-            self.fail(f"{value!r} is no span of time such as 30m, 12h or 7d.")
+            self.fail(f"{value!r} is not a duration such as 30m, 12h or 7d.")
         return found
 
 
@@ -81,14 +83,16 @@ def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 def spark(command: F) -> F:
     """Add --master and --conf, which become `master` and `conf`."""
     master = click.option(
-        "--master", metavar="URL", help="Where Spark runs. Default: that of spark-submit, else local[*]."
+        "--master",
+        metavar="URL",
+        help="Use the Spark cluster at URL. Default: that of spark-submit, else local[*].",
     )
     conf = click.option(
         "--conf",
         multiple=True,
         callback=settings,
         metavar="NAME=VALUE",
-        help="A setting of Spark, such as spark.driver.memory=4g. Can be repeated.",
+        help="Set a Spark setting, such as spark.driver.memory=4g. Can be repeated.",
     )
     return master(conf(command))
 
@@ -96,7 +100,7 @@ def spark(command: F) -> F:
 def place(text: str) -> str:
     """Return a path, or an address that Hadoop knows."""
     if not text.strip():
-        raise click.BadParameter("a place has a name.")
+        raise click.BadParameter("The place has no name.")
     return text
 
 
@@ -112,16 +116,16 @@ sources = click.option(
     multiple=True,
     type=place,
     metavar="PLACE",
-    help="Where nodes write their snapshots: a directory or an address that Hadoop knows. Can be repeated.",
+    help="Read snapshots in PLACE, a directory or a Hadoop address. Can be repeated.",
 )
 to = click.option(
-    "--to", required=True, type=history, metavar="PLACE", help="The history: a directory or an address."
+    "--to", required=True, type=history, metavar="PLACE", help="Directory or address of the history."
 )
 since = click.option(
     "--since",
     type=Moment(),
     metavar="TIME",
-    help="From then on: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
+    help="Start at TIME: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
 )
-until = click.option("--until", type=Moment(), metavar="TIME", help="Until then.")
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+until = click.option("--until", type=Moment(), metavar="TIME", help="End at TIME. Default: now.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

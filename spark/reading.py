@@ -46,8 +46,8 @@ def found(files: Reads, place: str) -> str:
     where = history_address(place)
     if not _is_there(files, where):
         raise SparkJobError(
-            f"There is no history at {place}.",
-            "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
+            f"The history {place} does not exist.",
+            "Gather snapshots first: mesh ingest, or mesh report without --no-ingest.",
             "NO_HISTORY",
         )
     return where

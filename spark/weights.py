@@ -152,7 +152,7 @@ def _weighed(it: Measured, typical: Typical) -> Learnt:
 
 def _unknown(it: Measured) -> Learnt:
     few = f"{it.answers} answers of {ANSWERS} and {it.states} states of {STATES}"
-    reason = f"too little history to tell, so as the typical node: {few}"
+    reason = f"too little history, so the weight of the typical node: {few}"
     return Learnt(it.node, 1.0, it.answers, it.latency_ms, it.capacity, reason)
 
 

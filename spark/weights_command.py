@@ -33,7 +33,7 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="7d",
     show_default=True,
     metavar="TIME",
-    help="From then on: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
+    help="Start at TIME: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
 )
 @options.until
 @click.option(
@@ -42,7 +42,7 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="1d",
     show_default=True,
     metavar="SPAN",
-    help="What was so long ago counts half as much as what is new.",
+    help="Halve the weight of data per SPAN of age.",
 )
 @click.option(
     "--expires",
@@ -50,9 +50,9 @@ WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
     default="7d",
     show_default=True,
     metavar="SPAN",
-    help="After that nodes use the weights no more.",
+    help="Let nodes ignore the weights after SPAN.",
 )
-@click.option("--cluster", metavar="NAME", help="Of which mesh, if the history is of several.")
+@click.option("--cluster", metavar="NAME", help="Name of the mesh, if the history has several.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -72,13 +72,13 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Learn from the history how much each node can take, and write a file for `mesh weights apply`.
+    """Learn the weight of each node from the history, and write a file for `mesh weights apply`.
 
     A typical node has weight 1, the others from 0.25 to 4: more for nodes that answered faster than the
     typical one and had more capacity. Nodes with too little history have weight 1.
     """
     if half_life <= timedelta() or expires <= timedelta():
-        raise click.UsageError("--half-life and --expires are longer than nothing.")
+        raise click.UsageError("--half-life and --expires must be longer than 0.")
     writing.check(out, "--out")
     made = datetime.now(UTC)
     spark = session("heronry weights", master, conf)
@@ -87,14 +87,14 @@ def command(
         mesh = cluster or the_cluster(rows, to)
         learnt = learn(clocks.aligned(rows.where(rows.cluster == mesh)), half_life.total_seconds())
     if not learnt:
-        what = f"In {to} no node of the mesh {mesh} has said anything in that time."
-        hint = "See whether that is its name, or look further back, for example:  --since 30d"
+        what = f"No node of the mesh {mesh} has data in {to} for that time."
+        hint = "Check its name, or start earlier, for example:  --since 30d"
         raise SparkJobError(what, hint, "EMPTY_HISTORY")
     file = as_file(learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made)
     writing.write(out, json.dumps(file, indent=1, ensure_ascii=False) + "\n", "--out")
     console = Console(highlight=False)
     (console if console.is_terminal else Console(highlight=False, width=WIDE)).print(table(learnt))
-    click.echo(f"\n{out} is good until {file['expires']}. Put it in force:  mesh weights apply {quoted(out)}")
+    click.echo(f"\n{out} is valid until {file['expires']}. To apply it:  mesh weights apply {quoted(out)}")
 
 
 def the_cluster(history: DataFrame, place: str) -> str:
@@ -102,11 +102,13 @@ def the_cluster(history: DataFrame, place: str) -> str:
     states = of_kind(history, "state").select("cluster").distinct()
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
-        what = f"In {place} no node has said anything in that time."
-        raise SparkJobError(what, "Look further back, for example:  --since 30d", "EMPTY_HISTORY")
+        what = f"No node has data in {place} for that time."
+        raise SparkJobError(what, "Start earlier, for example:  --since 30d", "EMPTY_HISTORY")
     if len(found) > 1:
-        what = f"{place} is the history of several meshes: {', '.join(found)}."
-        raise SparkJobError(what, f"Name one of them:  --cluster {shlex.quote(found[0])}", "SEVERAL_CLUSTERS")
+        what = f"{place} has the history of several meshes: {', '.join(found)}."
+        raise SparkJobError(
+            what, f"Choose one of them:  --cluster {shlex.quote(found[0])}", "SEVERAL_CLUSTERS"
+        )
     return str(found[0])
 
 

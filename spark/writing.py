@@ -13,9 +13,9 @@ def check(path: Path, option: str) -> None:
     why = (
         "it is a directory"
         if path.is_dir()
-        else "there is no such directory"
+        else "the directory does not exist"
         if not path.parent.is_dir()
-        else "you may not write there"
+        else "permission denied"
         if not os.access(path.parent, os.W_OK)
         else ""
     )

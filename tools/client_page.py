@@ -181,7 +181,7 @@ def made(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write the docstrings of the client into its page.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if out of date")
-    parser.add_argument("--page", type=Path, default=PAGE, help="another place of the page")
+    parser.add_argument("--page", type=Path, default=PAGE, help="path of the page; default: docs/client.md")
     options = parser.parse_args()
     old = options.page.read_text(encoding="utf-8")
     new = made(old)

@@ -125,9 +125,7 @@ def drawn(page: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="tools.draw_rules", description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail when the page is out of date"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is out of date")
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     old = options.page.read_text()

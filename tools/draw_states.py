@@ -130,9 +130,9 @@ DRAWINGS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Draw the tables of states into docs.")
+    parser = argparse.ArgumentParser(description="Draw the state tables into the pages.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if out of date")
-    parser.add_argument("--page", type=Path, help="another place of the page of that name")
+    parser.add_argument("--page", type=Path, help="other path of the page with that name")
     options = parser.parse_args(arguments)
     code = 0
     for drawing in DRAWINGS:

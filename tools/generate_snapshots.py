@@ -35,18 +35,28 @@ def main() -> int:
 
 def arguments() -> Wish:
     """Parse the command line. Exits with 2 on an error."""
-    parser = argparse.ArgumentParser(prog="tools/generate_snapshots", description="Make up a mesh's history.")
-    parser.add_argument("--nodes", type=int, required=True, metavar="N", help=f"1 to {MOST_NODES:,}")
-    parser.add_argument("--hours", type=float, metavar="H", help="how long it lasts (1)")
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="new, or empty")
-    parser.add_argument("--late", type=Path, metavar="DIR", help="where late segments are put (--to)")
-    parser.add_argument("--seed", type=int, metavar="N", help="repeats a history (any)")
-    parser.add_argument("--lines", type=int, metavar="N", help="ends it when there are so many; for --hours")
-    parser.add_argument("--end", metavar="TIME", help="when it ends, ISO 8601 in UTC (the last full hour)")
-    parser.add_argument(
-        "--close", type=int, choices=CLOSINGS, default=CLOSINGS[0], help="s until a segment is closed (10)"
+    parser = argparse.ArgumentParser(
+        prog="tools/generate_snapshots", description="Generate the history of a mesh."
     )
-    parser.add_argument("--clean", action="store_true", help="no broken lines")
+    parser.add_argument("--nodes", type=int, required=True, metavar="N", help=f"1 to {MOST_NODES:,}")
+    parser.add_argument("--hours", type=float, metavar="H", help="duration in hours (1)")
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="new or empty directory")
+    parser.add_argument("--late", type=Path, metavar="DIR", help="directory of late segments (--to)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed, which repeats a history (any)")
+    parser.add_argument(
+        "--lines", type=int, metavar="N", help="end after this number of lines; replaces --hours"
+    )
+    parser.add_argument(
+        "--end", metavar="TIME", help="end of the history, ISO 8601 in UTC (the last full hour)"
+    )
+    parser.add_argument(
+        "--close",
+        type=int,
+        choices=CLOSINGS,
+        default=CLOSINGS[0],
+        help="seconds until a segment is closed (10)",
+    )
+    parser.add_argument("--clean", action="store_true", help="write no broken lines")
     o = parser.parse_args()
     if not 1 <= o.nodes <= MOST_NODES:
         parser.error(f"--nodes {o.nodes} is not from 1 to {MOST_NODES:,}")

@@ -106,8 +106,8 @@ def build(place: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the site of the pages, and fail for a broken link.")
-    parser.add_argument("--check", action="store_true", help="only check: keep nothing")
+    parser = argparse.ArgumentParser(description="Build the site of the pages, and fail if a link is broken.")
+    parser.add_argument("--check", action="store_true", help="check only: keep no files")
     if parser.parse_args().check:
         with TemporaryDirectory() as place:
             stage(Path(place))

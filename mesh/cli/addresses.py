@@ -27,9 +27,9 @@ def tell_all(m: sync.Client, wanted: str | None, as_json: bool) -> int:
     elif rows:
         tell_table(HEADER, _lines(rows), folded="ADDRESS")
     if missing:
-        print_message(f"mesh: without what these serve, which did not answer: {', '.join(missing)}")
+        print_message(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not rows and not as_json:
-        what = f"nobody serves {wanted}" if wanted else "nothing is served"
+        what = f"no client serves {wanted}" if wanted else "no address is served"
         print_message(f"{what}.  To serve one:  mesh reply ADDRESS --exec COMMAND")
     return 0 if rows or not wanted else 1
 
@@ -58,7 +58,7 @@ def tell_servers(m: sync.Client, address: str, as_json: bool) -> int:
         lines = [_server(row, place if is_ordered else 0) for place, row in enumerate(servers, 1)]
         tell_table(RANKED, lines, dropped=DROPPED)
         served = count(sum(row["consumers"] for row in servers), "server")
-        by = "in this order" if is_ordered else "which looks at the message"
+        by = "in this order" if is_ordered else "which reads the message"
         print_message(f"{served} at {count(len(servers), 'node')}; {found['strategy']} chooses, {by}")
     else:
         print_message(f"mesh: {found['text']} [NO_HANDLERS]")

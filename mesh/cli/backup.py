@@ -54,9 +54,9 @@ def command() -> None:
 def create(file: Path, data: str | None, url: str | None) -> None:
     """Write the backup of a node to FILE, which must not exist. A running node keeps running."""
     if file.exists():
-        raise BadArgument(f"{file} is there already.", hint="Choose another name: a backup replaces nothing.")
+        raise BadArgument(f"{file} exists already.", hint="Choose another name: a backup replaces no file.")
     if not file.absolute().parent.is_dir():
-        raise BadArgument(f"there is no directory {file.absolute().parent}.")
+        raise BadArgument(f"The directory {file.absolute().parent} does not exist.")
     with _stopped(Path(data)) if data else _running(url) as (name, folder, more):
         uuid, boot, _ = kept_identity(folder) or (b"", 0, b"")
 
@@ -74,7 +74,7 @@ def create(file: Path, data: str | None, url: str | None) -> None:
         try:
             made = pack(folder, file, about)
         except OSError as error:
-            raise refused(file, error, "Make room, or choose another place.") from error
+            raise refused(file, error, "Free space, or choose another directory.") from error
     try:
         with verified(file):
             pass  # The backup must be readable when it is needed.
@@ -83,7 +83,7 @@ def create(file: Path, data: str | None, url: str | None) -> None:
         raise
     print_message(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
     for store in made.left_out:
-        print_message(f"not in it: {store}, of which its own tools make a backup")
+        print_message(f"not included: {store}, which has backup tools of its own")
 
 
 queue_store = click.option(
@@ -120,14 +120,14 @@ def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: boo
         places = _places(bool(stores), given, config, data)
         chosen = places.chosen(manifest, stores, data)
         check_targets(file, manifest, chosen, data)
-        print_message(f"{file} is whole: {_told(manifest)}")
+        print_message(f"{file} is complete: {_told(manifest)}")
         _announce((name, chosen.get(name, data / name)) for name in manifest.files)
         try:
             check_chosen(manifest, chosen, places.unknown(stores))
         except DataDirRefused as error:
             print_message(str(error))
             return 1
-    print_message(f"{file} is good")
+    print_message(f"{file} is valid")
     return 0
 
 
@@ -152,12 +152,10 @@ def restore_(
     places = _places(has_queues, given, config, where)
     manifest, aside = restore(file, where, replace, places, any_ratio, _announce)
     for old in aside:
-        print_message(f"what was there is now {old}")
+        print_message(f"the earlier directory is now {old}")
     print_message(f"{where} is {_told(manifest)}")
     option = f" --data {typed(where)}" if data else ""
-    print_message(
-        f"start it, this one time, with:  mesh up --id {typed(manifest.node)}{option} --accept-rollback"
-    )
+    print_message(f"start it once with:  mesh up --id {typed(manifest.node)}{option} --accept-rollback")
 
 
 def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: Path) -> QueuePlaces:
@@ -206,16 +204,16 @@ def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
         data = Path(info["data"])
         folder = data / FOLDER
         if not os.access(data, os.W_OK):
-            hint = "Type it on its machine, as its user."
+            hint = "Run it on its machine, as its user."
             raise NodeNotFound(
-                f"the directory of node {info['name']!r}, {data}, is not to be had here.", hint=hint
+                f"The directory of node {info['name']!r}, {data}, is not accessible here.", hint=hint
             )
         (folder / DONE).unlink(missing_ok=True)
         m.call("backup")
         said = _waited(folder / DONE, lambda: _is_free(data))
     if "error" in said:
         shutil.rmtree(folder, ignore_errors=True)
-        raise StoreError(f"no backup was made: {said['error']}")
+        raise StoreError(f"The backup failed: {said['error']}")
     (folder / DONE).unlink()
     try:
         yield str(info["name"]), folder, said
@@ -231,7 +229,7 @@ def _waited(done: Path, is_gone: Callable[[], bool]) -> dict[str, Any]:
             return said
         except FileNotFoundError:
             if is_gone():
-                raise MeshError("the node ended before its backup was there.", code="ENDED") from None
+                raise MeshError("The node ended before the backup was complete.", code="ENDED") from None
         time.sleep(PAUSE)
 
 
@@ -241,16 +239,16 @@ def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     try:
         lock = try_lock(data)
     except OSError as error:
-        raise DataDirRefused(f"{data} is no node's directory: {error.strerror}.") from error
+        raise DataDirRefused(f"{data} is not the directory of a node: {error.strerror}.") from error
     if lock is None:
-        hint = "Without --data it makes the copy itself: mesh backup create FILE --url NAME"
+        hint = "Without --data, the node makes the copy itself: mesh backup create FILE --url NAME"
         raise DataDirRefused(f"{data} is in use: its node runs.", hint=hint, code=IN_USE)
     try:
         with TemporaryDirectory(prefix=".backup-", dir=data) as name:
             try:
                 queues, left_out = gather_stopped(data, Path(name))
             except OSError as error:
-                raise refused(data, error, "Make room on that disk.") from error
+                raise refused(data, error, "Free space on that disk.") from error
             yield data.absolute().name, Path(name), {"queues": queues, "left_out": left_out}
     finally:
         os.close(lock)

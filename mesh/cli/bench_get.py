@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.bench_load import progress
+from mesh.cli.bench_load import count_option, number_option, progress, seconds_option
 from mesh.cli.bench_tally import percentiles
 from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 
@@ -36,31 +36,9 @@ class Gets:
 @click.argument("key", metavar="[KEY|PATTERN]", required=False)
 @options.domain
 @click.option("--fresh", is_flag=True, help="Ask the master even if a nearer node has the value.")
-@click.option(
-    "--count",
-    "number",
-    type=click.IntRange(1, 1_000_000),
-    default=1000,
-    show_default=True,
-    help="Read N times.",
-    metavar="N",
-)
-@click.option(
-    "--parallel",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Send N requests at a time.",
-    metavar="N",
-)
-@click.option(
-    "--seconds",
-    type=options.FiniteNumber(1, 3600),
-    default=30,
-    show_default=True,
-    help="Stop after SECONDS.",
-    metavar="SECONDS",
-)
+@count_option(1000, "Read N times.")
+@number_option("parallel", 1, 64, "Send N requests at a time.")
+@seconds_option("Stop after SECONDS.")
 @options.as_json
 @options.url
 def get(

@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,39 +19,55 @@ from mesh.errors import MeshTimeout, WouldBlock
 STEP, TIMED_STEP = 1000, 10  # messages between two checks of clock and progress
 BENCH = "bench/#"
 
-count = click.option(
-    "--count",
-    "number",
-    type=click.IntRange(1, 1_000_000),
-    default=100_000,
-    show_default=True,
-    help="Publish N messages.",
-    metavar="N",
-)
-size = click.option(
-    "--size",
-    type=click.IntRange(HEAD.size, 1 << 20),
-    default=100,
-    show_default=True,
-    metavar="BYTES",
-    help="Bytes of each message.",
-)
-topics = click.option(
-    "--topics",
-    type=click.IntRange(1, 10_000),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Topics to rotate over.",
-)
-seconds = click.option(
-    "--seconds",
-    type=options.FiniteNumber(1, 3600),
-    default=30,
-    show_default=True,
-    metavar="SECONDS",
-    help="Limit of each part.",
-)
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def number_option(name: str, default: int, most: int, what: str, *, argument: str | None = None) -> Option:
+    """Return the option `name` for a number from 1 to `most`, with the help `what`."""
+    return click.option(
+        f"--{name}",
+        argument or name,
+        type=click.IntRange(1, most),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=what,
+    )
+
+
+def count_option(default: int, what: str) -> Option:
+    """Return the option --count, which is the argument `number`."""
+    return number_option("count", default, 1_000_000, what, argument="number")
+
+
+def size_option(least: int, of: str) -> Option:
+    """Return the option --size, from `least` bytes to 1 MiB of each message or request."""
+    return click.option(
+        "--size",
+        type=click.IntRange(least, 1 << 20),
+        default=100,
+        show_default=True,
+        metavar="BYTES",
+        help=f"Bytes of each {of}.",
+    )
+
+
+def seconds_option(what: str) -> Option:
+    """Return the option --seconds, the time limit of a run or of each of its parts."""
+    return click.option(
+        "--seconds",
+        type=options.FiniteNumber(1, 3600),
+        default=30,
+        show_default=True,
+        metavar="SECONDS",
+        help=what,
+    )
+
+
+count = count_option(100_000, "Publish N messages.")
+size = size_option(HEAD.size, "message")
+topics = number_option("topics", 1, 10_000, "Rotate over N topics.")
+seconds = seconds_option("Time limit of each part.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,4 +66,4 @@ def pub(
         print_message(f"{waiting:,} of them wait: {note}")
     elif not receivers:
         where = f" {options.in_domain(domain)}".rstrip()
-        print_message(f"nobody has subscribed.  To count what arrives, before:  mesh bench sub{where}")
+        print_message(f"no subscriber.  To count messages, first run:  mesh bench sub{where}")

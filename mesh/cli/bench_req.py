@@ -38,31 +38,9 @@ class RequestFigures:
 
 @click.command("req", short_help="Send requests to a service repeatedly.")
 @click.argument("address", required=False)
-@click.option(
-    "--count",
-    "number",
-    type=click.IntRange(1, 1_000_000),
-    default=10_000,
-    show_default=True,
-    help="Send N requests.",
-    metavar="N",
-)
-@click.option(
-    "--size",
-    type=click.IntRange(0, 1 << 20),
-    default=100,
-    show_default=True,
-    metavar="BYTES",
-    help="Bytes of each request.",
-)
-@click.option(
-    "--parallel",
-    type=click.IntRange(1, 4096),
-    default=16,
-    show_default=True,
-    metavar="N",
-    help="Requests at a time.",
-)
+@load.count_option(10_000, "Send N requests.")
+@load.size_option(0, "request")
+@load.number_option("parallel", 16, 4096, "Send N requests at a time.")
 @load.seconds
 @click.option("--to", metavar="NODE", help="Serve at NODE, without ADDRESS. Default: the requester's node.")
 @options.as_json
@@ -83,7 +61,7 @@ def req(
     figures then include the work of both sides. Exit code 1: a request had no reply.
     """
     if address and to:
-        raise click.UsageError("--to is for the service of this process.")
+        raise click.UsageError("--to requires the service of this process, without ADDRESS.")
     result = asyncio.run(_measured(url, to, address, bytes(size), RequestRun(number, seconds), parallel))
     if as_json:
         tell_json(asdict(result))

@@ -66,10 +66,10 @@ def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) 
                 with progress("sub", None) as bar:
                     is_timeout = not _read(subscription, runs, bar, end)
             except KeyboardInterrupt:
-                print_message("interrupted; what is still under way is not counted")
+                print_message("interrupted; messages in transit are not counted")
     _tell(runs, as_json)
     if is_timeout:
-        raise MeshTimeout(f"{wait:g} s are over.")
+        raise MeshTimeout(f"The time limit of {wait:g} s is over.")
     return 0 if all(_is_right(tally) for tally in runs.tallies.values()) else 1
 
 
@@ -98,7 +98,7 @@ def _tell(runs: PublisherRuns, as_json: bool) -> None:
     if as_json:
         tell_json({"runs": [_described(tally) for tally in tallies]})
     elif not tallies:
-        print_message("nothing came.  To publish:  mesh bench pub")
+        print_message("no message arrived.  To publish:  mesh bench pub")
     else:
         print_data(line for tally in tallies for line in _told(tally))
 

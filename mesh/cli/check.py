@@ -40,9 +40,9 @@ def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
     """Add an option for each check."""
     for check in reversed(CHECKS):
         default = f"{check.warning:.15g},{check.critical:.15g}"
-        below = "less than this: " if check.is_least else ""
+        what = f"minimum of {check.what}" if check.is_least else check.what
         command = click.option(
-            f"--{check.name}", metavar="WARN,CRIT", help=f"{below}{check.what}. Default: {default}."
+            f"--{check.name}", metavar="WARN,CRIT", help=f"{what[0].upper()}{what[1:]}. Default: {default}."
         )(command)
     return command
 

@@ -33,8 +33,8 @@ def command() -> None:
 @command.command("check")
 @click.argument("file", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, with the defaults.")
-@click.option("--properties", metavar="FILE", help="An xmlBlaster property file, as for `mesh up`.")
-@click.option("--lenient", is_flag=True, help="Pass over what is unknown in it, and say so.")
+@click.option("--properties", metavar="FILE", help="Read the xmlBlaster property FILE, as `mesh up` does.")
+@click.option("--lenient", is_flag=True, help="Ignore unknown properties with a warning.")
 def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Check FILE, and print each value and each rule that is set, and where.
 
@@ -56,15 +56,13 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
     if changed:
         _tell(changed)
     files = " and ".join(str(each) for each in (path, properties) if each)
-    print_message(f"{files or 'no file'}: right; {counted(changed)} set, all else by default")
+    print_message(f"{files or 'no file'}: valid; {counted(changed)} set, all others have defaults")
     for line in _without_effect(found):
         print_message(line)
     for complaint in rehearsal.complaints:
         print_message(complaint)
     if rehearsal.running:
-        print_message(
-            f"node {rehearsal.running!r} runs now: whether its store and addresses can be had was not tried"
-        )
+        print_message(f"node {rehearsal.running!r} runs now, so its store and addresses were not tried")
 
 
 def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
@@ -81,8 +79,8 @@ def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
 @click.argument("file", required=False)
 @click.option("--origin", is_flag=True, help="Print where each setting comes from, defaults included.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--properties", metavar="FILE", help="An xmlBlaster property file, as for `mesh up`.")
-@click.option("--lenient", is_flag=True, help="Pass over what is unknown in it, and say so.")
+@click.option("--properties", metavar="FILE", help="Read the xmlBlaster property FILE, as `mesh up` does.")
+@click.option("--lenient", is_flag=True, help="Ignore unknown properties with a warning.")
 def show(file: str | None, origin: bool, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Print all settings that a node would have here, defaults included.
 
@@ -95,7 +93,7 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
     elif origin:
         _tell(found)
         if any(isinstance(setting.value, Rule) for setting in found):
-            print_message("over these rules stand those of the whole mesh, if it has said any:  mesh rule ls")
+            print_message("mesh-wide rules, if any, take precedence over these:  mesh rule ls")
     else:
         tell_table(("SETTING", "VALUE"), [(setting.name, shown(setting)) for setting in found])
 
@@ -129,7 +127,7 @@ def reload(as_json: bool, url: str | None) -> None:
         for name in found.later:
             click.echo(f"{harmless(name)}: after a restart")
         if not (found.now or found.later):
-            print_message("the settings are as they were")
+            print_message("no setting has changed")
 
 
 def _tell(found: Sequence[Setting]) -> None:

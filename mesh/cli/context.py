@@ -38,7 +38,7 @@ def ls(as_json: bool) -> int:
     if as_json:
         tell_json([{"name": name, "used": name == chosen, **asdict(it)} for name, it in found.named.items()])
     elif not found.named:
-        print_message("there is no context.  To add one:  mesh context add NAME --url ADDRESS")
+        print_message("no context exists.  To add one:  mesh context add NAME --url ADDRESS")
     else:
         rows = [(f"{n} *" if n == chosen else n, *_cells(it)) for n, it in found.named.items()]
         tell_table(HEADER, rows, folded="NODE", dropped=("STATE",))
@@ -57,7 +57,7 @@ def show(name: str | None, as_json: bool) -> int:
     found = contexts.read(os.environ)
     chosen = found.chosen(os.environ) if name is None else name
     if not chosen:
-        print_message("no context is used.  To use one:  mesh context use NAME")
+        print_message("no context is in use.  To use one:  mesh context use NAME")
         return 1
     it = found.get(chosen)
     if as_json:
@@ -102,10 +102,10 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
     if token is not None:
         it = replace(it, cluster=_joined(token, it.state))
     if it == Context():
-        raise click.UsageError("Say where it leads: --url, --cluster, --state or --token.")
+        raise click.UsageError("Give --url, --cluster, --state or --token.")
     path = contexts.write(Contexts({**found.named, name: it}, name if use else found.used), os.environ)
     print_message(
-        f"the context {name} is in {path}" + ("" if use else f".  To use it:  mesh context use {name}")
+        f"context {name} was added in {path}" + ("" if use else f".  To use it:  mesh context use {name}")
     )
 
 
@@ -114,7 +114,7 @@ def _place(state: str) -> Path:
         return Path(state).expanduser().absolute()
     except RuntimeError as error:
         user = state.partition("/")[0]
-        raise click.UsageError(f"--state {state}: nobody here has the home directory {user}.") from error
+        raise click.UsageError(f"--state {state}: the home directory {user} does not exist.") from error
 
 
 def _node(url: str) -> str:
@@ -146,9 +146,9 @@ def use(name: str | None, none: bool) -> None:
     if name is not None:
         found.get(name)
     contexts.write(Contexts(found.named, name or contexts.NONE), os.environ)
-    print_message(f"from now on it is the context {name}" if name else "from now on it is no context")
+    print_message(f"context {name} is now in use" if name else "no context is in use now")
     if "MESH_CONTEXT" in os.environ:
-        print_message(f"but not in this shell, where MESH_CONTEXT is {os.environ['MESH_CONTEXT']!r}")
+        print_message(f"this shell still uses another one: MESH_CONTEXT is {os.environ['MESH_CONTEXT']!r}")
 
 
 @command.command("rm")
@@ -159,4 +159,4 @@ def rm(name: str) -> None:
     found.get(name)
     left = {other: it for other, it in found.named.items() if other != name}
     contexts.write(Contexts(left, contexts.NONE if found.used == name else found.used), os.environ)
-    print_message(f"the context {name} is removed")
+    print_message(f"context {name} was removed")

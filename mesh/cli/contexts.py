@@ -54,7 +54,9 @@ class Contexts:
         """Return the context `name`. Raises: BadConfig if there is none."""
         if name not in self.named:
             there = ", ".join(sorted(self.named)) or "none"
-            raise BadConfig(f"there is no context {name!r}; there is: {there}.", hint="See  mesh context ls")
+            raise BadConfig(
+                f"The context {name!r} does not exist; known: {there}.", hint="See `mesh context ls`."
+            )
         return self.named[name]
 
 
@@ -73,7 +75,9 @@ def read(environ: Mapping[str, str]) -> Contexts:
         return Contexts()
     except OSError as error:
         hint = (
-            _remove(path) if error.errno == errno.ELOOP else "It holds your contexts: let this user read it."
+            _remove(path)
+            if error.errno == errno.ELOOP
+            else "The file has your contexts: allow this user to read it."
         )
         raise BadConfig(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
     try:
@@ -87,13 +91,13 @@ def read(environ: Mapping[str, str]) -> Contexts:
 def _check(path: Path, found: os.stat_result) -> None:
     """Check that only this user can have written the file, as it decides where messages go."""
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise BadConfig(f"{path} is no file of yours.", hint=_remove(path))
+        raise BadConfig(f"{path} belongs to another user or is not a file.", hint=_remove(path))
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise BadConfig(f"{path} is open to other users.", hint=f"Type: chmod 600 {path}")
+        raise BadConfig(f"{path} is open to other users.", hint=f"Run: chmod 600 {path}")
 
 
 def _remove(path: Path) -> str:
-    return f"To begin anew: rm {path}"
+    return f"To start with an empty file: rm {path}"
 
 
 def _parsed(said: Any) -> Contexts:
@@ -101,13 +105,13 @@ def _parsed(said: Any) -> Contexts:
     named = {}
     for name, values in said["contexts"].items():
         if unknown := sorted(values.keys() - known):
-            raise ValueError(f"{name} has a field {unknown[0]!r}")
+            raise ValueError(f"{name} has the unknown field {unknown[0]!r}")
         if not all(isinstance(value, str) for value in values.values()):
-            raise ValueError(f"{name} has a value that is no text")
+            raise ValueError(f"{name} has a value that is not text")
         named[name] = Context(**values)
     used = said.get("used", NONE)
     if not isinstance(used, str) or (used and used not in named):
-        raise ValueError("the context that is used is not in it")
+        raise ValueError("the context in use is missing")
     return Contexts(named, used)
 
 

@@ -74,10 +74,10 @@ def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | Non
                 result = _said(m, method, arguments)
             except PublishRefused as error:
                 refused += 1
-                print_message(f"mesh: {letter.id} is refused again: {error.what} [{error.code}]")
+                print_message(f"mesh: {letter.id} was refused again: {error.what} [{error.code}]")
                 continue
             m.erase(letter.key)
-            print_message(f"{letter.id} goes to {letter.addressee}: {result.state}")
+            print_message(f"{letter.id} was sent to {letter.addressee}: {result.state}")
     print_message(
         f"replayed {count(len(letters) - refused, 'message')}" + (f", {refused} refused" if refused else "")
     )
@@ -128,7 +128,7 @@ def readable(m: sync.Client, queue: str | None) -> list[DeadLetter]:
 
 
 def _tell_none(queue: str | None) -> None:
-    print_message("there is no dead letter" + (f" of the queue {queue!r}" if queue else ""))
+    print_message("no dead letters" + (f" of the queue {queue!r}" if queue else ""))
 
 
 def _tell_private(letters: Sequence[DeadLetter]) -> None:
@@ -136,13 +136,15 @@ def _tell_private(letters: Sequence[DeadLetter]) -> None:
     if codes:
         said = ", ".join(f"{number} {code}" for code, number in sorted(codes.items()))
         number = count(codes.total(), "letter")
-        print_message(f"{number} to others, which they, their senders and nodes may read: {said}")
+        print_message(
+            f"{number} for single receivers; only these, their senders and nodes can read them: {said}"
+        )
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:
     """Return the dead letters that `ids` name. A unique beginning of an id is enough."""
     if is_all == bool(ids):
-        raise click.UsageError("Give either the ids of dead letters, as `mesh dlq ls` prints them, or --all.")
+        raise click.UsageError("Give either ids of dead letters, as printed by `mesh dlq ls`, or --all.")
     if is_all:
         return list(letters)
     return list({letter.id: letter for each in ids for letter in [_named(letters, each)]}.values())

@@ -20,23 +20,23 @@ PATIENCE, PAUSE = 10.0, 0.05  # s
 @click.command("down")
 @options.url
 def command(url: str | None) -> None:
-    """Stop a node: it answers outstanding requests, says goodbye and exits. Its data stays."""
+    """Stop a node: it answers outstanding requests, leaves the mesh and exits. Its data stays."""
     with sync.connect(url) as m:
         it = m.call("info")
         is_here = it["uuid"] in {node["uuid"] for node in running_nodes(state_dir(os.environ))}
         m.call("down")
     if not is_here:
-        print_message(f"node {it['name']!r} was told to stop; it is on another machine, or another user's")
+        print_message(f"node {it['name']!r} was asked to stop; it belongs to another machine or user")
         return
     limit = time.monotonic() + PATIENCE
     while not _is_free(Path(it["data"])):
         if time.monotonic() > limit:
             raise MeshTimeout(
-                f"node '{it['name']}' (process {it['pid']}) still stops after {PATIENCE:g} s.",
-                hint="It may be waiting for a slow disk; see its log.",
+                f"Node '{it['name']}' (process {it['pid']}) is still stopping after {PATIENCE:g} s.",
+                hint="It may wait for a slow disk; see its log.",
             )
         time.sleep(PAUSE)
-    print_message(f"node '{it['name']}' is down")
+    print_message(f"node '{it['name']}' has stopped")
 
 
 def _is_free(data: Path) -> bool:

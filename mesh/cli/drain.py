@@ -54,12 +54,12 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
     while found.left:
         now = time.monotonic()
         if not found.drains:
-            what = f"somebody has ended the drain of {name}, with {count(found.left, 'message')} left."
-            raise LocalError(what, hint="The same again goes on with it.", code="DRAIN_CANCELLED")
+            what = f"The drain of {name} was ended by another user, with {count(found.left, 'message')} left."
+            raise LocalError(what, hint="Run the command again to continue.", code="DRAIN_CANCELLED")
         if limit is not None and now >= limit:
             _tell_left(found)
-            what = f"{count(found.left, 'message')} are left in the queues of {name}, which go on to leave."
-            raise MeshTimeout(what, hint="The same again waits on; --cancel has it take part again.")
+            what = f"The queues of {name} still have {count(found.left, 'message')}; the drain continues."
+            raise MeshTimeout(what, hint="Run the command again to wait on; --cancel ends the drain.")
         if found.left != said and now >= told + SAYS:
             said, told = found.left, now
             print_message(f"{count(found.left, 'message')} left at {name}, {found.gone:,} gone")
@@ -76,17 +76,17 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
 def _tell(name: str, found: Drain) -> None:
     at = typed(name)
     if not found.drains:
-        print_message(f"{harmless(name)} takes part: messages of queues come there, and stay")
+        print_message(f"{harmless(name)} is not drained: its queues accept messages")
     elif found.left:
         _tell_left(found)
     else:
-        print_message(
-            f"nothing is left in the queues of {harmless(name)}.  To stop it:  mesh down --url {at}"
-        )
-        print_message(f"to have it take part again:  mesh drain --cancel --url {at}")
+        print_message(f"the queues of {harmless(name)} are empty.  To stop it:  mesh down --url {at}")
+        print_message(f"to end the drain:  mesh drain --cancel --url {at}")
     if found.stay and found.drains:
         queues = ", ".join(map(harmless, found.own))
-        print_message(f"{count(found.stay, 'message')} stay, in queues of this node alone: {queues}")
+        print_message(
+            f"{count(found.stay, 'message')} stay, in queues that exist only at this node: {queues}"
+        )
 
 
 def _tell_left(found: Drain) -> None:

@@ -17,7 +17,7 @@ from mesh.printable import typed
 def command(key: str, domain: str | None, timeout: float | None, url: str | None) -> int:
     """Erase the topic KEY with its retained value, and notify its subscribers.
 
-    Prints the key. Exit code 1: there was no such topic.
+    The key is printed. Exit code 1: there was no such topic.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
         erased = m.erase(key, domain=domain)
@@ -25,8 +25,8 @@ def command(key: str, domain: str | None, timeout: float | None, url: str | None
         print_data(erased)
     if not erased:
         where = "in that domain" if domain else "without a domain; with one, give --domain"
-        print_message(f"mesh: there is no topic {key!r} {where}.")
-        print_message(f"      To see where it would be:  mesh route {options.in_domain(domain)}{typed(key)}")
+        print_message(f"mesh: topic {key!r} does not exist {where}.")
+        print_message(f"      To see its master:  mesh route {options.in_domain(domain)}{typed(key)}")
     else:
         print_message(f"erased {count(len(erased), 'topic')}")
     return 0 if erased else 1

@@ -69,7 +69,7 @@ def command(
     """
     if since is not None:
         if follow:
-            raise click.UsageError("--follow goes on from now: type it without --since.")
+            raise click.UsageError("--follow starts now: use it without --since.")
         found = [event for event in written(url, moment(since)) if not kinds or event["kind"] in kinds]
         for event in found[-most:] if most else found:
             _print(event, as_json)
@@ -93,7 +93,7 @@ def moment(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         hint = "Such as 90s, 15m, 2h, 3d, 1w, 2026-01-31 or 2026-01-31T12:00+01:00."
-        raise BadArgument(f"--since {text!r:.60} is no time.", hint=hint) from None
+        raise BadArgument(f"--since {text!r:.60} is not a time.", hint=hint) from None
 
 
 def written(url: str | None, since: datetime) -> Iterator[EventFields]:
@@ -119,13 +119,15 @@ def _snapshots(name: str | None) -> tuple[Path, str]:
     found = [here[name]] if name in here else [] if name else list(here.values())
     if len(found) == 1:
         if not found[0]["snapshots"]:
-            raise NodeNotFound(f"node {found[0]['name']!r} writes no snapshots (snapshots.enabled).")
+            raise NodeNotFound(f"Node {found[0]['name']!r} writes no snapshots (snapshots.enabled).")
         return Path(found[0]["snapshots"]), found[0]["uuid"]
     stopped = state / "data" / name if name and is_node_name(name) else None
     if stopped is not None and (known := kept_identity(stopped)) is not None:
         return stopped / "snapshots", known[0].hex()
-    what = f"no node {name!r} is of this machine and user." if name else "name one of the nodes here."
-    raise NodeNotFound(what, hint="--since reads what a node here has written: --url NAME, as in `mesh ls`.")
+    what = f"No node {name!r} belongs to this machine and user." if name else "Name one of the nodes here."
+    raise NodeNotFound(
+        what, hint="--since reads the snapshots of a node of this machine: --url NAME, as in `mesh ls`."
+    )
 
 
 def is_node_name(text: str) -> bool:
@@ -157,7 +159,7 @@ def _following(m: sync.Client) -> Iterator[EventFields]:
             for event in _so_far(m, last, boot):
                 missed = event["number"] - last - 1
                 if event["observer_boot"] == boot and missed:
-                    print_message(f"{count(missed, 'event')} missed: too many at once")
+                    print_message(f"{count(missed, 'event')} missed, because too many came at once")
                 last, boot = event["number"], event["observer_boot"]
                 yield event
         except MeshTimeout:

@@ -33,8 +33,8 @@ def _check_trusted(path: Path) -> None:
     for found in (path.lstat(), path.stat()):  # a link and its target
         if why := distrust(found.st_uid, found.st_mode, os.geteuid()):
             raise BadConfig(
-                f"{path.absolute()} {why}, so it is not read unasked.",
-                hint=f"If you trust it: --config {NAME}. Else type it in another directory.",
+                f"{path.absolute()} {why}, so it is not read automatically.",
+                hint=f"If you trust it: --config {NAME}. Otherwise run the command in another directory.",
                 code="FOREIGN_CONFIG",
             )
 

@@ -21,7 +21,7 @@ sources = click.option(
     help="Read snapshots in PLACE. Default: those of all your nodes on this machine. Can be repeated.",
 )
 history = click.option(
-    "--to", metavar="PLACE", help="Gather in PLACE. Default: history in your state directory."
+    "--to", metavar="PLACE", help="Store the history in PLACE. Default: history in your state directory."
 )
 master = click.option("--master", metavar="URL", help="Use the Spark cluster at URL. Default: this machine.")
 conf = click.option(
@@ -37,7 +37,7 @@ def places(given: Sequence[str]) -> list[str]:
     found = [_whole(text) for text in given] or [str(place) for place in usual() if _has_any(place)]
     if not found:
         raise LocalError(
-            "Nothing is written down yet: no node of yours on this machine has closed a segment.",
+            "No snapshots exist yet: no node of yours on this machine has completed a segment.",
             hint="Start a node with `mesh up` and wait for ten seconds; or name a directory:  --from DIR",
             code=NONE,
         )

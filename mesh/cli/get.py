@@ -43,7 +43,7 @@ def command(
         sys.stdout.buffer.flush()
         _tell_stale(found)
     if not found:
-        print_message(f"mesh: nobody has published {key!r}, or its nodes cannot be reached (see `mesh ls`).")
+        print_message(f"mesh: topic {key!r} has no value, or its nodes cannot be reached (see `mesh ls`).")
     return 0 if found else 1
 
 
@@ -51,4 +51,4 @@ def _tell_stale(found: list[Message]) -> None:
     ages = [message.stale for message in found if message.stale is not None]
     if ages:
         what = count(len(ages), "value")
-        print_message(f"{what} may be stale: the master has been out of reach for up to {plainly(max(ages))}")
+        print_message(f"{what} may be stale: the master has been unreachable for up to {plainly(max(ages))}")

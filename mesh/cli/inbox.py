@@ -47,7 +47,7 @@ def command(
             try:
                 _print(inbox, line, most, end)
             except MeshTimeout:
-                raise MeshTimeout(f"{wait:g} s are over.") from None
+                raise MeshTimeout(f"The time limit of {wait:g} s is over.") from None
 
 
 @command.command("release")
@@ -62,9 +62,9 @@ def release(name: str, url: str | None) -> int:
     with sync.connect(url) as m:
         released = m.call("inbox", release=name)["released"]
     for each in released:
-        print_message(f"{each} is released: whoever opens it first has it")
+        print_message(f"{each} was released: the next client that opens it owns it")
     if not released:
-        print_message(f"the inbox of {name} belongs to nobody here")
+        print_message(f"the inbox of {name} has no owner here")
     return 0 if released else 1
 
 

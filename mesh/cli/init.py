@@ -44,15 +44,13 @@ def command(cluster: str, only_admin: bool, as_json: bool) -> None:
         return
     name = "" if cluster == "default" else f" --cluster {cluster}"
     print_message(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
-    print_message(f"its admin's, which changes rules of all nodes, is in {admin_path(state, cluster)}")
-    print_message(
-        "on every other machine, within 24 hours, type  mesh join  and paste this token when it asks:"
-    )
+    print_message(f"the key of its admin, who changes mesh-wide rules, is in {admin_path(state, cluster)}")
+    print_message("on every other machine, within 24 hours, run  mesh join  and paste this token:")
     click.echo(token)
     print_message(f"then, on each of them and here:  mesh up{name}")
     names = [n["name"] for n in running_nodes(state) if n["cluster"] == cluster and not n["keyed"]]
     if names:
-        print_message(f"These run here without keys, and have to be started again:  {', '.join(names)}")
-    print_message("Who has this token is a node of the mesh: pass it on as you would a password.")
+        print_message(f"Restart these nodes, which run here without keys:  {', '.join(names)}")
+    print_message("Any holder of this token can run a node of the mesh: keep it as safe as a password.")
     print_message("For programs that only use the mesh:  mesh token --role client")
-    print_message(f"To keep the admin's key elsewhere, too:  mesh token --role admin --expires never{name}")
+    print_message(f"To copy the admin's key elsewhere:  mesh token --role admin --expires never{name}")

@@ -21,7 +21,7 @@ from mesh.security.token import LONGEST, Token, read_token
 NEXT = {
     "node": "start a node:  mesh up{}",
     "client": "dial a node:  mesh ls --url tcp://HOST:7710",
-    "monitor": "look around:  mesh ls --url tcp://HOST:7710",
+    "monitor": "list the nodes:  mesh ls --url tcp://HOST:7710",
 }
 
 
@@ -47,7 +47,7 @@ def command(
     text = typed(token, path)
     if site is not None:
         if passwd:
-            raise click.UsageError("Gateways tell no password: leave --passwd out.")
+            raise click.UsageError("A gateway has no password: omit --passwd.")
         _join_site(state, site, read_token(text, time.time()), replace, as_json)
         return
     given = read_token(text, time.time())
@@ -64,12 +64,12 @@ def command(
     if left is not None:
         print_message(f"you have left the other mesh {file.cluster!r}; its keys are in {left}")
     if not is_new:
-        print_message(f"nothing to do: you are in mesh {file.cluster!r}, as a {file.role}")
+        print_message(f"no change: you are already in mesh {file.cluster!r}, as a {file.role}")
         return
-    print_message(f"you are in mesh {file.cluster!r}, as a {file.role}; the keys are in {kept}")
+    print_message(f"you have joined mesh {file.cluster!r}, as a {file.role}; the keys are in {kept}")
     print_message(NEXT[file.role].format(name))
     if file.role == "node":
-        print_message("A node of it that runs here already has to be started again.")
+        print_message("Restart its nodes that already run here.")
 
 
 def _join_admin(state: Path, token: Token, as_json: bool) -> None:
@@ -80,9 +80,9 @@ def _join_admin(state: Path, token: Token, as_json: bool) -> None:
         print_message(
             f"you may change the rules of all nodes of mesh {token.cluster!r}; the key is in {kept}"
         )
-        print_message("see them:  mesh rule ls")
+        print_message("to list them:  mesh rule ls")
     else:
-        print_message(f"nothing to do: the key of the admin of {token.cluster!r} is here")
+        print_message(f"no change: the key of the admin of {token.cluster!r} is here")
 
 
 def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: bool) -> None:
@@ -91,9 +91,9 @@ def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: boo
         tell_json({"site": site, "cluster": token.cluster, "file": str(kept), "changed": is_new})
     elif is_new:
         print_message(f"gateways of this user may dial the site {site!r}; the keys are in {kept}")
-        print_message("One that runs here reads them with:  mesh config reload")
+        print_message("To apply them to a running gateway:  mesh config reload")
     else:
-        print_message(f"nothing to do: the keys for the site {site!r} are here")
+        print_message(f"no change: the keys for the site {site!r} are here")
 
 
 def typed(token: str | None, path: Path | None) -> str:
@@ -103,8 +103,11 @@ def typed(token: str | None, path: Path | None) -> str:
     if path is not None:
         return _read(path)
     if token is not None and token != "-":
-        print_message("mesh: every user of this machine can read a command line, and your shell keeps it.")
-        print_message("      Next time type  mesh join  alone, and paste the token when it asks.")
+        print_message(
+            "mesh: a command line is visible to every user of this machine, and stays in your "
+            "shell's history."
+        )
+        print_message("      Next time run  mesh join  alone, and paste the token.")
         return token
     if token is None and (found := os.environ.get("MESH_TOKEN")):
         return found
@@ -120,7 +123,5 @@ def _read(path: Path) -> str:
     except OSError as error:
         what = f"{path} cannot be read: {error.strerror or error}."
         raise KeysRefused(
-            what,
-            hint="Check its name, or paste the token: mesh join. A pipe is stdin: mesh join -",
-            code="TOKEN",
+            what, hint="Check its name, or paste the token: mesh join. From a pipe: mesh join -", code="TOKEN"
         ) from error

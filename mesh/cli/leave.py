@@ -32,9 +32,7 @@ def command(cluster: str | None, as_json: bool) -> None:
         return
     print_message(f"you have left mesh {name!r}; its keys are in {kept}")
     there, back = typed(kept), typed(mesh_path(state, name))
-    print_message(f"to come back:  mv {there} {back}")
-    print_message(f"to destroy them, for good:  rm {there}")
+    print_message(f"to restore them:  mv {there} {back}")
+    print_message(f"to destroy them:  rm {there}")
     if names:
-        print_message(
-            f"These are still in it, until they are stopped by `mesh down --url NAME`:  {', '.join(names)}"
-        )
+        print_message(f"These nodes stay in it until `mesh down --url NAME` stops them:  {', '.join(names)}")

@@ -42,7 +42,7 @@ def level(logger: str | None, level: str | None, as_json: bool, url: str | None)
     if as_json:
         tell_json(found)
     elif level:
-        print_message(f"{logger or 'all loggers'}: {level} and worse is written from now on")
+        print_message(f"{logger or 'all loggers'}: {level} and above are logged from now on")
     else:
         tell_table(
             ("LOGGER", "LEVEL", "WHAT"), [(name, its, LOGGERS.get(name, "")) for name, its in found.items()]
@@ -54,9 +54,9 @@ def _meant(logger: str | None, level: str | None) -> tuple[str, str]:
     if level is None and logger in LEVELS:
         logger, level = "", logger
     elif logger is not None and logger not in LOGGERS:
-        raise click.UsageError(f"there is no logger {logger!r}; there are {', '.join(LOGGERS)}.")
+        raise click.UsageError(f"Unknown logger {logger!r}; use one of {', '.join(LOGGERS)}.")
     if level is None and logger:
-        raise click.UsageError(f"which level? {', '.join(LEVELS)}")
+        raise click.UsageError(f"Give a level: {', '.join(LEVELS)}")
     if level is not None and level not in LEVELS:
-        raise click.UsageError(f"{level!r} is no level; there are {', '.join(LEVELS)}.")
+        raise click.UsageError(f"Unknown level {level!r}; use one of {', '.join(LEVELS)}.")
     return logger or "", level or ""

@@ -22,10 +22,10 @@ HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSI
 TAIL_BACK, QUEUED = "TAIL-BACK", "QUEUED"
 NEAR = 3  # nearby nodes of other meshes to name
 DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # dropped first on a narrow terminal
-NOT_LISTED = {"left": "that left", "seen": "only heard of"}
+NOT_LISTED = {"left": "that left", "seen": "only reported by others"}
 SCOPES = {
-    "mesh": "without a rule, a node is master of what its clients publish",
-    "local": "without a rule, what has a domain waits for a master",
+    "mesh": "without a rule, a node is master for its own clients",
+    "local": "without a rule, messages with a domain wait for a master",
 }
 
 
@@ -63,9 +63,9 @@ def command(
     no route.
     """
     if what is not None and not (addresses or tree):
-        raise click.UsageError("ADDRESS is for --addresses, DOMAIN for --tree.")
+        raise click.UsageError("ADDRESS requires --addresses, DOMAIN requires --tree.")
     if addresses + sites + tree > 1:
-        raise click.UsageError("--addresses, --sites and --tree are three lists: ask for one.")
+        raise click.UsageError("Give one of --addresses, --sites and --tree.")
     with sync.connect(url) as m:
         if addresses:
             return tell_all(m, what, as_json)
@@ -93,18 +93,18 @@ def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[
     scope = found["scope"]
     said = [f"default-scope {scope}: {SCOPES[scope]}"]
     if found.get("links") == "configured":
-        said.append("links configured: it links only the nodes that its mesh.toml names")
+        said.append("links configured: only nodes in its mesh.toml are linked")
     unknown = found.get("unknown", figures.NOTHING)
     if unknown["messages"]:
         what = f"{count(unknown['messages'], 'message')} ({size(unknown['bytes'])})"
         said += [
-            f"waiting for whom nobody knows: {what}, for up to {plainly(unknown['age'])}",
-            "  to see why:  mesh route KEY --domain NAME      mesh route --to DESTINATION",
+            f"messages without a known master: {what}, for up to {plainly(unknown['age'])}",
+            "  the reason:  mesh route KEY --domain NAME      mesh route --to DESTINATION",
         ]
     if near := found.get("near"):
         who = ", ".join(f"{name} at {address}" for name, address in near[:NEAR])
         said += [
-            f"another mesh is near, with other keys: {who}",
+            f"another mesh with other keys is on this network: {who}",
             f"  {OTHER_SITE if found.get('has_sites') else ONE_MESH}",
         ]
     if len(found["nodes"]) == 1:
@@ -117,7 +117,7 @@ def _not_listed(absent: Sequence[dict[str, Any]]) -> Iterator[str]:
     if absent:
         states = [node["state"] for node in absent]
         said = (f"{count(states.count(s), 'node')} {w}" for s, w in NOT_LISTED.items() if s in states)
-        yield f"not listed: {', '.join(said)}.  To see them:  mesh ls --all"
+        yield f"not listed: {', '.join(said)}.  To list them:  mesh ls --all"
 
 
 def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -126,16 +126,16 @@ def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[st
     if strange := _other_keys(found, here):
         names = ", ".join(node["name"] for node in strange)
         if found.get("keys"):
-            yield f"These run here without keys, and have to be started again:  {names}"
+            yield f"Restart these nodes, which run here without keys:  {names}"
         else:
-            yield f"These run here with keys, so this one has to be started again:  {names}"
+            yield f"Restart this node, because these run here with keys:  {names}"
     yield "Only this node is visible. To add one on this machine:  mesh up --id NAME"
     if address:
-        yield f"  if they do not find each other, say there:  mesh peer add {typed(address)}"
+        yield f"  if it is not found, run there:  mesh peer add {typed(address)}"
     if found.get("keys"):  # an older node does not say
         yield "  on another machine:  mesh join, then mesh up      its token:  mesh token"
     else:
-        yield "  for nodes on other machines it needs keys:  mesh init"
+        yield "  nodes on other machines require keys:  mesh init"
 
 
 def _other_keys(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (NodeNotFound, KeysRefused, Refused) as error:
             if ctx.obj:
-                error.hint = f"{error.hint} The context {ctx.obj!r} says so: see  mesh context ls".lstrip()
+                error.hint = f"{error.hint} The context {ctx.obj!r} sets it: see `mesh context ls`.".lstrip()
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,7 +82,7 @@ def with_examples(command: click.Command, path: str) -> click.Command:
     cls=LazyGroup,
     commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with `mesh up`. Exit codes: 0 yes, 1 no, 2 error, 70 a node failed, 124 timeout.",
+    epilog="Start with `mesh up`. Exit codes: 0 yes, 1 no, 2 error, 70 node failed, 124 timeout.",
 )
 @click.version_option(__version__, prog_name="mesh", message="%(prog)s %(version)s")
 @click.pass_context
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
-            _say(f"mesh: what was to be shown cannot be written: {error.strerror}. [CANNOT_WRITE]")
+            _say(f"mesh: the output cannot be written: {error.strerror}. [CANNOT_WRITE]")
             return FAILED
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _complain(BadArgument(f"{error.filename}: {error.strerror}.", hint="Choose another name."))
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         else:
             _say(shortened(f"mesh: {type(error).__name__}: {error} [BUG]"))
-            _say("      This should not happen. To see where it did: MESH_DEBUG=1, and the same again.")
+            _say("      This is a bug. For a traceback, run it again with MESH_DEBUG=1.")
         return FAILED
     finally:
         operating.mark(False)

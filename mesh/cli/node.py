@@ -55,7 +55,7 @@ def reset(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -
     _set(names, None, force, as_json, url)
 
 
-SAID = {True: "may be linked, at every node", False: "may be linked nowhere", None: "as each file says again"}
+SAID = {True: "may be linked, at every node", False: "must not be linked", None: "as in each file"}
 
 
 def _set(names: tuple[str, ...], allowed: bool | None, force: bool, as_json: bool, url: str | None) -> None:
@@ -70,6 +70,6 @@ def _set(names: tuple[str, ...], allowed: bool | None, force: bool, as_json: boo
     if as_json:
         tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
     elif told is None:
-        print_message("nothing to do: the mesh says so already")
+        print_message("no change")
     else:
         print_message(f"{', '.join(names)}: {SAID[allowed]}, in a moment")

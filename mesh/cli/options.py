@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from mesh.sync import Client
 
 EVENTS = {
-    "disconnected": "the node is away ({}); waiting for it",
-    "connected": "the node is back",
-    "refused": "the node refuses: {}",
-    "refused-later": "refused, after it waited: {}",
+    "disconnected": "node is unreachable ({}); waiting",
+    "connected": "node is reachable again",
+    "refused": "node refused the connection: {}",
+    "refused-later": "refused after a wait: {}",
     "waiting": "{}",
 }
 logging.getLogger("mesh.client").addHandler(logging.NullHandler())  # a command reports events itself
@@ -37,7 +37,7 @@ class FiniteNumber(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):  # "nan" passes the bounds
-            self.fail(f"{number} is no number that ends.", param, ctx)
+            self.fail(f"{number} is not a finite number.", param, ctx)
         return number
 
 
@@ -78,7 +78,7 @@ expiry = click.option(
     metavar="SECONDS",
     help="Expire after SECONDS. Default: never.",
 )
-no_relay = click.option("--no-relay", is_flag=True, help="Do not forward to other sites.")
+no_relay = click.option("--no-relay", is_flag=True, help="Keep the message in this site.")
 client = click.option(
     "--client", metavar="NAME", help="Connect as the client NAME. Default: the user's name."
 )

@@ -25,5 +25,5 @@ def command() -> None:
     if not passwd:
         raise KeysRefused("An empty password protects nothing.", code="PASSWORD")
     click.echo(hashed(passwd, secrets.token_bytes(SALT_BYTES)))
-    print_message("In the node's mesh.toml, below [node]:  passwd = THAT LINE, in quotes")
-    print_message("Clients:  mesh join --passwd.  Other nodes: passwd below [nodes.NAME] of theirs.")
+    print_message("In the node's mesh.toml, below [node]:  passwd = the line above, in quotes")
+    print_message("Clients:  mesh join --passwd.  Other nodes: passwd below [nodes.NAME] in their files.")

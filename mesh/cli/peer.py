@@ -39,10 +39,10 @@ def add(address: str, url: str | None) -> None:
         is_far = not is_loopback(wanted) and not m.call("ls", limit=1).get(
             "keys"
         )  # an older node has no such field
-    news = "is dialled from now on.  Who is there:  mesh ls" if changed else "was known already"
+    news = "is dialed from now on.  To list the nodes:  mesh ls" if changed else "was already known"
     print_message(f"{wanted} {news}")
     if is_far:
-        print_message("but this node has no keys, and another machine wants them:  mesh init, or mesh join")
+        print_message("the address needs keys, and this node has none:  mesh init, or mesh join")
 
 
 @command.command("rm")
@@ -55,7 +55,7 @@ def rm(who: str, url: str | None) -> int:
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):
-        print_message(f"the key of {who} is forgotten here: the next that it shows is taken for its own")
+        print_message(f"the key of {who} was removed; the next key that it presents is accepted")
         with suppress(MeshError):  # Perhaps no node runs here, or it is the node that showed another key.
             _forget_place(who, written, url)
         return 0
@@ -67,14 +67,12 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
         changed = any(m.call("peer", rm=spelling)["changed"] for spelling in written)
         rows = m.call("peers")["peers"]
     if any(row["kind"] == "config" and {row["address"], row["node"]} & {*written} for row in rows):
-        print_message(
-            f"{who} stands in the node's configuration: take it out there, and start the node again"
-        )
+        print_message(f"{who} is in the node's configuration: edit that, and restart the node")
     elif changed:
-        print_message(f"{who} is forgotten; if it is there now, it stays until it goes")
+        print_message(f"{who} was removed; if it is connected, it stays until it disconnects")
         return 0
     else:
-        print_message(f"{who} is not among its peers.  To see them:  mesh peer ls")
+        print_message(f"{who} is not a peer.  To list the peers:  mesh peer ls")
     return 1
 
 
@@ -97,7 +95,7 @@ def ls(as_json: bool, url: str | None) -> None:
         header = (*HEADER, LAST_TRY) if is_told else HEADER
         tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:
-        print_message("none.  To add one:  mesh peer add ADDRESS")
+        print_message("no peers.  To add one:  mesh peer add ADDRESS")
 
 
 def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
@@ -117,7 +115,7 @@ def address_of(text: str) -> str:
     """Return the address at which a node may be. Raises: BindRefused."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
-        raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")
+        raise click.UsageError(f"{text!r} is an address to listen at, not one to dial.")
     return address
 
 

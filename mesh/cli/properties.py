@@ -18,7 +18,7 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
     if given is None and (words or is_lenient):
         what = "properties" if words else "--lenient"
         raise BadConfig(
-            f"command line: {what} without --properties.", hint="Name an xmlBlaster property file."
+            f"command line: {what} requires --properties.", hint="Name an xmlBlaster property file."
         )
     doubts: list[str] | None = [] if is_lenient else None
     file = read_properties(Path(given), doubts) if given is not None else ()

@@ -79,7 +79,7 @@ def publish_rules(
     """Publish rules of a node. They apply when this returns without an error."""
     given = content.encode(errors="surrogateescape") if content is not None else None
     told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
-    print_message(f"the rules of {node}: at all nodes in a moment.  See them:  mesh rule ls")
+    print_message(f"the rules of {node}: at all nodes in a moment.  To list them:  mesh rule ls")
     if told.note:
         print_message(told.note)
 
@@ -109,7 +109,7 @@ class PublishRun:
     def post_lines(self, source: BinaryIO) -> None:
         """Post each line. A line that is refused locally ends the run; the lines before it are published."""
         if source.isatty():
-            print_message("each line you type is a message; Ctrl-D ends")
+            print_message("each line is a message; Ctrl-D ends")
         try:
             for line in lines_of(source):
                 self.post(line)
@@ -131,9 +131,7 @@ class PublishRun:
         print_message(f"published {what} to {self._key}, {whom}, {plainly(took)}")
         if self._count and not receivers:
             where = options.in_domain(self._qos["domain"])
-            print_message(
-                f"nobody has subscribed to it.  To see the next:  mesh sub {where}{typed(self._key)}"
-            )
+            print_message(f"no subscriber.  To see the next message:  mesh sub {where}{typed(self._key)}")
 
     def _progress(self) -> None:
         now = time.monotonic()

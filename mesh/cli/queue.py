@@ -45,15 +45,22 @@ def command() -> None:
     help="When full: block producers while a consumer is connected, or reject. Default: block.",
 )
 @click.option(
-    "--max-attempts", type=click.IntRange(min=1), metavar="N", help="Failed deliveries allowed. Default: 8."
+    "--max-attempts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Dead-letter a message after N failed deliveries. Default: 8.",
 )
-@click.option("--dead-letter", metavar="KEY|queue/NAME", help="Where dead letters go. Default: `mesh dlq`.")
+@click.option(
+    "--dead-letter",
+    metavar="KEY|queue/NAME",
+    help="Send dead letters to the queue NAME or the key KEY. Default: `mesh dlq`.",
+)
 @options.expiry
 @click.option("--exclusive", is_flag=True, default=None, help="Allow one consumer at each node.")
 @click.option(
     "--scope",
     type=click.Choice(("mesh", "node")),
-    help="Visible in the mesh or at this node only. Default: mesh.",
+    help="Visible in the mesh, or at this node only. Default: mesh.",
 )
 @click.option(
     "--distribution",
@@ -66,7 +73,7 @@ def command() -> None:
     metavar="SECONDS",
     help="Move messages that no consumer took for SECONDS.",
 )
-@click.option("--policy", metavar="NAME", help="Plug-in that decides which messages move.")
+@click.option("--policy", metavar="NAME", help="Use the redistribution plug-in NAME.")
 @click.option(
     "--node", "nodes", multiple=True, metavar="NAME", help="Keep messages at node NAME. Can be repeated."
 )
@@ -80,9 +87,7 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
     if as_json:
         tell_json(to_builtins(row))
     else:
-        print_message(
-            f"the queue {name} is there.  To put something into it:  mesh queue put {typed(name)} CONTENT"
-        )
+        print_message(f"queue {name} exists.  To put a message:  mesh queue put {typed(name)} CONTENT")
 
 
 @command.command("ls")
@@ -99,7 +104,7 @@ def ls(parts: bool, as_json: bool, url: str | None) -> int:
     if as_json:
         tell_json([to_builtins(row) for row in rows])
     elif not rows:
-        print_message("there is no queue.  To declare one:  mesh queue create NAME")
+        print_message("no queue exists.  To create one:  mesh queue create NAME")
     elif parts:
         every = [(row.name, _node(part), *_cells(part)) for row in rows for part in row.parts]
         tell_table((NAME, "NODE", *HEADER), every, folded=NAME, dropped=DROPPED)
@@ -123,9 +128,9 @@ def _all(m: sync.Client) -> tuple[list[QueueRow], list[str], list[str]]:
 
 
 def _tell_missing(missing: Iterable[str], away: Iterable[str]) -> None:
-    for nodes, why in ((missing, "which did not answer"), (away, "away with messages in queues")):
+    for nodes, why in ((missing, "which did not answer"), (away, "unreachable, with messages in queues")):
         if names := ", ".join(harmless(node) for node in sorted(set(nodes))):
-            print_message(f"without what is at {names}, {why}")
+            print_message(f"incomplete, without {names}, {why}")
 
 
 def _node(part: QueuePart) -> str:
@@ -164,8 +169,8 @@ def info(name: str, as_json: bool, url: str | None) -> None:
     figures += [("moving", f"{row.going:,}")] if row.going else []
     figures += [("at", f"{_node(part)}: {_in_words(part)}") for part in row.parts]
     if row.in_vain:
-        end = "and looks on" if row.looks_on else "and has seen all"
-        figures.append(("selector", f"one has met {row.in_vain:,} in vain, {end}"))
+        end = "and keeps searching" if row.looks_on else "and has searched all"
+        figures.append(("selector", f"a consumer has checked {row.in_vain:,} without a match, {end}"))
     if row.queries:
         figures.append(("subscribed to", ", ".join(map(_query, row.queries))))
     terms = [(term.replace("_", "-"), _said(value)) for term, value in row.terms.items()]
@@ -204,8 +209,10 @@ def _said(value: object) -> str:
 @click.option(
     "--delay", type=options.FiniteNumber(min=0), default=0.0, metavar="SECONDS", help="Deliver after SECONDS."
 )
-@click.option("--group", default="", metavar="NAME", help="Group that goes to one consumer, in order.")
-@click.option("--transient", is_flag=True, help="Do not store on disk: lost if the node ends.")
+@click.option(
+    "--group", default="", metavar="NAME", help="Message group, which goes to one consumer, in order."
+)
+@click.option("--transient", is_flag=True, help="Do not store on disk: the message is lost if the node ends.")
 @options.header
 @options.expiry
 @options.timeout
@@ -231,7 +238,7 @@ def put(
         raise click.UsageError("Give either CONTENT or --file, not both.")
     source = file or sys.stdin.buffer
     if not contents and source.isatty():
-        print_message("each line you type is a message; Ctrl-D ends")
+        print_message("each line is a message; Ctrl-D ends")
     what = [text.encode(errors="surrogateescape") for text in contents] or lines_of(source)
     with sync.connect(url, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
@@ -271,7 +278,7 @@ def take(
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         with m.queue(name).consume(selector=selector, prefetch=jobs.ahead(most)) as taken:
-            print_message(f"taking from {name}")
+            print_message(f"consuming {name}")
             return 0 if jobs.tell(taken, jobs.line_of(raw, as_json), most, timeout) else 1
 
 
@@ -308,14 +315,14 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"purged": found.purged, "missing": found.missing, "away": found.away})
     else:
-        print_message(f"threw away {count(found.purged, 'message')} of {name}")
+        print_message(f"purged {count(found.purged, 'message')} of {name}")
         _tell_missing(found.missing, found.away)
 
 
 @command.command("move")
 @name
 @click.option(
-    "--to", required=True, metavar="NODE", help="Node to move the messages to.", shell_complete=complete_nodes
+    "--to", required=True, metavar="NODE", help="Move the messages to NODE.", shell_complete=complete_nodes
 )
 @click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="Move at most N messages. Default: all."
@@ -333,7 +340,7 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
     if as_json:
         tell_json({"moved": done})
     else:
-        print_message(f"{harmless(to)} has taken {count(done, 'message')} of {name}")
+        print_message(f"{harmless(to)} accepted {count(done, 'message')} of {name}")
 
 
 @command.command("rm")
@@ -350,4 +357,4 @@ def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"removed": name})
     else:
-        print_message(f"the queue {name} is removed")
+        print_message(f"queue {name} was deleted")

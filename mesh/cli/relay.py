@@ -91,8 +91,8 @@ def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None)
     path, text = _file(file)
     after = without_site(path, text, node_name(site))
     if not force and (waiting := _known(site, url).get("waiting", {}).get("messages", 0)):
-        what = f"{count(waiting, 'message')} for {site} would be given up"
-        print_message(f"{what}. To do that:  mesh relay rm {site} --force")
+        what = f"{count(waiting, 'message')} for {site} would be discarded"
+        print_message(f"{what}. To remove it anyway:  mesh relay rm {site} --force")
         return FAILED
     _write(path, after)
     return _reload(path, site, as_json, url)
@@ -132,7 +132,7 @@ def sync_site(site: str, as_json: bool, url: str | None) -> int:
     if as_json:
         tell_json({"site": site, "nodes": sorted(found.nodes), "missing": sorted(found.missing)})
     else:
-        print_message(f"{site} is sent what it lacks, by {', '.join(sorted(found.nodes))}")
+        print_message(f"{site} receives what it lacks, from {', '.join(sorted(found.nodes))}")
         if found.missing:
             print_message(f"mesh: these did not answer: {', '.join(sorted(found.missing))}")
     return FAILED if found.missing else 0
@@ -144,20 +144,20 @@ def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> N
     if as_json:
         tell_json({"site": site, "paused": is_paused, "changed": found.changed})
     elif not found.changed:
-        print_message(f"nothing to do: {site} is {'' if is_paused else 'not '}paused")
+        print_message(f"no change: {site} is {'' if is_paused else 'not '}paused")
     elif is_paused:
         print_message(
-            f"what is for {site} waits, at all nodes in a moment.  To go on:  mesh relay resume {site}"
+            f"messages for {site} wait, at all nodes in a moment.  To resume:  mesh relay resume {site}"
         )
     else:
-        print_message(f"what waits for {site} goes there")
+        print_message(f"messages for {site} are forwarded")
 
 
 def _file(given: str | None) -> tuple[Path, str]:
     path = config_file(given)
     if path is None:
-        what = "there is no mesh.toml here, nor in the directory of settings."
-        raise BadConfig(what, hint='Write one with [site] and name = "LON" below it, or say --config FILE.')
+        what = "No mesh.toml was found here or in the settings directory."
+        raise BadConfig(what, hint='Write one with [site] and name = "LON" below it, or use --config FILE.')
     return path, read_text(path)
 
 
@@ -186,17 +186,17 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
     except NodeNotFound:
         pass
     except LocalError as error:
-        why = f"the node that runs here does not go by it: {harmless(str(error))}"
+        why = f"the node that runs here rejects it: {harmless(str(error))}"
     lines = [line for line in told.now if line.startswith(f"site {site} ")] if told is not None else []
     if as_json:
         tell_json({"file": str(path), "counts": bool(lines)})
         return 0
     for line in lines:
-        print_message(f"{harmless(line)}: so {path} says, and that counts")
+        print_message(f"{harmless(line)}: set in {path}, and in force")
     if lines and _known(site, url).get("paused"):  # a pause belongs to the name and outlives the site
-        print_message(f"mesh: {site} is paused, and given nothing.  To go on:  mesh relay resume {site}")
+        print_message(f"mesh: {site} is paused and receives nothing.  To resume:  mesh relay resume {site}")
     if told is not None and not lines:
-        why = "it wants a restart" if "sites" in told.later else "the node that answers reads another file"
+        why = "it requires a restart" if "sites" in told.later else "the node that answers reads another file"
     if not lines:
-        print_message(f"{path} is changed. It does not count yet: {why}")
+        print_message(f"{path} was changed, but is not in force yet: {why}")
     return 0

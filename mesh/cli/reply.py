@@ -24,15 +24,17 @@ from mesh.errors import LocalError
 
 @click.command("reply")
 @click.argument("address")
-@click.option("--exec", "typed", required=True, metavar="COMMAND", help="Program with its arguments.")
-@click.option("--shell", is_flag=True, help="Run it by /bin/sh: for pipes, wildcards and variables.")
+@click.option(
+    "--exec", "typed", required=True, metavar="COMMAND", help="Run COMMAND, a program with its arguments."
+)
+@click.option("--shell", is_flag=True, help="Run it with /bin/sh: for pipes, wildcards and variables.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
     metavar="N",
-    help="Requests at a time; others wait or go to other servers.",
+    help="Run N commands at a time; other requests wait or go to other servers.",
 )
 @click.option(
     "--timeout",
@@ -77,9 +79,11 @@ def words(typed: str, shell: bool) -> list[str]:
     except ValueError as error:
         raise click.UsageError(f"--exec {typed!r} cannot be read: {error}.") from None
     if not found:
-        raise click.UsageError("--exec is empty: give it a program, and its arguments.")
+        raise click.UsageError("--exec is empty: give a program with its arguments.")
     if shutil.which(found[0]) is None:
-        raise click.UsageError(f"--exec: there is no program {found[0]!r} here. For shell commands: --shell")
+        raise click.UsageError(
+            f"--exec: the program {found[0]!r} does not exist here. For shell commands: --shell"
+        )
     return found
 
 

@@ -14,7 +14,7 @@ from mesh.errors import LocalError
 @click.option("--html", metavar="FILE", help="Write a page with charts to FILE, without other files.")
 @options.as_json
 @click.option("--json-to", metavar="FILE", help="Also write the JSON document to FILE.")
-@click.option("--no-ingest", is_flag=True, help="Report only what was gathered before.")
+@click.option("--no-ingest", is_flag=True, help="Report without gathering new snapshots first.")
 @gathering.sources
 @gathering.history
 @gathering.master

@@ -27,7 +27,7 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
     "--timeout",
     type=options.FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="Wait SECONDS.  [default: 5; with --all 1]",
+    help="Time limit for replies.  [default: 5; with --all 1]",
 )
 @click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all, end after N replies."
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913
     (NO_HANDLERS), or the server was lost and may have run the request (HANDLER_LOST). 124: no reply in time.
     """
     if (most is not None and not every) or (retry_lost and every):
-        raise click.UsageError("--count is for --all, and --retry-lost for one that is asked.")
+        raise click.UsageError("--count requires --all, and --retry-lost excludes it.")
     body = sys.stdin.buffer.read() if content == STDIN else content.encode(errors="surrogateescape")
     asked: dict[str, Any] = {"local_only": local, "headers": options.headers(given)}
     with sync.connect(url, client=client) as m:
@@ -129,7 +129,7 @@ def _gather(
             else:
                 failed += 1
                 print_message(
-                    f"mesh: {answer.sender or 'one of them'}: {answer.error.what} [{answer.error.code}]"
+                    f"mesh: {answer.sender or 'a server'}: {answer.error.what} [{answer.error.code}]"
                 )
         expected = answers.expected
     return _judged(address, expected, replied, failed, most)
@@ -138,12 +138,12 @@ def _gather(
 def _judged(address: str, expected: int | None, replied: int, failed: int, most: int | None) -> int:
     """Return the exit code, and print the reason."""
     if expected == 0:
-        print_message(f"mesh: nobody serves {address} [NO_HANDLERS]")
+        print_message(f"mesh: no client serves {address} [NO_HANDLERS]")
         return 2
     wanted = expected if most is None else min(most, expected or most)
     if not failed and wanted is not None and replied >= wanted:
         return 0
-    of = "those who serve it" if expected is None else f"{expected:,}"
+    of = "the servers" if expected is None else f"{expected:,}"
     print_message(f"mesh: {replied:,} of {of} replied in time")
     return 1
 

@@ -25,9 +25,7 @@ GOES = {"forward": "forward to", "wait": "wait for"}
     default="",
     help="Route a direct message to this session, client or address.",
 )
-@click.option(
-    "--from", "node", metavar="NODE", default="", help="Start at NODE. Default: the node that is asked."
-)
+@click.option("--from", "node", metavar="NODE", default="", help="Start at NODE. Default: the node of --url.")
 @options.as_json
 @options.url
 def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url: str | None) -> int:
@@ -42,10 +40,10 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
     /site/NYC/calc/add: whether the message would go there.
     """
     if not (key or domain or to):
-        raise click.UsageError("Give a KEY, --domain or --to.")
+        raise click.UsageError("Give KEY, --domain or --to.")
     is_address = bool(to) and kind_of(to) != CLIENT
     if is_address and (key or domain or node):
-        raise click.UsageError("For an address --to and --url are enough: whoever is asked chooses.")
+        raise click.UsageError("For an address, give only --to and --url: the node that is asked chooses.")
     with sync.connect(url) as m:
         site, address = split(to) if is_address else ("", "")
         if is_address and (not site or site == m.call("sites", limit=1)["site"]):
@@ -58,7 +56,7 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
     arrives = bool(steps) and is_last(steps[-1])
     if not arrives and not as_json:
         verb = "mesh ls --sites" if to.startswith(OTHERS) else "mesh ls"
-        print_message(f"mesh: it would not get there now.  Who can be reached:  {verb}")
+        print_message(f"mesh: the message would not arrive now.  To see what is reachable:  {verb}")
     return 0 if arrives else 1
 
 
@@ -70,5 +68,5 @@ def is_last(step: Mapping[str, str]) -> bool:
 def row(step: Mapping[str, str]) -> tuple[str, str, str]:
     """Return the node, its decision, and the reason."""
     does = GOES.get(step["decision"])
-    whom = step["next"] or "a master that nobody knows"
+    whom = step["next"] or "an unknown master"
     return step["node"], f"{does} {whom}" if does else step["decision"], step["why"]

@@ -43,14 +43,18 @@ def command() -> None:
 @command.command("set")
 @click.argument("node", required=False, shell_complete=complete_nodes)
 @click.option(
-    "--domain", "domains", multiple=True, metavar="DOMAIN", help='Make it master of DOMAIN; "*" is any.'
+    "--domain", "domains", multiple=True, metavar="DOMAIN", help='Make NODE the master of DOMAIN; "*" is any.'
 )
-@click.option("--key", "keys", multiple=True, metavar="KEY", help="Make it master of the topic KEY.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="Make NODE the master of the topic KEY.")
 @click.option(
-    "--pattern", "patterns", multiple=True, metavar="PATTERN", help="Make it master of matching topics."
+    "--pattern", "patterns", multiple=True, metavar="PATTERN", help="Make NODE the master of matching topics."
 )
 @click.option(
-    "--xpath", "xpaths", multiple=True, metavar="XPATH", help="Make it master of topics that match."
+    "--xpath",
+    "xpaths",
+    multiple=True,
+    metavar="XPATH",
+    help="Make NODE the master of topics with matching XML.",
 )
 @click.option(
     "--stratum",
@@ -61,9 +65,9 @@ def command() -> None:
 )
 @click.option("--refid", metavar="NODE", default="", help="Next hop to the master, at stratum N-1.")
 @click.option("--add", is_flag=True, help="Add to the node's shared rules instead of replacing them.")
-@click.option("--none", "is_none", is_flag=True, help="The node has no rule, even if files have one.")
+@click.option("--none", "is_none", is_flag=True, help="Give the node no rule, even if files have one.")
 @click.option(
-    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] of the TOML FILE."
+    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] in the TOML FILE."
 )
 @click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> in FILE.")
 @shared.force
@@ -89,9 +93,9 @@ def set_(
         name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value
     }
     if sum(each is not None for each in (node, path, xml)) != 1 or (node is None and (rule or is_none)):
-        raise click.UsageError("Name a NODE and its rule, or a --file, or one of --xml.")
+        raise click.UsageError("Give NODE and its rule, or --file, or one --xml.")
     if node is not None and bool(rule) == is_none:
-        raise click.UsageError("Say what it is master of: --domain, --key, --pattern or --xpath; or --none.")
+        raise click.UsageError("Give --domain, --key, --pattern or --xpath; or --none.")
     if xml is not None:
         found = _of_xml(xml)
     else:
@@ -117,7 +121,10 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
         names = [node_name(name) for name in nodes]
         told = shared.changed(m, lambda before: without_rules(before, names), force)
     _tell(
-        told, f"what files say of {', '.join(nodes)}", as_json, "nothing to do: the mesh says nothing of them"
+        told,
+        f"rules of {', '.join(nodes)} as in files",
+        as_json,
+        "no change: these nodes have no mesh-wide rules",
     )
     return 0 if told is not None else 1
 
@@ -182,18 +189,18 @@ def remarks(found: RulesTold) -> list[str]:
     said = []
     if found.stamp:
         by = f" by {agreed.by}" if agreed.by else ""
-        said.append(f"those of all were set {iso(found.stamp)}{by}")
+        said.append(f"mesh-wide rules were set {iso(found.stamp)}{by}")
     else:
-        said.append("the mesh has said nothing yet: each node goes by its own file")
+        said.append("no mesh-wide rules: each node uses its own file")
     names: dict[bool, list[str]] = {True: [], False: []}
     for name, entry in agreed.nodes.items():
         if entry.allowed is not None:
             names[entry.allowed].append(name)
-    said += [f"may be linked anywhere: {', '.join(names[True])}"] if names[True] else []
-    said += [f"may be linked nowhere: {', '.join(names[False])}"] if names[False] else []
-    said += [f"this node does not go by them: {found.refused}"] if found.refused else []
-    said += ["this node begins to go by them now"] if found.changing else []
-    said += [f"not yet gone by at: {', '.join(found.behind)}"] if found.behind else []
+    said += [f"allowed links: {', '.join(names[True])}"] if names[True] else []
+    said += [f"denied links: {', '.join(names[False])}"] if names[False] else []
+    said += [f"not in force at this node: {found.refused}"] if found.refused else []
+    said += ["in force at this node in a moment"] if found.changing else []
+    said += [f"not yet in force at: {', '.join(found.behind)}"] if found.behind else []
     return said
 
 
@@ -213,7 +220,7 @@ def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
     found = {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
     silent = [name for name in found if "master" not in file.table["nodes"][name]]
     if silent:
-        print_message(f"left as they are, as their sections say nothing of a master: {', '.join(silent)}")
+        print_message(f"unchanged, because their sections have no rules: {', '.join(silent)}")
     return {name: rules for name, rules in found.items() if name not in silent}
 
 
@@ -226,17 +233,15 @@ def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
     return found
 
 
-def _tell(
-    told: RulesPut | None, what: str, as_json: bool, nothing: str = "nothing to do: the mesh says so already"
-) -> None:
+def _tell(told: RulesPut | None, what: str, as_json: bool, nothing: str = "no change") -> None:
     if as_json:
         tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
         return
     if told is None:
         print_message(nothing)
         return
-    print_message(f"{what}: at all nodes in a moment.  See them:  mesh rule ls")
+    print_message(f"{what}: at all nodes in a moment.  To list them:  mesh rule ls")
     if told.away:
-        print_message(f"away, and told when they are back: {', '.join(told.away)}")
+        print_message(f"unreachable, notified when they return: {', '.join(told.away)}")
     if told.missing:
-        print_message(f"did not answer in time, and are told again: {', '.join(told.missing)}")
+        print_message(f"no answer in time, notified again later: {', '.join(told.missing)}")

@@ -43,9 +43,9 @@ async def run(command: Sequence[str], content: bytes, limit: float, environ: Map
         await process.wait()
         if not isinstance(error, TimeoutError):
             raise
-        return CommandEnd(code="TIMED_OUT", text=f"it was not done in {plainly(limit)}")
+        return CommandEnd(code="TIMED_OUT", text=f"the time limit of {plainly(limit)} is over")
     if len(said) > MAX_CONTENT_EVER:
-        return CommandEnd(code="TOO_LARGE", text=f"it wrote more than {MAX_CONTENT_EVER:,} bytes")
+        return CommandEnd(code="TOO_LARGE", text=f"the output exceeds {MAX_CONTENT_EVER:,} bytes")
     if code:
         return CommandEnd(code=f"EXIT_{code}" if code > 0 else f"SIGNAL_{-code}", text=complaint)
     return CommandEnd(said)

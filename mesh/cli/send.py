@@ -78,7 +78,7 @@ def command(  # noqa: PLR0913
 def _typed(file: BinaryIO | None) -> Iterator[bytes]:
     source = file or sys.stdin.buffer
     if source.isatty():
-        print_message("each line you type is a message; Ctrl-D ends")
+        print_message("each line is a message; Ctrl-D ends")
     return lines_of(source)
 
 
@@ -90,7 +90,7 @@ def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishR
     if may_wait and not force_queuing:
         error.what = error.what.replace("force_queuing=True", "--force-queuing")
         if "--force-queuing" not in error.what:
-            error.hint = "To let it wait until somebody is there: --force-queuing"
+            error.hint = "To queue it until a receiver connects: --force-queuing"
     return error
 
 
@@ -106,7 +106,11 @@ def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str
 
 
 def outcome(published: Published) -> str:
-    """Return who received the message in words, or why it waits."""
+    """Return the receivers of the message as text, or why it waits."""
     if not published.ok:
         return f"FORWARD_WARNING: {published.note}"
-    return f"taken by {count(published.matched, 'session')}" if published.matched else "queued for it"
+    return (
+        f"accepted by {count(published.matched, 'session')}"
+        if published.matched
+        else "queued for the receiver"
+    )

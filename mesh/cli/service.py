@@ -41,7 +41,9 @@ def command() -> None:
 @name
 @for_all
 @click.option("--user", default=USER, show_default=True, metavar="USER", help="With --system, run as USER.")
-@click.option("--config", metavar="FILE", help="Its mesh.toml. Default: the file that `mesh up` reads here.")
+@click.option(
+    "--config", metavar="FILE", help="Use the mesh.toml FILE. Default: the file that `mesh up` reads here."
+)
 @click.option("--dry-run", is_flag=True, help="Print the unit without installing it.")
 def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
     """Install and start the unit of a node. It also starts at boot, or at this user's login."""
@@ -75,7 +77,7 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
     _systemctl(is_system, "enable", "--now", service.name)
     print_message(f"{path}: node {node!r} runs as a service")
     if not is_system:
-        print_message("it ends when you log out, but for:  loginctl enable-linger")
+        print_message("it ends when you log out, unless you run:  loginctl enable-linger")
 
 
 @command.command("uninstall")
@@ -87,7 +89,8 @@ def uninstall(node: str | None, is_system: bool) -> None:
     path = _place(service.name, is_system)
     if not path.exists():
         raise BadArgument(
-            f"there is no {path}.", hint="With --id another node, with --system that of the machine."
+            f"{path} does not exist.",
+            hint="Use --id for another node, or --system for the machine's service.",
         )
     _check_ours(path)
     _systemctl(is_system, "disable", "--now", service.name)
@@ -96,7 +99,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
     except OSError as error:
         raise _cannot(path, error) from error
     _systemctl(is_system, "daemon-reload")
-    print_message(f"{service.name} is gone; the node's data is where it was")
+    print_message(f"{service.name} was removed; the node's data is unchanged")
 
 
 @command.command("show")
@@ -107,13 +110,13 @@ def show(node: str | None, is_system: bool) -> int:
     service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
-        print_message(f"there is no {path}.  To have one:  mesh service install")
+        print_message(f"{path} does not exist.  To create it:  mesh service install")
         return 1
     click.echo(path.read_text(), nl=False)
     is_active = subprocess.run(
         _command(is_system, "is-active", "--quiet", service.name), check=False
     ).returncode
-    print_message(f"{service.name} {'does not run' if is_active else 'runs'}")
+    print_message(f"{service.name} {'is not running' if is_active else 'is running'}")
     return 1 if is_active else 0
 
 
@@ -132,7 +135,8 @@ def _place(unit: str, is_system: bool) -> Path:
 def _check_ours(path: Path) -> None:
     if path.exists() and not path.read_text(errors="replace").startswith(MARK):
         raise BadArgument(
-            f"{path} was not made by this command.", hint="Give the node another --id, or remove that file."
+            f"{path} was not created by this command.",
+            hint="Give the node another --id, or remove that file.",
         )
 
 
@@ -141,7 +145,7 @@ def _check_user(user: str) -> None:
         pwd.getpwnam(user)
     except (KeyError, ValueError):
         hint = f"useradd --system --home-dir /var/lib/mesh --shell /usr/sbin/nologin {USER}"
-        raise BadArgument(f"there is no user {user!r:.40} on this machine.", hint=hint) from None
+        raise BadArgument(f"The user {user!r:.40} does not exist on this machine.", hint=hint) from None
 
 
 def _written(path: Path, text: str) -> None:
@@ -154,15 +158,18 @@ def _written(path: Path, text: str) -> None:
 
 def _cannot(path: Path, error: OSError) -> MeshError:
     return BadArgument(
-        f"{path} cannot be changed: {error.strerror}.", hint="A service of the machine wants root: sudo."
+        f"{path} cannot be changed: {error.strerror}.", hint="A service of the machine requires root: sudo."
     )
 
 
 def _command(is_system: bool, *arguments: str) -> list[str]:
     systemctl = shutil.which("systemctl")
     if systemctl is None:
-        hint = "Start `mesh up` by what starts services here; it says on stdout when it is ready."
-        raise NotAvailable("there is no systemd on this machine.", hint=hint)
+        hint = (
+            "Start `mesh up` with the service manager of this machine; it prints a line on "
+            "stdout when it is ready."
+        )
+        raise NotAvailable("This machine has no systemd.", hint=hint)
     return [systemctl, *(() if is_system else ("--user",)), *arguments]
 
 

@@ -21,10 +21,11 @@ def tell_sites(m: sync.Client, as_json: bool) -> int:
     elif rows:
         tell_table(HEADER, list(_lines(rows)), folded="LINK", dropped=DROPPED)
     if missing:
-        print_message(f"mesh: without what these see, which did not answer: {', '.join(missing)}")
+        print_message(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not rows and not as_json:
         print_message(
-            "no other site is known.  It stands in mesh.toml of all nodes:  [site] and [sites.NAME]"
+            "no other site is configured.  To add one, write into mesh.toml of all nodes:  "
+            "[site] and [sites.NAME]"
         )
     return 0
 

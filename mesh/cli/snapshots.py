@@ -18,7 +18,7 @@ from mesh.snapshots.marker import INGESTED, SYNCED, Marker
 from mesh.snapshots.segment import Segment
 
 HEADER = ("NODE", "SEGMENTS", "SIZE", "OLDEST", "NEWEST", "INGESTED", "SYNCED", "UNREAD", "DIRECTORY")
-NONE = "none.  A node closes its first segment after 10 s.  Those of another place:  --from DIR"
+NONE = "no snapshots.  A node completes its first segment after 10 s.  To read another directory:  --from DIR"
 
 places = click.option(
     "--from",
@@ -81,7 +81,7 @@ def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
     Existing copies are skipped. Exit code 2: a segment could not be copied.
     """
     if "://" in to:
-        raise click.UsageError(f"--to {to!r} is no directory. For object storage:  mesh ingest")
+        raise click.UsageError(f"--to {to!r} is not a directory. For object storage:  mesh ingest")
     sources, tally = _places(given), SyncTally()
     for place in sources:
         try:
@@ -142,7 +142,7 @@ def _kept(place: Path) -> Iterator[Kept]:
 def _marker(path: Path) -> Marker:
     marker, wrong = read_marker(path)
     if wrong:
-        print_message(f"{path} cannot be read: {wrong}. No snapshot counts as safe by it.")
+        print_message(f"{path} cannot be read: {wrong}. No snapshot is considered copied until then.")
     return marker
 
 

@@ -17,8 +17,8 @@ def run(verb: str, arguments: Sequence[str]) -> int:
     Raises: LocalError NO_SPARK if PySpark is not installed.
     """
     if find_spec("pyspark") is None:
-        what = "PySpark is not installed in the Python that runs this."
-        raise LocalError(what, hint="Install it:  pip install 'heronry[spark]'", code="NO_SPARK")
+        what = "PySpark is not installed in this Python."
+        raise LocalError(what, hint="Run:  pip install 'heronry[spark]'", code="NO_SPARK")
     # The job receives Ctrl-C too, and may take time to end.
     before = signal.signal(signal.SIGINT, lambda number, _: None)
     try:

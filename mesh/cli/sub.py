@@ -35,12 +35,14 @@ from mesh.routing.overflow import Overflow
     metavar="N",
     help="Limit of messages in flight, and of messages that wait.  [default: the node's limit]",
 )
-@click.option("--group", metavar="NAME", help="Share the messages with the group NAME, at any node.")
+@click.option("--group", metavar="NAME", help="Share the messages with the group NAME, across nodes.")
 @click.option(
     "--durable", metavar="NAME", help="Use the durable subscription NAME: messages are stored until printed."
 )
 @click.option(
-    "--selector", metavar="EXPRESSION", help="With --durable, only matching messages: see mesh queue take."
+    "--selector",
+    metavar="EXPRESSION",
+    help="With --durable, print only messages that match: see `mesh queue take --help`.",
 )
 @options.raw
 @options.json_lines
@@ -73,10 +75,10 @@ def command(  # noqa: PLR0913
     subscription.
     """
     if selector is not None and durable is None:
-        raise click.UsageError("--selector is for --durable.")
+        raise click.UsageError("--selector requires --durable.")
     if durable is not None:
         if group is not None or no_initial or overflow != Overflow.BLOCK:
-            raise click.UsageError("--group, --no-initial and --overflow are not for --durable.")
+            raise click.UsageError("--group, --no-initial and --overflow exclude --durable.")
         _durable(key, domain, durable, most, wait, max_queue or jobs.ahead(most), selector, raw, as_json, url)
         return
     end = None if wait is None else time.monotonic() + wait
@@ -95,7 +97,7 @@ def command(  # noqa: PLR0913
             try:
                 _print(subscription, lines, most, end)
             except MeshTimeout:
-                raise MeshTimeout(f"{wait:g} s are over.") from None
+                raise MeshTimeout(f"The time limit of {wait:g} s is over.") from None
 
 
 def _durable(
@@ -118,7 +120,7 @@ def _durable(
             print_message(f"subscribed to {key} as {name}")
             printed = jobs.tell(taken, jobs.line_of(raw, as_json), most, wait, end)
     if most is None or printed < most:
-        raise MeshTimeout(f"{wait:g} s are over.")
+        raise MeshTimeout(f"The time limit of {wait:g} s is over.")
 
 
 def raw_lines(batch: Batch, most: int) -> bytes:
@@ -147,5 +149,5 @@ def _print(
             printed += wanted
         if subscription.dropped > dropped:
             new, dropped = subscription.dropped - dropped, subscription.dropped
-            why = "this reader is too slow, or there was no room on the way from another site"
+            why = "this client is too slow, or a link with another site had no room"
             print_message(f"dropped {count(new, 'message')} ({dropped:,} in all): {why}")

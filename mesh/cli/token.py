@@ -17,11 +17,11 @@ from mesh.security.token import write_token
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WHAT = {
-    "node": "Who has it is a node of the mesh, and reads and writes everything.",
-    "client": "Who has it publishes and subscribes, and is no node.",
-    "monitor": "Who has it reads, and changes nothing.",
-    "admin": "Who has it changes what only the admin of the mesh may: rules of all nodes. Keep it safe.",
-    "relay": "Who has it is a gateway of that site, which writes here what this one accepts.",
+    "node": "Its holder can run a node of the mesh, and read and write everything.",
+    "client": "Its holder can publish and subscribe, but not run a node.",
+    "monitor": "Its holder can only read.",
+    "admin": "Its holder can set mesh-wide rules, as the admin. Keep it safe.",
+    "relay": "Its holder can run a gateway of that site, which writes what this site accepts.",
 }
 
 
@@ -29,7 +29,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     """Return the seconds of "90s", "30m", "24h" or "7d"; 0 for "never"."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if text != "never" and (found is None or not int(found[1])):
-        raise click.BadParameter(f"{text!r} is no time: write 30m, 24h, 7d or never.", ctx, option)
+        raise click.BadParameter(f"{text!r} is not a time: write 30m, 24h, 7d or never.", ctx, option)
     return int(found[1]) * UNITS[found[2]] if found is not None else 0
 
 
@@ -47,7 +47,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="Time in which it can be used to join: 30m, 24h, 7d or never.",
+    help="Allow joining with it for TIME: 30m, 24h, 7d or never.",
 )
 @click.option("--site", metavar="NAME", help="With --role relay: the other site's NAME in mesh.toml.")
 @options.keyed_mesh
@@ -59,12 +59,14 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     keys.
     """
     if (role == RELAY) != (site is not None):
-        raise click.UsageError("Each other site has a token of its own: --role relay --site NAME.")
+        raise click.UsageError("Each site needs its own token: --role relay --site NAME.")
     state = state_dir(os.environ)
     name = cluster or only(clusters(state))
     file = read_mesh(state, name)
     if file is None:
-        raise KeysRefused(f"There are no keys for {name!r} here.", hint="`mesh init` makes a mesh with keys.")
+        raise KeysRefused(
+            f"The keys for {name!r} are not here.", hint="`mesh init` creates a mesh with keys."
+        )
     until = int(time.time()) + expires if expires else 0
     made = admin_token(state, file, until) if role == ADMIN else token_of(file, role, until, site or "")
     token = write_token(made)
@@ -84,6 +86,6 @@ def only(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise KeysRefused("There are no keys here.", hint="`mesh init` makes a mesh with keys.")
+        raise KeysRefused("This machine has no keys.", hint="`mesh init` creates a mesh with keys.")
     hint = "Choose one: --cluster NAME"
-    raise KeysRefused(f"There are keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)
+    raise KeysRefused(f"This user has keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)

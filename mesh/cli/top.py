@@ -120,7 +120,7 @@ def _show(m: sync.Client, console: Console, interval: float) -> None:
 
 def _screen(found: TopReplies | None, came: float, order: str, console: Console) -> RenderableType:
     late = time.monotonic() - came
-    trouble = f"      no answer for {plainly(late)}: is the node away?" if late > LATE else ""
+    trouble = f"      no answer for {plainly(late)}: the node may be unreachable" if late > LATE else ""
     foot = Text(f"s: sort, now by {order.lower() or 'name'}      q: quit")
     body = _pictures(found, order, console, console.height - ELSE) if found else Text("asking ...")
     return Group(body, Text(), Text.assemble(foot, (trouble, "red")))

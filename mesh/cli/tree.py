@@ -19,7 +19,9 @@ TreeLine = dict[str, Any]
 def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
     """Print the tree of one domain, or of each domain in the rules here. Return the exit code."""
     if domain is not None and not check_domain(domain):
-        raise BadKey("'' is no domain.", hint="mesh ls --tree, without one, tells of each that rules name.")
+        raise BadKey(
+            "The domain '' is invalid.", hint="`mesh ls --tree`, without a domain, shows all that rules name."
+        )
     domains = [domain] if domain is not None else m.call("tree")["domains"]
     found = [m.call("tree", domain=each) for each in domains]
     if as_json:
@@ -28,11 +30,9 @@ def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
         print_data([*([""] if number else []), tree["domain"]])
         _tell_one(tree["rows"])
     if missing := sorted({name for tree in found for name in tree["missing"]}):
-        print_message(f"mesh: without what these would say, which did not: {', '.join(missing)}")
+        print_message(f"mesh: incomplete, because these nodes did not answer: {', '.join(missing)}")
     if not found and not as_json:
-        print_message(
-            "no rule names a domain at this node.  Each node is master of what its own clients publish."
-        )
+        print_message("no rule at this node names a domain.  Each node is the master for its own clients.")
     return 0 if all(row["way"] for tree in found for row in tree["rows"]) else 1
 
 
@@ -43,7 +43,7 @@ def _tell_one(rows: list[TreeLine]) -> None:
     if shown:
         tell_table(HEADER, list(lines(shown)), folded="NOT BY", dropped=DROPPED)
     if strangers:
-        print_message(f"no rule names a master there: {', '.join(row['node'] for row in strangers)}")
+        print_message(f"no rule names a master for: {', '.join(row['node'] for row in strangers)}")
 
 
 def is_by_itself(row: TreeLine) -> bool:

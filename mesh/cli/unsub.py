@@ -9,7 +9,7 @@ from mesh.cli.options import print_message, tell_json
 
 @click.command("unsub")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="End it even if it has subscribers, or nodes are unreachable.")
+@click.option("--force", is_flag=True, help="End it even if it has consumers, or nodes are unreachable.")
 @options.as_json
 @options.url
 def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
@@ -24,4 +24,4 @@ def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
     if as_json:
         tell_json({"removed": name})
     else:
-        print_message(f"the durable subscription {name} is removed")
+        print_message(f"durable subscription {name} was removed")

@@ -30,8 +30,8 @@ from mesh.shell.starting import start
 from mesh.shell.terminal import has_terminal, stay_at_hangup
 
 KEYS = {
-    False: "no keys: this machine only; to reach others:  mesh init",
-    True: "keys: all connections are encrypted; for another machine:  mesh token",
+    False: "no keys: reachable only from this machine; to change that:  mesh init",
+    True: "keys: all connections are encrypted; to add a machine:  mesh token",
 }
 
 
@@ -47,7 +47,7 @@ KEYS = {
     "--peer",
     multiple=True,
     metavar="ADDRESS",
-    help="Dial the node at ADDRESS, which introduces the others. Can be repeated.",
+    help="Dial the node at ADDRESS, which introduces other nodes. Can be repeated.",
 )
 @click.option(
     "--mdns/--no-mdns",
@@ -65,7 +65,7 @@ KEYS = {
 @click.option(
     "--probe",
     metavar="FILE",
-    help="Report the CPU and RAM of the JSON FILE instead of this machine's, for tests.",
+    help="Read the load of CPU and RAM from the JSON FILE instead of this machine, for tests.",
 )
 @click.option(
     "--accept-rollback",
@@ -215,13 +215,13 @@ def _gossip(it: dict[str, Any]) -> Iterator[str]:
     """Yield the second port, for a firewall. Without keys gossip uses a local socket file."""
     if it["pub"].startswith("tcp://"):
         port = it["pub"].rpartition(":")[2]
-        yield f"port {port}, beside the first: let both through a firewall"
+        yield f"port {port}, next to the first: open both in a firewall"
 
 
 def _ways(it: dict[str, Any]) -> Iterator[str]:
     """Yield how the node looks for others."""
     yield f"mdns on {', '.join(it['mdns'])}" if it["mdns"] else "no mdns"
-    yield f"peers {', '.join(it['peers'])}" if it["peers"] else "no peers named"
+    yield f"peers {', '.join(it['peers'])}" if it["peers"] else "no peers configured"
     if it["remembered"]:
         yield f"{it['remembered']} remembered"
 

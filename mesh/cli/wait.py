@@ -86,7 +86,7 @@ def queue(
     A queue does not count as empty while a node that may hold some of it does not answer.
     """
     if empty and consumer:
-        raise click.UsageError("--empty and --consumer are two conditions: give one.")
+        raise click.UsageError("Give one of --empty and --consumer.")
     judge = emptied if empty else consumed if consumer else declared
 
     def look(m: sync.Client) -> Found:
@@ -115,7 +115,7 @@ def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: b
 
     def look(m: sync.Client) -> Found:
         nodes = subscribed(m.why("topic", topic, domain=domain))
-        return Found(bool(nodes), f"subscribed at {', '.join(nodes)}" if nodes else "nobody is subscribed")
+        return Found(bool(nodes), f"subscribed at {', '.join(nodes)}" if nodes else "no subscriber")
 
     return _wait("subscriber", topic, look, timeout, as_json, lambda: url)
 
@@ -126,7 +126,7 @@ def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: b
 def alive(name: str, nodes: Sequence[NodeRow]) -> Found:
     """Return whether the node `name` is alive."""
     states = [row.state for row in nodes if row.name == name]
-    state = ALIVE if ALIVE in states else states[0] if states else "not known"
+    state = ALIVE if ALIVE in states else states[0] if states else "unknown"
     return Found(state == ALIVE, f"it is {state}")
 
 
@@ -138,7 +138,7 @@ def declared(row: QueueRow) -> Found:
 def emptied(row: QueueRow) -> Found:
     """Return whether the queue is empty at all nodes."""
     if unknown := sorted({*row.missing, *row.away}):
-        return Found(False, f"what is at {', '.join(unknown)} is not known")
+        return Found(False, f"the state at {', '.join(unknown)} is unknown")
     left = row.ready + row.out + row.delayed + row.going
     return Found(not left, f"{count(left, 'message')} in it" if left else "it is empty")
 
@@ -211,5 +211,5 @@ def _tell(kind: str, name: str, found: Found, took: float, as_json: bool) -> Non
         }
         tell_json({**said, "says": found.says})
     else:
-        over = "" if found.is_there else "mesh: waited in vain for "
+        over = "" if found.is_there else "mesh: the time limit is over; waited for "
         print_message(f"{over}{kind} {harmless(name)}: {found.says}, after {plainly(took)}")

@@ -38,11 +38,13 @@ def apply(file: Path, force: bool, url: str | None) -> None:
     with sync.connect(url) as m:
         unknown = m.call("weights", set=found.given)["unknown"]
     weights, until = found.given["weights"], _moment(found.given["expires"])
-    print_message(f"weights of {count(len(weights), 'node')} are in force until {until}, and spread to all")
+    print_message(
+        f"weights of {count(len(weights), 'node')} are in force until {until}, at all nodes in a moment"
+    )
     if not found.has_reasons:
-        print_message("without their reasons, for which there was no room")
+        print_message("the reasons were too long and are not included")
     if unknown:
-        print_message(f"never met: {', '.join(unknown)}.  Who is there:  mesh ls")
+        print_message(f"unknown nodes: {', '.join(unknown)}.  To list the nodes:  mesh ls")
 
 
 @command.command("show")
@@ -67,7 +69,7 @@ def clear(url: str | None) -> None:
     """Clear the weights in the whole mesh: all nodes count the same."""
     with sync.connect(url) as m:
         m.call("weights", clear=True)
-    print_message("no weights are in force any more: all nodes count the same, and all will know")
+    print_message("the weights were cleared: all nodes count the same, everywhere in a moment")
 
 
 @command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)
@@ -84,22 +86,22 @@ def remarks(found: dict[str, Any]) -> list[str]:
     said = []
     if not found["weights"]:
         cleared = f", since they were cleared by {found['by']}" if found["stamp"] else ""
-        said.append(f"none: all nodes count the same{cleared}")
+        said.append(f"no weights: all nodes count the same{cleared}")
     else:
         until = _moment(found["expires"])
         ends = (
             f"expired at {until}: all nodes count the same" if found["expired"] else f"in force until {until}"
         )
-        said.append(f"{ends}; reckoned at {_moment(found['made'])}, applied by {found['by']}")
+        said.append(f"{ends}; computed at {_moment(found['made'])}, applied by {found['by']}")
     if found["behind"]:
-        said.append(f"not yet known to: {', '.join(found['behind'])}")
-    return [*said, f"this node balances by {_strategy(found['strategy'])}"]
+        said.append(f"not yet in force at: {', '.join(found['behind'])}")
+    return [*said, f"this node balances with {_strategy(found['strategy'])}"]
 
 
 def _strategy(name: str) -> str:
     if name == "RoundRobin":
-        return f"{name}, which looks at no weights; balancing.strategy in mesh.toml chooses another"
-    return f"{name}, which {'looks at them' if name in OURS else 'is shown them'}"
+        return f"{name}, which ignores weights; set balancing.strategy in mesh.toml"
+    return f"{name}, which {'uses' if name in OURS else 'receives'} them"
 
 
 def _moment(wall: int) -> str:

@@ -15,7 +15,7 @@ VERSION = 1
 LONGEST = 4 * MIB  # bytes of a file
 FULL = "x" * 255  # a session's name of full length
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-HINT = "A good one is written by:  mesh weights learn"
+HINT = "Create one with:  mesh weights learn"
 
 
 class Versioned(msgspec.Struct):
@@ -55,7 +55,7 @@ def read(path: Path) -> GivenWeights:
     except OSError as error:
         raise bad(f"{path} cannot be read: {error.strerror or error}.", HINT) from error
     if len(data) > LONGEST:
-        raise bad(f"{path} has more than {LONGEST // MIB} MiB: is it a file of weights?", HINT)
+        raise bad(f"{path} has more than {LONGEST // MIB} MiB, so it is hardly a file of weights.", HINT)
     try:
         return _found(data)
     except LocalError as error:
@@ -66,10 +66,10 @@ def _found(data: bytes) -> GivenWeights:
     try:
         version = msgspec.json.decode(data, type=Versioned).version
         if version != VERSION:
-            raise bad(f"version {version} of such files is not known here, only {VERSION}.")
+            raise bad(f"Version {version} of the file is unknown here; only {VERSION} is supported.")
         file = msgspec.json.decode(data, type=WeightsFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise bad(f"this is no file of weights: {error}.") from error
+        raise bad(f"This is not a file of weights: {error}.") from error
     made, expires = _ns("made", file.made), _ns("expires", file.expires)
     weights = {node: _weight(node, row) for node, row in file.weights.items()}
     check(weights)
@@ -84,7 +84,7 @@ def _weight(node: str, said: Any) -> Weight:
     try:
         row = msgspec.convert(said, NodeWeight)
     except msgspec.ValidationError as error:
-        raise bad(f"what stands there of {node!r:.80} is no weight: {error}.") from error
+        raise bad(f"The entry of {node!r:.80} is not a weight: {error}.") from error
     return Weight(row.weight, row.reason if len(row.reason) <= REASON else f"{row.reason[: REASON - 1]}…")
 
 
@@ -93,5 +93,5 @@ def _ns(what: str, when: datetime) -> int:
     utc = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     found = (utc - EPOCH) // timedelta(microseconds=1) * 1000
     if not 0 <= found <= LARGEST_NUMBER:
-        raise bad(f"{what!r} cannot be {when:%Y-%m-%d}.", "Is a clock wrong?")
+        raise bad(f"{what!r} cannot be {when:%Y-%m-%d}.", "A clock may be wrong.")
     return found

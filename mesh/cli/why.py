@@ -99,9 +99,11 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
         rows = [(row.node, f"{row.messages:,}", mark * row.is_cause, row.why) for row in found.rows]
         tell_table(("NODE", "MESSAGES", "", "WHY"), rows, folded="WHY")
     else:
-        print_message(f"nothing is in {name}")
+        print_message(f"{name} is empty")
     if found.missing and not as_json:
-        print_message(f"without what is at {', '.join(map(harmless, found.missing))}, which did not answer")
+        print_message(
+            f"incomplete, because these nodes did not answer: {', '.join(map(harmless, found.missing))}"
+        )
     return 1 if not found.rows or any(row.is_cause for row in found.rows) else 0
 
 

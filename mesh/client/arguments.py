@@ -23,8 +23,8 @@ def whole(name: str, value: Any, lowest: int, highest: int) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool) or not lowest <= number <= highest:
-        hint = f"It is a whole number from {lowest:,} to {highest:,}."
-        raise BadArgument(f"{name}={shown(value)} cannot be.", hint=hint)
+        hint = f"Use a whole number from {lowest:,} to {highest:,}."
+        raise BadArgument(f"{name}={shown(value)} is invalid.", hint=hint)
     return number
 
 
@@ -33,15 +33,15 @@ def seconds(name: str, value: Any, *, zero: bool = False) -> float:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = float(value) if is_number and abs(value) <= LONGEST else math.nan
     if not (number >= 0 if zero else number > 0):
-        hint = f"It is a number of seconds {'from' if zero else 'above'} 0, at most {LONGEST:,} (100 years)."
-        raise BadArgument(f"{name}={shown(value)} cannot be.", hint=hint)
+        hint = f"Use a number of seconds {'from' if zero else 'above'} 0, at most {LONGEST:,} (100 years)."
+        raise BadArgument(f"{name}={shown(value)} is invalid.", hint=hint)
     return number
 
 
 def yes_or_no(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, not only truthy. Raises: BadArgument."""
     if not isinstance(value, bool):
-        raise BadArgument(f"{name}={shown(value)} cannot be.", hint="It is True or False.")
+        raise BadArgument(f"{name}={shown(value)} is invalid.", hint="Use True or False.")
     return value
 
 
@@ -54,7 +54,9 @@ def text(name: str, value: Any) -> str | None:
 
 def not_subscribed(value: Any) -> BadArgument:
     """Return the error for an argument of `unsubscribe` that is not a subscription."""
-    return BadArgument(f"{shown(value)} is no subscription.", hint="Give what subscribe() gave.")
+    return BadArgument(
+        f"{shown(value)} is not a subscription.", hint="Pass the subscription that subscribe() returned."
+    )
 
 
 def environment(given: Any) -> Mapping[str, str]:
@@ -62,8 +64,8 @@ def environment(given: Any) -> Mapping[str, str]:
     if given is None:
         return os.environ
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in (*given, *given.values())):
-        what = f"environ= is a dict of names and texts, not {shown(given)}."
-        raise BadType(what, hint="Leave it out for os.environ.")
+        what = f"environ= must be a dict of names and texts, not {shown(given)}."
+        raise BadType(what, hint="Omit it to use os.environ.")
     return given
 
 
@@ -71,5 +73,5 @@ def several(contents: Iterable[Any], verb: str = "publish") -> None:
     """Raise BadArgument for a single content. `verb` is the call to use for one."""
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
-        what = f"contents are a list, or whatever gives one after the other, not {shown(contents)}."
-        raise BadArgument(what, hint=f"To {verb} a single message use {verb}().")
+        what = f"contents must be an iterable, not {shown(contents)}."
+        raise BadArgument(what, hint=f"For a single message, use {verb}().")

@@ -133,7 +133,7 @@ class Asking(Subscribing, Ruling):
             q = query(key, None, xpath, domain)
             return await self._within(timeout, self._erase_found, q)
         if key is None:
-            raise BadQuery("nothing to erase.", hint="Give a key or xpath=.")
+            raise BadQuery("No topic to erase was given.", hint="Pass a key or xpath=.")
         checked = check_domain("" if domain is None else domain)
         if node := ruled_node(key):
             check_everywhere(checked)
@@ -177,7 +177,7 @@ class Asking(Subscribing, Ruling):
                 print(step["node"], step["decision"], step["next"])
         """
         if not (key or domain or to):
-            raise BadQuery("nothing to find a way for.", hint="Give a key, domain= or to=.")
+            raise BadQuery("No destination was given.", hint="Pass a key, domain= or to=.")
         arguments = {
             "key": check_key(key) if key else "",
             "domain": check_domain(domain or ""),
@@ -274,8 +274,8 @@ def _read(value: Any, kind: type[R]) -> R:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        hint = "Is it of another release? call() gives its reply as it is."
-        raise RemoteError(f"the node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None
+        hint = "The node may be of another release. call() returns its reply unparsed."
+        raise RemoteError(f"The node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None
 
 
 def found(part: ReplyPart, reader: ContentReader = WHATEVER) -> Iterator[FoundMessage[Any]]:

@@ -16,8 +16,8 @@ HEADER = "content-type"
 LONGEST_NAME = 128  # characters of a content type
 LONGEST_REASON = 200  # characters: errors may quote received content
 HINT = (
-    "Content is bytes or str, or what JSON can say: numbers, lists, dicts, dataclasses, msgspec Structs, "
-    "pydantic models. For anything else give a codec=."
+    "Content is bytes or str, or a value that JSON can represent: numbers, lists, dicts, "
+    "dataclasses, msgspec Structs, pydantic models. For other types pass a codec=."
 )
 
 # Built-in types whose subclasses are encoded as the type itself, with the conversion. (msgspec converts
@@ -49,9 +49,17 @@ class Codec(Protocol):
     """
 
     @property
-    def content_type(self) -> str: ...
-    def encode(self, value: Any, /) -> bytes: ...
-    def decode(self, content: bytes, type: Any, /) -> Any: ...
+    def content_type(self) -> str:
+        """The content type that names the codec in a header, such as "application/json"."""
+        ...
+
+    def encode(self, value: Any, /) -> bytes:
+        """Return the value as bytes."""
+        ...
+
+    def decode(self, content: bytes, type: Any, /) -> Any:
+        """Return the value of the content as an instance of `type`."""
+        ...
 
 
 class Json:
@@ -60,12 +68,14 @@ class Json:
     content_type = "application/json"
 
     def encode(self, value: Any, /) -> bytes:
+        """Return the value as JSON. Raises: ValueError for nan and inf."""
         data = msgspec.json.encode(value, enc_hook=_dumped)
         if _NOT_FINITE.search(data):  # msgspec silently encodes nan as null
             json.dumps(msgspec.to_builtins(value, enc_hook=_dumped), allow_nan=False)
         return data
 
     def decode(self, content: bytes, type: Any = Any, /) -> Any:
+        """Return the value of JSON as an instance of `type`."""
         return msgspec.json.decode(content, type=type, dec_hook=_validated)
 
 
@@ -75,9 +85,11 @@ class MsgPack:
     content_type = "application/msgpack"
 
     def encode(self, value: Any, /) -> bytes:
+        """Return the value as MessagePack."""
         return msgspec.msgpack.encode(value, enc_hook=_dumped)
 
     def decode(self, content: bytes, type: Any = Any, /) -> Any:
+        """Return the value of MessagePack as an instance of `type`."""
         return msgspec.msgpack.decode(content, type=type, dec_hook=_validated)
 
 
@@ -90,17 +102,17 @@ def codec_of(given: Any) -> Codec:
     """Return the codec of that name, or the object itself if it is a codec. Raises: BadArgument, BadType."""
     if isinstance(given, str):
         if given not in CODECS:
-            hint = f"It is {' or '.join(map(repr, CODECS))}, or an object of your own: see mesh.Codec."
-            raise BadArgument(f"codec={shown(given)} is not known.", hint=hint)
+            hint = f"Use {' or '.join(map(repr, CODECS))}, or an object of your own: see mesh.Codec."
+            raise BadArgument(f"Unknown codec={shown(given)}.", hint=hint)
         return CODECS[given]
     name = getattr(given, "content_type", None)
     methods = (getattr(given, "encode", None), getattr(given, "decode", None))
     if isinstance(given, type) or not isinstance(name, str) or not all(map(callable, methods)):
-        hint = "It has content_type, encode(value) and decode(content, type); see mesh.Codec."
-        raise BadType(f"codec={shown(given)} is no codec.", hint=hint)
+        hint = "A codec has content_type, encode(value) and decode(content, type); see mesh.Codec."
+        raise BadType(f"codec={shown(given)} is not a codec.", hint=hint)
     check_text(name, "content_type", LONGEST_NAME, BadArgument)
     if not media_type(name):
-        raise BadArgument("the content_type of a codec is empty.", hint="Such as application/x-readings.")
+        raise BadArgument("The content_type of a codec is empty.", hint="Such as application/x-readings.")
     return cast(Codec, given)
 
 
@@ -113,10 +125,10 @@ def encoded(value: Any, codec: Codec) -> bytes:
     except Exception as error:
         kind = BadType if isinstance(error, TypeError) else BadArgument
         name, why = type(value).__name__, reason_of(error)[0]
-        what = f"a value of type {name} cannot be content as {codec.content_type}: {why}."
+        what = f"A value of type {name} cannot be encoded as {codec.content_type}: {why}."
         raise kind(what, hint=HINT) from error
     if type(data) is not bytes:
-        what = f"the codec of {codec.content_type} made {type(data).__name__} of a value, and not bytes."
+        what = f"The codec of {codec.content_type} encoded a value as {type(data).__name__} instead of bytes."
         raise BadType(what)
     return data
 
@@ -131,13 +143,13 @@ def check_type(wanted: Any) -> None:
     try:
         info = msgspec.inspect.type_info(wanted)
     except Exception as error:  # any exception, if it is not a type
-        what = f"type={shown(wanted)} cannot be: {reason_of(error)[0]}."
+        what = f"type={shown(wanted)} is invalid: {reason_of(error)[0]}."
         raise BadType(what, hint=_TYPES) from None
     if isinstance(info, msgspec.inspect.CustomType) and not hasattr(info.cls, "model_validate"):
-        raise BadType(f"type={shown(wanted)} cannot be: nobody knows how it is read.", hint=_TYPES)
+        raise BadType(f"type={shown(wanted)} is invalid: no decoder is known for it.", hint=_TYPES)
 
 
-_TYPES = "It is a dataclass, a msgspec Struct, a pydantic model, or a type such as float or dict[str, int]."
+_TYPES = "Use a dataclass, a msgspec Struct, a pydantic model, or a type such as float or dict[str, int]."
 
 
 def reason_of(error: Exception) -> tuple[str, str]:
@@ -168,14 +180,14 @@ def _dumped(value: Any) -> Any:
     for plain, made in _PLAIN.items():
         if isinstance(value, plain):
             return made(value)
-    raise TypeError(f"nobody knows how a {type(value).__name__} is written")
+    raise TypeError(f"no encoder is known for a {type(value).__name__}")
 
 
 def _validated(wanted: Any, value: Any) -> Any:
     """Return a pydantic model made from a decoded value."""
     validate = getattr(wanted, "model_validate", None)
     if validate is None:
-        raise TypeError(f"nobody knows how a {wanted.__name__} is read")
+        raise TypeError(f"no decoder is known for a {wanted.__name__}")
     try:
         return validate(value)
     except ValueError as error:

@@ -33,8 +33,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 TIMEOUT = 5.0  # s, the default
-UNKNOWN = "What it has had of them arrives, the rest is lost. To wait longer: connect(timeout=SECONDS)."
-AGAIN = "Is its node stopped, or very busy? `mesh ls` tells. To wait longer: timeout=SECONDS."
+UNKNOWN = (
+    "Messages that reached the node arrive, the others are lost. To wait longer: connect(timeout=SECONDS)."
+)
+AGAIN = "Its node may have stopped, or be busy: see `mesh ls`. To wait longer: timeout=SECONDS."
 
 
 class Connected(NotCopied):
@@ -79,7 +81,7 @@ class Connected(NotCopied):
 
     async def __aenter__(self) -> Self:
         if self._shell.is_open or self._core.is_over:
-            raise Closed("this client was opened before.", hint="Make another with `mesh.connect()`.")
+            raise Closed("The client was opened before.", hint="Create another one with `mesh.connect()`.")
         check_asyncio()
         shell = self._shell
         self._end = closed_in_the_end(shell)
@@ -98,8 +100,8 @@ class Connected(NotCopied):
     def _in_vain(self) -> Exception:
         line = self._core.line
         return line.why or NodeNotFound(
-            f"{line.address} did not answer within {self._timeout:g} s.",
-            hint="Is the node running? See `mesh ls`, or start one with `mesh up`.",
+            f"The node {line.address} did not answer within {self._timeout:g} s.",
+            hint="Check with `mesh ls` that it runs, or start one with `mesh up`.",
         )
 
     async def __aexit__(
@@ -125,7 +127,9 @@ class Connected(NotCopied):
                     await self._flushed()
         except TimeoutError:
             left = messages(self._core.publisher.outbox.unanswered)
-            raise MeshTimeout(f"closed with {left} unanswered: {self._trouble()}.", hint=UNKNOWN) from None
+            raise MeshTimeout(
+                f"The client was closed while {left} were unanswered: {self._trouble()}.", hint=UNKNOWN
+            ) from None
         finally:
             self._core.close()
             self._shell.close()
@@ -134,7 +138,7 @@ class Connected(NotCopied):
     def _trouble(self) -> str:
         """Return a phrase for the node's trouble: busy or unreachable."""
         line = self._core.line
-        return f"{line.home or 'its node'} {'takes no more' if line.is_up else 'is away'}"
+        return f"{line.home or 'its node'} {'accepts no more' if line.is_up else 'is unreachable'}"
 
     @property
     def name(self) -> str:
@@ -191,9 +195,9 @@ class Connected(NotCopied):
     def _too_late(self, limit: float) -> MeshTimeout:
         """Return the error for a call that took longer than `limit` seconds."""
         line, left = self._core.line, self._core.publisher.unanswered
-        where = "" if line.is_up else f", and {line.home or 'its node'} is away"
-        hint = f"{messages(left)} may still arrive, without an answer yet: final() tells." if left else AGAIN
-        return MeshTimeout(f"{line.name} has waited {round(limit, 3):g} s in vain{where}.", hint=hint)
+        where = "" if line.is_up else f", and {line.home or 'its node'} is unreachable"
+        hint = f"{messages(left)} may still arrive; final() returns their outcome." if left else AGAIN
+        return MeshTimeout(f"{line.name} waited {round(limit, 3):g} s without success{where}.", hint=hint)
 
     async def _call_node(self, make: Callable[[int], Command]) -> list[ReplyPart]:
         """Send a command and return the parts of its reply. Raises: the node's error, MeshTimeout, Closed."""

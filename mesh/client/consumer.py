@@ -50,7 +50,7 @@ class Consumer(Generic[T]):
     def _check_new(self) -> None:
         self._shell.now().check_queues()
         if self._taking.error is not None or self._loop is not None:
-            raise Closed("this consumer was opened before.", hint="Make another.")
+            raise Closed("The consumer was opened before.", hint="Create another one.")
 
     async def __aenter__(self) -> Self:
         self._check_new()
@@ -109,11 +109,14 @@ class Consumer(Generic[T]):
         try:
             of = list(deliveries)
         except TypeError:
-            what = f"{shown(deliveries)} are no deliveries."
-            raise BadType(what, hint="Give a list of what this consumer gave.") from None
+            what = f"{shown(deliveries)} are not deliveries."
+            raise BadType(what, hint="Pass a list of deliveries of this consumer.") from None
         for each in of:
             if not isinstance(each, Delivery) or each._hands is not self._hands:
-                raise BadType(f"{shown(each)} did not come from this consumer.", hint="Give what it gave.")
+                raise BadType(
+                    f"{shown(each)} did not come from this consumer.",
+                    hint="Pass deliveries of this consumer.",
+                )
         places: dict[DeliveredEnvelope, dict[int, None]] = {}
         for each in of:
             assert each._lot is not None
@@ -138,8 +141,8 @@ class Consumer(Generic[T]):
         while self._taking.error is None:
             check_loop(self._loop)
             if self._loop is None:
-                hint = "Read it inside `async with q.consume() as jobs:`; in mesh.sync `with` does."
-                raise Closed("this consumer is not open.", hint=hint)
+                hint = "Read it inside `async with q.consume() as jobs:`; in mesh.sync with `with`."
+                raise Closed("The consumer is not open.", hint=hint)
             self._shell.now()
             if (found := take()) is not None:
                 return found

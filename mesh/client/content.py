@@ -31,8 +31,8 @@ def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes
     if said is None:
         headers = Headers([(HEADER, codec.content_type), *headers.items()])
     elif media_type(said) != media_type(codec.content_type):
-        hint = "Leave that header out, or give bytes."
-        raise BadArgument(f"a value is written as {codec.content_type}, and not as {shown(said)}.", hint=hint)
+        hint = "Omit that header, or pass bytes."
+        raise BadArgument(f"A value is encoded as {codec.content_type}, not as {shown(said)}.", hint=hint)
     return data, headers
 
 
@@ -52,19 +52,19 @@ def as_bytes(content: PlainContent) -> bytes:
             raise unwritable("content", error) from None
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content)
-    raise BadType(f"content is bytes or str, not {type(content).__name__}.")
+    raise BadType(f"content must be bytes or str, not {type(content).__name__}.")
 
 
 def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
     """Return the error for a text that UTF-8 cannot encode."""
-    hint = "Lone surrogates are not allowed; is it a file name, or text that was cut?"
-    return BadArgument(f"The {what} holds {error.object[error.start]!r} at {error.start}.", hint=hint)
+    hint = "Lone surrogates are not allowed. The text may be a file name, or truncated."
+    return BadArgument(f"The {what} has {error.object[error.start]!r} at {error.start}.", hint=hint)
 
 
 def check_destination(text: Any) -> str:
     """Return `text` if it names a session or client. Raises: BadName, BadArgument."""
     if not isinstance(text, str):
-        raise BadArgument(f"a destination is a str such as client/joe, not {shown(text)}.")
+        raise BadArgument(f"A destination must be a str such as client/joe, not {shown(text)}.")
     SessionName.parse(text)
     return text
 
@@ -72,17 +72,17 @@ def check_destination(text: Any) -> str:
 def is_address(text: Any) -> bool:
     """Return whether `text` is an address and not a client. Raises: BadArgument if it is not a str."""
     if not isinstance(text, str):
-        raise BadArgument(f"a destination is a str such as client/joe or calc/add, not {shown(text)}.")
+        raise BadArgument(f"A destination must be a str such as client/joe or calc/add, not {shown(text)}.")
     return kind_of(text) != CLIENT
 
 
 def address_of(text: Any) -> str:
     """Return `text` if it is an address, of this or another site. Raises: BadName, BadArgument."""
     if not isinstance(text, str):
-        raise BadArgument(f"an address is a str such as calc/add, not {shown(text)}.")
+        raise BadArgument(f"An address must be a str such as calc/add, not {shown(text)}.")
     if kind_of(text) == QUEUE:
-        hint = "What is for a queue is put into it: queue(NAME).put(...), or mesh queue put."
-        raise BadName(f"{text[:80]!r} is a queue, and no address.", hint=hint)
+        hint = "Put messages into a queue with queue(NAME).put(...), or `mesh queue put`."
+        raise BadName(f"{text[:80]!r} is a queue, not an address.", hint=hint)
     return _address(text)
 
 
@@ -96,7 +96,7 @@ def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
     check_text(code, "code", LONGEST_CODE, BadArgument)
     if not code or not isinstance(text, str):
         hint = 'Such as fail("NO_SUCH_USER", "there is no user 5").'
-        raise BadArgument(f"a failure has a code and a text, not {shown((code, text))}.", hint=hint)
+        raise BadArgument(f"A failure needs a code and a text, not {shown((code, text))}.", hint=hint)
     return text[:LONGEST_FAILURE].encode(errors="replace"), encode_properties(Properties(code=code))
 
 
@@ -121,7 +121,7 @@ def own_properties(
 def as_xml(xml: Any) -> str:
     """Return the XML of a key. Raises: BadType, BadXml."""
     if not isinstance(xml, str):
-        raise BadType(f"xml= is a str such as <STOCK name='IBM'/>, not {shown(xml)}.")
+        raise BadType(f"xml= must be a str such as <STOCK name='IBM'/>, not {shown(xml)}.")
     return check_xml(xml)
 
 
@@ -130,7 +130,7 @@ def as_headers(given: Any) -> Headers:
     if given is None or isinstance(given, Headers):
         return NO_HEADERS if given is None else given
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise BadType(f"headers are a dict of str, or pairs, not {type(given).__name__}.")
+        raise BadType(f"headers must be a dict of str, or pairs, not {type(given).__name__}.")
     try:
         return Headers(given)
     except TypeError as error:

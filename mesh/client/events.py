@@ -34,7 +34,7 @@ def log_event(event: Event, session: str, node: str) -> None:
         return
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
     known = {"session": session, "node": node, "event": event.kind}
-    said = {"connected": "connected", "refused-later": f"refused after all: {event.text}"}
+    said = {"connected": "connected", "refused-later": f"refused later: {event.text}"}
     text = said.get(event.kind, f"{event.kind}: {event.text}")
     LOG.log(level, "%s at %s: %s", session or "a client", node or "no node", text, extra=known)
 

@@ -35,7 +35,7 @@ def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -
         return with_port(wanted)
     if not wanted and not nodes and _is_guest(state):
         hint = f"Dial one: --url tcp://HOST:{PORT}"
-        raise NodeNotFound("no node runs here, for this user.", hint=hint)
+        raise NodeNotFound("No node of this user runs here.", hint=hint)
     raise _not_found(wanted, [node["name"] for node in nodes])
 
 
@@ -43,15 +43,15 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
     listed = ", ".join(names)
     if not names:
         named = f" named {wanted!r}" if wanted else ""
-        hint = "Start one with `mesh up`, give --url ADDRESS, or have one in your program: mesh.node()."
-        return NodeNotFound(f"no node{named} runs here, for this user.", hint=hint)
+        hint = "Start one with `mesh up`, pass --url ADDRESS, or run one in your program: mesh.node()."
+        return NodeNotFound(f"No node{named} of this user runs here.", hint=hint)
     if wanted:
         hint = f"Choose one with --url NAME, or start it: mesh up --id={shlex.quote(wanted)}; a host: --url {typed(f'tcp://{wanted}')}"
         return NodeNotFound(
-            f"no node named {wanted!r} runs here, or is known to those that do: {listed}.", hint=hint
+            f"No node named {wanted!r} runs here, or is known to the nodes here: {listed}.", hint=hint
         )
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
-    return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")
+    return NodeNotFound(f"Several nodes run here, {len(names)}: {listed}.", hint=hint, code="MANY_NODES")
 
 
 def _is_guest(state: Path) -> bool:

@@ -22,8 +22,9 @@ async def closed_in_the_end(shell: Shell) -> AsyncGenerator[None, None]:
             shell.core.close()
             shell.close()
             warnings.warn(
-                f"the client {shell.core.line.name or 'that was just connecting'} was never closed. "
-                "Use it inside `async with mesh.connect() as m:`, with mesh.sync inside `with`, or close it.",
+                f"the client {shell.core.line.name or 'that was just connecting'} was never "
+                "closed. Use it inside `async with mesh.connect() as m:` (with mesh.sync: "
+                "`with`), or close it.",
                 ResourceWarning,
                 stacklevel=2,
             )

@@ -58,7 +58,7 @@ class Gathering(Generic[T]):
 
     async def __aenter__(self) -> Self:
         if self._gathered is not None:
-            raise Closed("this was asked before.", hint="Ask anew: gather().")
+            raise Closed("The request was sent before.", hint="Send another one: gather().")
         self._number, self._gathered = await self._ask()
         self._gathered.stirred = self._arrived.set
         return self
@@ -76,8 +76,8 @@ class Gathering(Generic[T]):
     async def __anext__(self) -> GatheredMessage[T]:
         gathered = self._gathered
         if gathered is None:
-            hint = "Read it inside `async with m.gather(...) as answers:`; in mesh.sync `with` does."
-            raise Closed("nobody was asked yet.", hint=hint)
+            hint = "Read it inside `async with m.gather(...) as answers:`; in mesh.sync with `with`."
+            raise Closed("The request was not sent yet.", hint=hint)
         while True:
             found = gathered.take_reply()
             if found is not None:

@@ -36,8 +36,8 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
     if not callable(function):
         raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above it.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        what = f"{shown(function)} is a generator: when it is called, nothing in it is done."
-        raise BadType(what, hint="Leave its `yield` out.")
+        what = f"{shown(function)} is a generator, so a call does not run its code."
+        raise BadType(what, hint="Write it without `yield`.")
 
 
 class HandlerSource:
@@ -114,7 +114,7 @@ class TopicHandler:
             if task is None or task.cancelling():
                 raise
             # This task was not cancelled: something that the handler awaited was.
-            self._failed(message, RuntimeError(f"it was cancelled: {error!r}"), stop_on_error)
+            self._failed(message, RuntimeError(f"it was canceled: {error!r}"), stop_on_error)
         except BadContent as error:  # the sender's fault: no traceback
             log.warning("%s (%s): %s", self._name, message.id, error)
         except Exception as error:

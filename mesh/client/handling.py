@@ -85,7 +85,7 @@ class Handling(Asking):
         """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
         check_function(function, above)
         if self._are_running:
-            raise BadQuery("the handlers run already.", hint="Add one before run() or running().")
+            raise BadQuery("The handlers are already running.", hint="Add one before run() or running().")
 
     async def run(self, *, stop_on_error: bool = False) -> None:
         """Run the handlers until the call is cancelled or the client is closed.
@@ -131,10 +131,11 @@ class Handling(Asking):
         """Run the handlers as `run` does, and call `ready` when all are subscribed."""
         self._now()
         if self._are_running or not self._handlers:
-            what = "the handlers run already." if self._are_running else "there is no handler to run."
+            what = "The handlers are already running." if self._are_running else "No handler was registered."
             raise BadQuery(
                 what,
-                hint='Put @m.on("sensors/#") or @m.service("calc/add") above a function, then run() once.',
+                hint='Put @m.on("sensors/#") or @m.service("calc/add") above a function, then '
+                "call run() once.",
             )
         self._are_running = True
         try:

@@ -17,11 +17,13 @@ class Later:
 
     def transaction(self) -> NoReturn:
         """Raise NotAvailable: transactions of sends and acknowledgements come later."""
-        not_yet("transaction()", "Until then have each receiver bear that a message comes twice, by its id.")
+        not_yet("transaction()", "Until then let receivers detect duplicates by the id of the message.")
 
     def map(self, name: str) -> NoReturn:
         """Raise NotAvailable: maps shared by the whole mesh come later."""
-        not_yet("map()", "Until then publish last values: publish(key, value, persistent=True), get(key).")
+        not_yet(
+            "map()", "Until then publish retained values: publish(key, value, persistent=True), get(key)."
+        )
 
     def counter(self, name: str) -> NoReturn:
         """Raise NotAvailable: counters shared by the whole mesh come later."""
@@ -29,4 +31,4 @@ class Later:
 
     def lock(self, name: str) -> NoReturn:
         """Raise NotAvailable: locks shared by the whole mesh come later."""
-        not_yet("lock()", "Until then let a queue give each job to one consumer, with a lease.")
+        not_yet("lock()", "Until then use a queue, which gives each job to one consumer, with a lease.")

@@ -40,8 +40,8 @@ def made(  # noqa: PLR0913
     if key != "" or not to:
         check_free(check_key(key))
     if not isinstance(state, str) or state not in STATES:
-        hint = f"It is one of {', '.join(STATES)}."
-        raise BadArgument(f"state={shown(state)} cannot be.", hint=hint)
+        hint = f"Use one of {', '.join(STATES)}."
+        raise BadArgument(f"state={shown(state)} is invalid.", hint=hint)
     now = time.time_ns()
     return Envelope(
         stream=secrets.token_bytes(16),
@@ -64,12 +64,12 @@ def made(  # noqa: PLR0913
 
 def _sender(name: Any) -> str:
     if not isinstance(name, str):
-        raise BadName(f"a sender is a name such as {SENDER}, not {shown(name)}.")
+        raise BadName(f"A sender must be a name such as {SENDER}, not {shown(name)}.")
     SessionName.parse(name)
     return name
 
 
 def _several(route: Any) -> Iterable[Any]:
     if isinstance(route, str | bytes) or not isinstance(route, Iterable):
-        raise BadArgument(f"route={shown(route)} cannot be.", hint="It is a list of names of nodes.")
+        raise BadArgument(f"route={shown(route)} is invalid.", hint="Use a list of node names.")
     return route

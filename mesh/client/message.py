@@ -26,7 +26,7 @@ else:
 
     T = TypeVar("T")
 
-GONE = {"ERASED": "the topic was taken away", "RETRACTED": "its master did not take it"}
+GONE = {"ERASED": "the topic was erased", "RETRACTED": "its master refused it"}
 UNREADABLE = "unreadable-properties"  # header with the reason of missing properties
 
 
@@ -136,6 +136,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def domain(self) -> str:
+        """The domain of its topic; "" for none."""
         return self._envelope.domain
 
     @property
@@ -180,6 +181,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def persistent(self) -> bool:
+        """Whether it was published with `persistent=True`, and so is on the disk of its master."""
         return self._envelope.persistent
 
     @property
@@ -228,6 +230,7 @@ class TypedMessage(Message[T], eq=False):
 
     @property
     def value(self) -> T:
+        """The content as an instance of the type of its reader. Raises: BadContent."""
         if self._value is UNSET:
             self._value = self._value_by(self._reader)
         return self._value  # type: ignore[no-any-return]
@@ -243,14 +246,17 @@ class FoundMessage(TypedMessage[T], eq=False):
     def of(
         cls, m: Message[Any], source: str, stale: float | None, reader: ContentReader = WHATEVER
     ) -> FoundMessage[T]:
+        """Return the message `m` with the node that held it, and its staleness in s."""
         return cls(m._envelope, m._index, m.key, m.content, reader, UNSET, source, stale)
 
     @property
     def source(self) -> str:
+        """The node that held the value."""
         return self._source
 
     @property
     def stale(self) -> float | None:
+        """The seconds for which the master has been unreachable; `None` for a current value."""
         return self._stale
 
 

@@ -13,13 +13,13 @@ from mesh.errors import BadType, Closed, WrongLoop
 __all__ = ["NotCopied", "check_asyncio", "check_loop", "not_open", "running_loop", "wrong_loop"]
 
 HINT = (
-    "Open it, and use it, inside one `asyncio.run`; or use `mesh.sync.connect()`, "
-    "whose client may be used from any thread and without a loop."
+    "Open and use it inside one `asyncio.run`; or use `mesh.sync.connect()`, whose client "
+    "works in any thread and without a loop."
 )
 
 ELSEWHERE = (
-    "Open it inside `asyncio.run`. Under trio, or without a loop, use `mesh.sync.connect()`: under trio in a "
-    "thread, by `trio.to_thread.run_sync`."
+    "Open it inside `asyncio.run`. Under trio, or without a loop, use `mesh.sync.connect()`: "
+    "under trio in a thread, with `trio.to_thread.run_sync`."
 )
 
 
@@ -28,15 +28,15 @@ class NotCopied:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise BadType(
-            "a client can be neither pickled nor copied: its connection belongs to this process.",
-            hint="Give the other process the address, and have it connect there itself.",
+            "A client can be neither pickled nor copied, because its connection belongs to this process.",
+            hint="Pass the address to the other process, and connect there.",
         )
 
 
 def check_asyncio() -> None:
     """Raise WrongLoop if no asyncio event loop runs here, as under trio."""
     if running_loop() is None:
-        raise WrongLoop("this client was opened where no event loop of asyncio runs.", hint=ELSEWHERE)
+        raise WrongLoop("The client was opened without a running asyncio event loop.", hint=ELSEWHERE)
 
 
 def check_loop(own: AbstractEventLoop | None) -> None:
@@ -47,16 +47,15 @@ def check_loop(own: AbstractEventLoop | None) -> None:
 
 def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
     """Return the error for a client of the loop `own` that is used elsewhere."""
-    ended = ", and that one has ended" if own.is_closed() else ""
-    here = "in another event loop" if running_loop() is not None else "where no event loop of asyncio runs"
+    ended = ", which has ended" if own.is_closed() else ""
+    here = "in another event loop" if running_loop() is not None else "without a running asyncio event loop"
     return WrongLoop(
-        f"this client is used {here}: it hears its node only in the one where it was opened{ended}.",
-        hint=HINT,
+        f"The client is used {here}; it works only in the event loop where it was opened{ended}.", hint=HINT
     )
 
 
 def not_open(own: AbstractEventLoop | None) -> Closed:
     """Return the error for a client that was not opened, or is closed."""
     if own is not None and own.is_closed():
-        return Closed("this client is closed, and so is the event loop where it was opened.", hint=HINT)
-    return Closed("this client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")
+        return Closed("The client is closed, and so is the event loop where it was opened.", hint=HINT)
+    return Closed("The client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")

@@ -369,14 +369,14 @@ class Publishing(Ruling):
         """
         self._now()
         if not isinstance(message, Receipt | Published | str):
-            what = f"{shown(message)} is neither a receipt nor an answer, nor an id."
-            raise BadArgument(what, hint="Give what post() or publish() returned.")
+            what = f"{shown(message)} is neither a receipt, an answer nor an id."
+            raise BadArgument(what, hint="Pass what post() or publish() returned.")
         name = message if isinstance(message, str) else message.id
         is_ours, domain, number = self._publisher.is_ours(name)
         if not is_ours:
             raise BadQuery(
                 f"{shown(name)} was not published by this session.",
-                hint="Only the session that published a message hears what becomes of it.",
+                hint="Only the session that published a message receives its outcome.",
             )
         if isinstance(message, Published) and message.ok:
             return message

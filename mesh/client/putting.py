@@ -251,10 +251,12 @@ class Putting:
 
 
 def count(numbers: PutNumbers) -> int:
+    """Return how many messages have these numbers."""
     return sum(last - first + 1 for first, last in numbers)
 
 
 def add(numbers: PutNumbers, first: int, last: int) -> None:
+    """Add first..last to the ascending ranges `numbers`."""
     if numbers and numbers[-1][1] == first - 1:
         numbers[-1] = numbers[-1][0], last
     else:

@@ -189,7 +189,7 @@ class Queue(Putting):
                 if is_first:
                     raise
                 if error.code != "NOTHING_READY":
-                    what = f"{error.what} Before, {name} has taken {taken:,}."
+                    what = f"{error.what} Before that, {name} accepted {taken:,}."
                     raise LocalError(what, hint=error.hint, code=error.code) from None
                 break
             taken, left, is_first = taken + moved.taken, left - moved.taken, False

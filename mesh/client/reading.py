@@ -62,7 +62,7 @@ class ContentReader:
         for known in names:
             if known in self._known:
                 return self._known[known]
-        raise ValueError(f"nobody here reads {name[:LONGEST_SHOWN]!r}, its content-type")
+        raise ValueError(f"no decoder is known for its content type {name[:LONGEST_SHOWN]!r}")
 
 
 WHATEVER = ContentReader()
@@ -71,9 +71,7 @@ WHATEVER = ContentReader()
 def untyped(content: bytes, codec: Codec) -> Any:
     """Return the value of a content of unknown type. Raises: the codec's errors, ValueError if too long."""
     if len(content) > UNTYPED and any(codec is known for known in KNOWN.values()):
-        raise ValueError(
-            f"of {len(content)} bytes its type must be known, be it type=dict (from {UNTYPED} on)"
-        )
+        raise ValueError(f"with {len(content)} bytes it needs a type, such as type=dict (from {UNTYPED} on)")
     return codec.decode(content, Any)
 
 
@@ -92,6 +90,6 @@ def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
     why, place = reason_of(error) if isinstance(error, Exception) else (error, "$")
     at = "" if place == "$" else f" at {place}"
     of = f"the content of {key}" if key else "a content"
-    what = harmless(f"{of} from {sender or 'nobody'} cannot be read{at}: {why}.")
+    what = harmless(f"{of} from {sender or 'an unknown sender'} cannot be read{at}: {why}.")
     hint = "Its bytes are in `.content`."
     return BadContent(what, key=key, sender=sender, place=harmless(place), hint=hint)

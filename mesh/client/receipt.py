@@ -33,6 +33,7 @@ class Receipt(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def id(self) -> str:
+        """The id of the message, as its receivers see it."""
         return message_id(self._poster._stream, self.domain, self.number)
 
     def __await__(self) -> Generator[object, None, Published]:

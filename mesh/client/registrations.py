@@ -47,5 +47,5 @@ class Registrations:
         if self._shell.is_open:
             self._shell.now().watches.leave(self._address, self._watching)
         if self._watching.error is None:
-            self._watching.error = Closed("nobody looks any more.")
+            self._watching.error = Closed("This watch is closed.")
             self._watching.stirred()

@@ -125,8 +125,8 @@ class Request(TypedMessage[T]):
         taken, served = self._taken, self._served
         assert taken is not None and served is not None
         if taken.is_answered:
-            what = "this request was answered before."
-            raise LocalError(what, hint="Each has one reply, or one failure.", code="ANSWERED")
+            what = "The request was answered before."
+            raise LocalError(what, hint="Each request has one reply, or one failure.", code="ANSWERED")
         check_loop(served.shell.loop)
         if not served.shell.is_open:
             return False

@@ -166,5 +166,5 @@ class Requesting(Publishing):
         except TimeoutError:
             if not clock.expired():
                 raise
-            what = f"there was no room to send something to {to} in time: too much is unanswered."
-            raise MeshTimeout(what, hint="Nothing was sent.") from None
+            what = f"The request to {to} found no room in time: too many messages are unanswered."
+            raise MeshTimeout(what, hint="The request was not sent.") from None

@@ -23,7 +23,9 @@ class Ruling(Connected):
         Raises: PublishRefused, with the code of the reason.
         """
         put = await self._rules_put(node, content) or RulesPut()
-        late = f"did not answer in time, and are told again: {', '.join(put.missing)}" if put.missing else ""
+        late = (
+            (f"did not answer in time, notified again later: {', '.join(put.missing)}") if put.missing else ""
+        )
         return Published("OK", "", 0, late)
 
     async def _unruled(self, node: str) -> bool:
@@ -67,12 +69,14 @@ def check_everywhere(domain: str | None, local_only: bool = False, expiry: float
     """Raise BadArgument for options that rules cannot have: they apply to the whole mesh."""
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
-        what = "Rules of a node count in the whole mesh, in no domain, until they are changed."
-        raise BadArgument(what, hint=f"Leave out {named}, or choose another key.")
+        what = "Rules of a node apply to the whole mesh, to no domain, until they are changed."
+        raise BadArgument(what, hint=f"Omit {named}, or choose another key.")
 
 
 def _text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise BadConfig(f"the content is no UTF-8: {error}", hint="Publish a <clusternode> text.") from None
+        raise BadConfig(
+            f"The content is not UTF-8: {error}", hint="Publish the text of a <clusternode>."
+        ) from None

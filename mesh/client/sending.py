@@ -166,7 +166,7 @@ class SendingVerbs(Publishing):
         **how: Any,
     ) -> OutgoingLetter:
         if delivery not in (None, "one", "all"):
-            raise BadArgument(f"delivery={shown(delivery)} cannot be.", hint='It is "one" or "all".')
+            raise BadArgument(f"delivery={shown(delivery)} is invalid.", hint='Use "one" or "all".')
         flags = LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
         waits = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
         if is_address(destination):
@@ -179,7 +179,7 @@ class SendingVerbs(Publishing):
             return OutgoingLetter(to, (key, *message[1:]), flags, self._until(expiry))
         to = check_destination(destination)
         if flags or delivery == "one":
-            hint = "A client's message goes to each of its sessions; name one of them, or an address."
+            hint = "A message to a client goes to each of its sessions; name one of them, or an address."
             raise BadArgument(f"delivery= and local_only= are for addresses, not for {to}.", hint=hint)
         message = self._prepared(key, content, domain=domain, persistent=persistent, expiry=expiry, **how)
         return OutgoingLetter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
@@ -220,8 +220,10 @@ def _refuse_for_addresses(**given: object) -> None:
         yes_or_no("persistent", given["persistent"])
     for name, value in given.items():
         if value:
-            hint = "A message to an address is in memory only, and goes to somebody who is there."
-            raise BadArgument(f"{name}= is for publishing, and for clients: not for an address.", hint=hint)
+            hint = "A message to an address stays in memory, and goes to a connected server."
+            raise BadArgument(
+                f"{name}= is for publishing and for messages to clients, not for an address.", hint=hint
+            )
 
 
 async def _outcome(to: str, receipt: Receipt) -> Sent:

@@ -51,7 +51,7 @@ class Service(Generic[T]):
         core = self._shell.now()
         core.check_services()
         if self._serving.error is not None:
-            raise Closed("this service was left before.", hint="Make another with `serve()`.")
+            raise Closed("The service was closed before.", hint="Create another one with `serve()`.")
         self._serving.stirred = self._arrived.set
         try:
             await self._reply_to(core.services.enter(self._serving))
@@ -101,8 +101,8 @@ class Service(Generic[T]):
             if (found := self._take_request()) is not None:
                 return found
             if self._loop is None:
-                hint = "Read it inside `async with m.serve(...) as requests:`; in mesh.sync `with` does."
-                raise Closed("this service is not open.", hint=hint)
+                hint = "Read it inside `async with m.serve(...) as requests:`; in mesh.sync with `with`."
+                raise Closed("The service is not open.", hint=hint)
             self._arrived.clear()
             await self._arrived.wait()
         if isinstance(serving.error, Closed):

@@ -91,7 +91,7 @@ class ServiceFunction:
             if task is None or task.cancelling():
                 raise
             # This task was not cancelled: something that the function awaited was.
-            self._failed(request, RuntimeError(f"it was cancelled: {error!r}"), stop_on_error)
+            self._failed(request, RuntimeError(f"it was canceled: {error!r}"), stop_on_error)
         except Exception as error:
             self._failed(request, error, stop_on_error)
 

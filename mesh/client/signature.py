@@ -22,7 +22,8 @@ ReadArguments = Callable[[Request[Any]], Arguments]
 Handed = Callable[[Request[Any]], Any]
 MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 HINT = (
-    "One argument is the value of the content, several are an object's fields; say of each what type it is."
+    "One argument is the value of the content, several are the fields of an object; annotate "
+    "each with its type."
 )
 
 
@@ -35,9 +36,9 @@ def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> Re
         parameters = list(inspect.signature(function).parameters.values())
         hints = _hints(function)
     except Exception as error:  # evaluating annotations may raise anything
-        raise BadType(f"the arguments of {shown(function)} cannot be read: {error}.", hint=HINT) from None
+        raise BadType(f"The arguments of {shown(function)} cannot be read: {error}.", hint=HINT) from None
     if any(parameter.kind in MANY for parameter in parameters):
-        raise BadType(f"{shown(function)} takes any arguments: it is not known which.", hint=HINT)
+        raise BadType(f"{shown(function)} accepts any arguments, so their types are unknown.", hint=HINT)
     if not parameters:
         return lambda request: ([], {})
     if len(parameters) == 1:

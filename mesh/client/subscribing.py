@@ -32,8 +32,8 @@ def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
     """Raise BadArgument or BadQuery for options that a group or durable subscription cannot have."""
     yes_or_no("initial", initial)
     if overflow_policy(policy) != Overflow.BLOCK:
-        what = f"overflow={shown(policy)} is not for {whose}."
-        raise BadArgument(what, hint="Leave it out: what is under way to a subscriber is set by max_queue=.")
+        what = f"overflow={shown(policy)} cannot be used for {whose}."
+        raise BadArgument(what, hint="Omit it: max_queue= limits the messages in flight to a subscriber.")
 
 
 class Subscribing(Connected):
@@ -129,13 +129,13 @@ class Subscribing(Connected):
             if xpath is not None:
                 not_yet("xpath= of a durable subscription", "its queues know keys and patterns")
             if group is not None:
-                what = "both durable= and group= were given."
-                raise BadArgument(what, hint="All who name one durable subscription share it already.")
+                what = "durable= and group= cannot be combined."
+                raise BadArgument(what, hint="Subscribers of one durable subscription share it already.")
             asked = queries((key, *keys), pattern, xpath, domain)
             credit = whole("max_queue", max_queue, 0, QUEUE_CREDIT) or MEMBER
             return durable_of_client(self, durable, asked, credit, selector, reader_of(self._codec, type))
         if selector is not None:
-            raise BadArgument("selector= is for durable=NAME.", hint="Look at each message as it comes.")
+            raise BadArgument("selector= requires durable=NAME.", hint="Check each message when it arrives.")
         if group is not None:
             check_terms_of_member(initial, overflow, "a member of a group")
             if xpath is not None:

@@ -84,7 +84,7 @@ class Subscription(Generic[T]):
     async def __aenter__(self) -> Subscription[T]:
         keeper = self._keeper()
         if self._intake.error is not None:
-            raise Closed("this subscription has ended.", hint="Make another: subscribe().")
+            raise Closed("The subscription has ended.", hint="Create another one: subscribe().")
         self._intake.stirred = self._arrived.set
         self._loop, before = running_loop(), self._loop
         entered: list[Any] = []
@@ -192,8 +192,8 @@ class Subscription(Generic[T]):
     def _check_entered(self) -> None:
         """Raise Closed if the subscription was not entered, since no message would ever arrive."""
         if self._loop is None:
-            hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync `with` does."
-            raise Closed("this subscription is not open.", hint=hint)
+            hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync with `with`."
+            raise Closed("The subscription is not open.", hint=hint)
 
     def _count(self) -> None:
         """Mark the batch as consumed, so that the node may send another."""
@@ -244,6 +244,6 @@ def _readable(batch: TypedBatch[T]) -> TypedBatch[T]:
             found.append(message)
     if not unread:
         return batch
-    more = f" And {len(unread) - 1:,} others." if len(unread) > 1 else ""
-    log.warning("a retained value is left out: %s%s", unread[0], more)
+    more = f" {len(unread) - 1:,} more were skipped." if len(unread) > 1 else ""
+    log.warning("a retained value is skipped: %s%s", unread[0], more)
     return batch.of(found)

@@ -15,7 +15,9 @@ except ImportError:
     from mesh.errors import LocalError
 
     raise LocalError(
-        "tracing=True needs OpenTelemetry.", hint="pip install 'heronry[tracing]'", code="NO_OPENTELEMETRY"
+        "tracing=True requires OpenTelemetry.",
+        hint="Run:  pip install 'heronry[tracing]'",
+        code="NO_OPENTELEMETRY",
     ) from None
 
 from mesh.client.message import Message

@@ -79,8 +79,8 @@ def _of_kind(
         except (BadKey, BadPattern) as error:
             raise BadConfig(f"{file.origin(*at, key)}: {title} {error.what}", hint=error.hint) from error
         if (before := seen.setdefault(found[key], origin)) != origin:
-            what = f"{origin}: {title} {key} = {found[key][:80]!r} stands in {before} already."
-            raise BadConfig(what, hint="Only the first would count: take one of them out.")
+            what = f"{origin}: {title} {key} = {found[key][:80]!r} is a duplicate of {before}."
+            raise BadConfig(what, hint="Only the first would have an effect: keep one of them.")
         options = {name: found[name] for name in OPTIONS if name in found}
         own = OwnStrategy(kind, found[key], found["strategy"], options, origin)
         yield Setting(f"balancing.{kind}", own, origin)

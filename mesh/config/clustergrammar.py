@@ -46,15 +46,15 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 # Parts that are accepted without effect.
 IDLE = {
-    "callback": "callbacks are not dialled: each node listens itself",
-    "nameservice": "there is no name service: nodes find each other",
-    "disconnect": "a node that stops says so, and what is for it waits",
-    "state": "a node says itself how it is",
+    "callback": "callbacks are not dialed, because each node listens",
+    "nameservice": "a name service is not needed, because nodes find each other",
+    "disconnect": "a node announces its stop, and its messages wait",
+    "state": "each node reports its own state",
     "maxConnections": "connections are bounded by [limits]",
-    "queue": "what waits for a node is bounded by [limits]",
-    "session": "a node logs in by its name, and again as often as it must",
-    "persistent": "what waits for a node is kept on disk",
-    "duplicateUpdates": "a node sends each message once to another node",
+    "queue": "waiting messages are bounded by [limits]",
+    "session": "a node logs in by its name, and again as needed",
+    "persistent": "messages that wait for a node are kept on disk",
+    "duplicateUpdates": "a node sends each message to another node once",
 }
 TUNNELS = ("useRemoteLoginAsTunnel", "acceptRemoteLoginAsTunnel")
 TUNNEL = "a link carries both directions, whichever node dialed"
@@ -149,7 +149,7 @@ class ClusterText:
     def _stray(self, element: etree._Element, text: str) -> None:
         tag = str(element.tag)
         if tag == "master":
-            said = f"{self.at(element)}: {text[:40]!r} says nothing to {OWN_MAPPER}, and is passed over"
+            said = f"{self.at(element)}: {text[:40]!r} has no meaning for {OWN_MAPPER} and is ignored"
             self.note(said)
         elif tag == "securityService":  # may be a password
             self.unknown(element, f"text in <{tag}>", "", GRAMMAR[tag][1])
@@ -158,10 +158,10 @@ class ClusterText:
 
     def unknown(self, element: etree._Element, what: str, name: str, known: tuple[str, ...]) -> None:
         if self.is_lenient:
-            self.note(f"{self.at(element)}: unknown {what} is passed over")
+            self.note(f"{self.at(element)}: unknown {what} is ignored")
             return
         hint = near_miss(name, known) or (f"Known there: {', '.join(known)}." if known else "")
-        lenient = "" if self.is_lenient is None else "--lenient passes over what is unknown."
+        lenient = "" if self.is_lenient is None else "--lenient ignores unknown elements."
         raise self.bad(element, f"unknown {what}", f"{hint} {lenient}".strip())
 
     def truth(self, element: etree._Element, name: str, default: bool) -> bool:

@@ -65,8 +65,8 @@ class _Reader(ClusterText):
         if self.property.node not in (None, name):
             what = f"it describes the node {name!r}, but the property is {self.property}"
             if not self.is_lenient:
-                raise self.bad(root, what, "Let both be the same.")
-            self.note(f"{self.at(root)}: {what}; its id counts")
+                raise self.bad(root, what, "Use the same name in both.")
+            self.note(f"{self.at(root)}: {what}; its id is used")
         rules = tuple(filter(None, (self._rule(name, each) for each in root.findall("master"))))
         found = Described(name, tuple(self._addresses(root)), rules, self._backups(root, name))
         self._state(root, found)
@@ -105,9 +105,7 @@ class _Reader(ClusterText):
                 self.note(f"{self.at(element)}: <address> without a host and port: the other node dials")
             else:
                 said = f"{element.get('type', '')} {text}".strip()
-                self.note(
-                    f"{self.at(element)}: address {said[:80]!r} is of another protocol, and not dialled"
-                )
+                self.note(f"{self.at(element)}: address {said[:80]!r} has another protocol and is not dialed")
 
     # --- rules ------------------------------------------------------------------------------------------
 
@@ -149,9 +147,9 @@ class _Reader(ClusterText):
         if kind not in KINDS:
             what = f"queryType {kind[:40]!r} of <key>"
             if self.is_lenient:
-                self.note(f"{self.at(element)}: unknown {what}: the key is passed over")
+                self.note(f"{self.at(element)}: unknown {what}: the key is ignored")
                 return None
-            hint = near_miss(kind, KINDS) or "There are EXACT, XPATH, PATTERN and DOMAIN."
+            hint = near_miss(kind, KINDS) or "Use EXACT, XPATH, PATTERN or DOMAIN."
             raise self.bad(element, what, hint)
         if value is None:
             needs = {
@@ -160,9 +158,7 @@ class _Reader(ClusterText):
                 PATTERN: "a pattern as its text",
                 DOMAIN: "domain='RUGBY'",
             }
-            raise self.bad(
-                element, f"<key queryType='{kind}'> lacks what it is about", f"It has {needs[kind]}."
-            )
+            raise self.bad(element, f"<key queryType='{kind}'> is incomplete", f"It needs {needs[kind]}.")
         filters = [self._filter(each) for each in element.findall("filter")]
         rule = KeyRule(kind, value, tuple(filter(None, filters)))
         check_key_rule(rule, "<master>", self.at(element))
@@ -186,7 +182,7 @@ class _Reader(ClusterText):
         except BadFilter as error:
             if not self.is_lenient or is_ours:
                 raise self.bad(element, error.what.rstrip("."), error.hint) from error
-            self.note(f"{self.at(element)}: {filter_.type[:80]} never fits: {error.what} {error.hint}")
+            self.note(f"{self.at(element)}: {filter_.type[:80]} never matches: {error.what} {error.hint}")
             return None
         return filter_
 

@@ -30,7 +30,7 @@ def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element,
         raise bad(f"{property_} has more than {LARGEST:,} characters")
     for word in ("<!DOCTYPE", "<!ENTITY"):
         if word in text:
-            raise bad(f"{word} in {property_}: no DTD is read")
+            raise bad(f"{word} in {property_}: a DTD is not allowed")
     lead = line - 1 + _line_ends(text[: len(text) - len(text.lstrip())])
     text = text.strip()
     if declared := DECLARATION.match(text):
@@ -40,7 +40,7 @@ def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element,
         lead, text = lead + _line_ends(text[: len(text) - len(text.lstrip())]), text.lstrip()
     root = _parsed(property_, text, lead)
     if any(True for _ in _instructions(root)):
-        raise bad(f"<?...?> in {property_}: no processing instructions are read")
+        raise bad(f"<?...?> in {property_}: processing instructions are not allowed")
     if sum(1 for _ in root.iter()) > ELEMENTS:
         raise bad(f"{property_} has more than {ELEMENTS:,} elements")
     return root, lead
@@ -67,7 +67,7 @@ def _parsed(property_: Property, text: str, lead: int) -> etree._Element:
         at, column = getattr(error, "position", (1, 1))
         where = property_.place(lead + (at or 1), column)
         why = str(getattr(error, "msg", error)).partition(", line")[0]
-        raise BadConfig(f"{where}: {property_} is no XML: {why[:200]}.") from None
+        raise BadConfig(f"{where}: {property_} is not XML: {why[:200]}.") from None
 
 
 def _instructions(root: etree._Element) -> Iterator[etree._Element]:

@@ -80,13 +80,13 @@ def _adopted(old: NodeRecord | None, new: NodeRecord) -> NodeRecord:
 def _nodes(old: Config, new: Config) -> Iterator[str]:
     before, after = ({record.name: None for record in config.nodes} for config in (old, new))
     yield from (f"node {name} is configured" for name in after if name not in before)
-    yield from (f"node {name} is configured no more" for name in before if name not in after)
+    yield from (f"node {name} is no longer configured" for name in before if name not in after)
 
 
 def _sites(old: Config, new: Config) -> Iterator[str]:
     before, after = ({site.name: site for site in config.sites} for config in (old, new))
-    yield from (f"site {name} is known" for name in after if name not in before)
-    yield from (f"site {name} is known no more" for name in before if name not in after)
+    yield from (f"site {name} is configured" for name in after if name not in before)
+    yield from (f"site {name} is no longer configured" for name in before if name not in after)
     for name, site in after.items():
         known = before.get(name, site)
         parts = [
@@ -95,7 +95,7 @@ def _sites(old: Config, new: Config) -> Iterator[str]:
             if getattr(known, field.name) != getattr(site, field.name)
         ]
         if parts:
-            yield f"site {name} has other {', '.join(parts)}"
+            yield f"site {name} has changed {', '.join(parts)}"
 
 
 def _rules(old: Config, new: Config) -> Iterator[str]:
@@ -103,10 +103,10 @@ def _rules(old: Config, new: Config) -> Iterator[str]:
         {(rule, n): None for record in config.nodes for n, rule in _counted(record.masters)}
         for config in (old, new)
     )
-    yield from (f"from now on: {told(rule)}" for rule, n in after if (rule, n) not in before)
-    yield from (f"no more: {told(rule)}" for rule, n in before if (rule, n) not in after)
+    yield from (f"new rule: {told(rule)}" for rule, n in after if (rule, n) not in before)
+    yield from (f"removed rule: {told(rule)}" for rule, n in before if (rule, n) not in after)
     if before.keys() == after.keys() and list(before) != list(after):
-        yield "the order of rules"
+        yield "changed order of rules"
 
 
 def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:

@@ -24,8 +24,8 @@ def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValu
     """Return the text with the section of a new site. Raises: BadConfig if the site has one."""
     title = f"[sites.{spelt(site)}]"
     if site in _sites(path, text):
-        what = f"{path}: there is a section {title} already."
-        raise BadConfig(what, hint=f"Change it there, or take it out first:  mesh relay rm {site}")
+        what = f"{path}: the section {title} exists already."
+        raise BadConfig(what, hint=f"Change it there, or remove it first:  mesh relay rm {site}")
     lines = [title, *(f"{key} = {_written(value)}" for key, value in values.items())]
     apart = "\n" * max(0, 2 - (len(text) - len(text.rstrip("\n")))) if text else ""
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
@@ -35,7 +35,9 @@ def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValu
 def without_site(path: Path, text: str, site: str) -> str:
     """Return the text without the section of a site and its subsections. Raises: BadConfig if it has none."""
     if site not in _sites(path, text):
-        raise BadConfig(f"{path}: there is no section [sites.{spelt(site)}].", hint="See:  mesh relay ls")
+        raise BadConfig(
+            f"{path}: the section [sites.{spelt(site)}] does not exist.", hint="See:  mesh relay ls"
+        )
     own = re.compile(rf"\s*\[\s*sites\s*\.\s*([\"']?){re.escape(site)}\1\s*[\].]")
     kept, is_out = list[str](), False
     for line in text.splitlines(keepends=True):
@@ -61,11 +63,11 @@ def _checked(path: Path, before: str, after: str, site: str, section: Mapping[st
     meant = {name: each for name, each in _sites(path, before).items() if name != site}
     if section is not None:
         meant[site] = section
-    hint = f"Change [sites.{spelt(site)}] there by hand, then:  mesh config reload"
+    hint = f"Change [sites.{spelt(site)}] there by hand, then run:  mesh config reload"
     try:
         found = {**parsed(path, after).table, "sites": _sites(path, after)}
     except BadConfig:
         found = {}
     if found != {**parsed(path, before).table, "sites": meant}:
-        raise BadConfig(f"{path}: it is written in a way that no program changes.", hint=hint)
+        raise BadConfig(f"{path}: its layout cannot be edited by a program.", hint=hint)
     return after

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 
-_ONE_PROTOCOL = "nodes and clients of a mesh speak one protocol"
+_ONE_PROTOCOL = "nodes and clients of a mesh use one protocol"
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(form), reason)
     for form, reason in (
-        (r"cluster/securityService/", "what other nodes must give is node.passwd; see mesh passwd"),
-        (r"Security\.", "nodes and clients prove who they are by keys; see docs/security.md"),
+        (r"cluster/securityService/", "the password for other nodes is node.passwd; see mesh passwd"),
+        (r"Security\.", "nodes and clients prove their identity with keys; see docs/security.md"),
         (r"[\w.]*Plugin(s?File\b|[\[./])|pluginsFile\b", "plug-ins of xmlBlaster are Java classes"),
         (r"plugin/socket/|dispatch/", "connections are set with [timing] and [limits]"),
         (r"jacorb\.|plugin/|protocol$|ORB", _ONE_PROTOCOL),
         (r"(logging|log|trace|call|dump)\b", "log levels are set with log.level and log.levels"),
-        (r"admin\.", "the mesh commands take the place of its consoles"),
-        (r"(login|logout|userList|client)Event\b", "mesh events shows who comes and goes"),
+        (r"admin\.", "the mesh commands replace its consoles"),
+        (r"(login|logout|userList|client)Event\b", "mesh events shows connects and disconnects"),
         (
             r"JdbcDriver\b|queue[./]|persistence[./]|topic[./]|history[./]|maxNumStatements\b|useTopicStore\b",
-            "the store is set with node.store, and its bounds with [limits]",
+            "the store is set with node.store, and its limits with [limits]",
         ),
     )
 )

@@ -172,21 +172,21 @@ def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
 
 def _checked(name: str, value: object, origin: str, strict: bool = True) -> Setting:
     if name in SECTIONS:
-        hint = f"Write [{name}], and its keys in the lines below."
-        raise BadConfig(f"{origin}: '{name}' is a section and holds no value itself.", hint=hint)
+        hint = f"Write [{name}], and its keys in the lines below it."
+        raise BadConfig(f"{origin}: '{name}' is a section and has no value itself.", hint=hint)
     if name.partition(".")[0] == "nodes":  # capitals and commas would be lost
-        hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into a mesh.toml."
-        raise BadConfig(f"{origin}: other nodes and their rules are set in a file only.", hint=hint)
+        hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into mesh.toml."
+        raise BadConfig(f"{origin}: other nodes and their rules can be set only in a file.", hint=hint)
     if name.partition(".")[0] == "queues":
         raise BadConfig(
-            f"{origin}: the stores of queues are set in a file only.", hint="Write [[queues]] there."
+            f"{origin}: the stores of queues can be set only in a file.", hint="Write [[queues]] there."
         )
     if name.partition(".")[0] == "sites":
-        raise BadConfig(f"{origin}: other sites are set in a file only.", hint="Write [sites.NAME] there.")
+        raise BadConfig(f"{origin}: other sites can be set only in a file.", hint="Write [sites.NAME] there.")
     if name not in FIELDS:
         raise _unknown(name, "section" if isinstance(value, dict) else "key", origin)
     field = FIELDS[name]
-    hint = "Leave it out for the default" + (f", {field.default!r}." if field.default else ".")
+    hint = "Omit it to use the default" + (f", {field.default!r}." if field.default else ".")
     converted = fitted(value, field.type, name, origin, hint, strict)
     try:
         if name in CHECKS and converted is not None:
@@ -205,7 +205,7 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
             meant = "MESH_" + meant.upper().replace(".", "__")
         hint = f"Did you mean '{meant.removeprefix(f'{section}.')}'?"
         if meant in TOP_LEVEL and section:
-            hint = f"'{meant}' stands at the top of the file, above all sections."
+            hint = f"'{meant}' belongs at the top of the file, above all sections."
     elif section == "node" and kind == "section":
         hint = f"The section of another node is [nodes.{key}]."
     elif section in SECTIONS:
@@ -227,6 +227,6 @@ def _check_order(shorter: Setting, longer: Setting) -> None:
 def _check_links(links: Setting, nodes: tuple[Setting, ...]) -> None:
     if links.value == "configured" and not nodes:
         raise BadConfig(
-            f'{links.origin}: links = "configured", but no node is configured: it would link nobody.',
+            f'{links.origin}: links = "configured", but no node is configured, so no node would be linked.',
             hint='Write a section [nodes.NAME] for each node to link, or links = "any".',
         )

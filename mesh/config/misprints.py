@@ -42,10 +42,10 @@ def mended(text: str) -> tuple[str, tuple[Misprint, ...]]:
             found.append(Misprint(line, f"{said.strip()[:40]!r} is read as a comment"))
             said = ""
         elif name and token["end"] and name == "master" and name not in open_names:
-            found.append(Misprint(line, "</master> ends nothing, and is passed over"))
+            found.append(Misprint(line, "</master> closes no element and is ignored"))
             said = ""
         elif name == "connect" and not (token["end"] or token["empty"]) and "connect" in open_names:
-            found.append(Misprint(line, "<connect> within <connect> is read as its end"))
+            found.append(Misprint(line, "<connect> within <connect> is read as its end tag"))
             said = "</connect>"
             _close(open_names, name)
         elif name and token["end"]:
@@ -55,7 +55,7 @@ def mended(text: str) -> tuple[str, tuple[Misprint, ...]]:
         out.append(said)
     out.append(text[place:])
     if left_out and open_names == ["clusternode"]:
-        found.append(Misprint(text.count("\n") + 1, "</clusternode> is missing after what was left out"))
+        found.append(Misprint(text.count("\n") + 1, "</clusternode> is missing at the end"))
         out.append("</clusternode>")
     return "".join(out), tuple(found)
 

@@ -18,7 +18,7 @@ from mesh.names import node_name
 NODE_KEYS: dict[str, tuple[Any, str]] = {
     "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
     "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Seconds, such as ping = 0.5."),
-    "passwd": (str, 'What to tell that node, such as passwd = "secret".'),
+    "passwd": (str, 'The password of that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
 
@@ -46,8 +46,8 @@ def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
     """
     table = file.table.get("nodes", {})
     if not isinstance(table, dict):
-        hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
-        raise BadConfig(f"{file.origin('nodes')}: 'nodes' is a section and holds no value itself.", hint=hint)
+        hint = "Write [nodes.NAME] for each node, and its keys in the lines below it."
+        raise BadConfig(f"{file.origin('nodes')}: 'nodes' is a section and has no value itself.", hint=hint)
     found = [setting for name in table for setting in _of_node(file, name, table)]
     check_circles(found)
     check_backups(found)
@@ -58,7 +58,7 @@ def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
 def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[Setting]:
     section, origin = nodes[name], file.origin("nodes", name)
     if not isinstance(section, dict):
-        hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
+        hint = "Write [nodes.NAME] for each node, and its keys in the lines below it."
         raise BadConfig(f"{origin}: {name[:80]!r} in [nodes] is not the section of a node.", hint=hint)
     try:
         title = f"nodes.{spelt(node_name(name))}"
@@ -90,14 +90,15 @@ def check_strata(settings: Iterable[Setting]) -> None:
             before = first.setdefault((rule.node, topic), setting)
             if before.value.backup != rule.backup:
                 raise BadConfig(
-                    f"{setting.origin}: of {topic} it is a master and a backup, see {before.origin}.",
-                    hint="A backup stands in for another node: take it out of one of the two.",
+                    f"{setting.origin}: the node is both master and backup of {topic}, see {before.origin}.",
+                    hint="A backup replaces another node: keep one of the two.",
                 )
             if before.value.stratum != rule.stratum:
                 raise BadConfig(
-                    f"{setting.origin}: {topic} is at stratum {rule.stratum} in [[{setting.name}]], but at "
-                    f"stratum {before.value.stratum} in {before.origin}.",
-                    hint="A node is the master or a way to it, not both: take it out of one of the two.",
+                    f"{setting.origin}: {topic} has stratum {rule.stratum} in "
+                    f"[[{setting.name}]], but stratum {before.value.stratum} in "
+                    f"{before.origin}.",
+                    hint="A node is either the master or a hop to it: keep one of the two.",
                 )
 
 
@@ -110,7 +111,7 @@ def check_backups(settings: Iterable[Setting]) -> None:
             if key not in mastered:
                 raise BadConfig(
                     f"{setting.origin}: {rule.node} is a backup of {key}, which has no master.",
-                    hint="Give its master a [[nodes.NAME.master]] with the same, or leave backup out.",
+                    hint="Add a [[nodes.NAME.master]] with the same topic to its master, or omit backup.",
                 )
 
 
@@ -141,8 +142,8 @@ def check_circles(settings: Iterable[Setting]) -> None:
             circle = error.args[1][::-1]
             origin = steps[circle[0]][circle[1]]
             raise BadConfig(
-                f"{origin}: for {topic} the refids run in a circle: {' -> '.join(circle)}.",
-                hint="A refid names the node one stratum closer to the master; the master has none.",
+                f"{origin}: for {topic} the refids form a loop: {' -> '.join(circle)}.",
+                hint="A refid names the node one stratum closer to the master. The master has none.",
             ) from None
 
 

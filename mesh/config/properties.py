@@ -67,8 +67,8 @@ def parsed(path: Path, text: str, notes: list[str] | None = None) -> tuple[Prope
             continue
         name = _unescaped(named[1])
         if name in found:
-            what = f"{origin}: {name[:80]!r} was set in {found[name].origin}"
-            _doubt(notes, what, "Take one of them out.")
+            what = f"{origin}: {name[:80]!r} is already set in {found[name].origin}"
+            _doubt(notes, what, "Keep one of them.")
         if len(found) >= MOST:
             raise BadConfig(f"{origin}: more than {MOST:,} properties.", hint="Check the file's name.")
         found[name] = _property(name, _unescaped(entry[named.end() :]), origin, lines)
@@ -89,13 +89,13 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
     rest, before = iter(words), ""
     for word in rest:
         if len(word) < 2 or word[0] != "-":
-            hint = "Properties are given as -name value, such as -pingInterval 2000."
+            hint = "Write properties as -name value, such as -pingInterval 2000."
             place = f"behind the value of {before[:80]}" if before else "first"
-            raise BadConfig(f"command line: the word {place} is no name of a property.", hint=hint)
+            raise BadConfig(f"command line: the word {place} is not the name of a property.", hint=hint)
         before = word
         if is_secret(word):
-            what = f"command line: {word[:80]} stands in the list of processes, where every user reads it."
-            hint = "Choose another one, and write it into the file of --properties, which only you can read."
+            what = f"command line: {word[:80]} would be visible to every user in the list of processes."
+            hint = "Choose another password, and put it into the --properties file, which only you can read."
             raise BadConfig(what, hint=hint, code="SECRET_SHOWN")
         value = next(rest, None)
         if value is None:
@@ -156,13 +156,13 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
         if sum(len(values[name]) for name in known) + len(value) > LONGEST:
             raise BadConfig(f"{property_.origin}: {property_} has more than {LONGEST:,} characters.")
         value = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
-    hint = "No ${name} may stand for itself."
-    raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} run in a circle.", hint=hint)
+    hint = "${name} may not stand for itself."
+    raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} form a loop.", hint=hint)
 
 
 def refuse_missing(property_: Property) -> None:
     """Raise BadConfig if the value refers to an undefined name in ${}."""
     if property_.missing is not None:
         named = "what it names in ${}" if is_secret(property_.name) else repr(property_.missing[:80])
-        what = f"{property_.origin}: {property_}: nothing is called {named}."
+        what = f"{property_.origin}: {property_}: there is no property {named}."
         raise BadConfig(what, hint="Set it in the same file.")

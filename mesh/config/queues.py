@@ -41,8 +41,8 @@ def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
     for number, entry in enumerate(entries):
         one = _read(file, ("queues", str(number)), entry)
         if (before := seen.setdefault(one.name, one.origin)) != one.origin:
-            what = f"{one.origin}: {TITLE} name = {one.name[:80]!r} stands in {before} already."
-            raise BadConfig(what, hint="Only the first would count: take one of them out.")
+            what = f"{one.origin}: {TITLE} name = {one.name[:80]!r} is a duplicate of {before}."
+            raise BadConfig(what, hint="Only the first would have an effect: keep one of them.")
         found.append(one)
     _check_number(file, found)
     return tuple(Setting("queues", one, one.origin) for one in found)
@@ -58,11 +58,13 @@ def _read(file: ConfigFile, at: tuple[str, ...], entry: dict[str, Any]) -> Queue
     except BadPattern as error:
         raise BadConfig(f"{file.origin(*at, 'name')}: {TITLE} {error.what}", hint=error.hint) from error
     if given["name"].startswith(PUTS):
-        what = f"{file.origin(*at, 'name')}: {TITLE} name = {given['name'][:80]!r} is the name of no queue."
-        raise BadConfig(what, hint=f"Leave {PUTS} away: that begins it as a destination only.")
+        what = (
+            f"{file.origin(*at, 'name')}: {TITLE} name = {given['name'][:80]!r} is not the name of a queue."
+        )
+        raise BadConfig(what, hint=f"Omit {PUTS}: only destinations begin with it.")
     if len(given["name"]) > LONGEST_QUEUE:
         what = f"{file.origin(*at, 'name')}: {TITLE} name has {len(given['name']):,} characters."
-        raise BadConfig(what, hint=f"Names of queues have at most {LONGEST_QUEUE}.")
+        raise BadConfig(what, hint=f"The limit for queue names is {LONGEST_QUEUE}.")
     try:
         check_queue_store(given["store"])
     except BadConfig as error:
@@ -90,7 +92,7 @@ def check_lasting(store: str, queues: tuple[QueueStore, ...]) -> None:
     for one in queues:
         if store == MEMORY and one.store != MEMORY:
             raise BadConfig(
-                f"{one.origin}: {TITLE} store = {one.store!r:.80}, but node.store is memory: what the node "
-                "is, and which queues there are, would be gone with the process.",
-                hint='Give the node a store that lasts, or these queues store = "memory", too.',
+                f"{one.origin}: {TITLE} store = {one.store!r:.80}, but node.store is memory: "
+                "the node's identity and its queues would be lost with the process.",
+                hint='Give the node a durable store, or these queues store = "memory", too.',
             )

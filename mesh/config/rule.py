@@ -15,7 +15,7 @@ from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRu
 RULE_KEYS: dict[str, tuple[Any, str]] = {
     "domains": (tuple[str, ...], 'A list, such as domains = ["NEWS", "SPORTS"].'),
     "keys": (tuple[str, ...], 'A list, such as keys = ["radar/status"].'),
-    "stratum": (Annotated[int, Meta(ge=0, le=15)], "0 is the master, 1 to 15 are ways towards it."),
+    "stratum": (Annotated[int, Meta(ge=0, le=15)], "0 is the master, 1 to 15 are hops to it."),
     "refid": (str, 'The name of a node, such as refid = "heron".'),
     "accept_default": (bool, "Write true or false."),
     "accept_other_default": (bool, "Write true or false."),
@@ -27,8 +27,8 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
         "Write [[nodes.NAME.master.given]] for each, with a domain, key, xpath or pattern, and filters.",
     ),
     "mapper": (str, 'The type of a plug-in, such as mapper = "MyOwnMapperPlugin".'),
-    "version": (str, 'That of the mapper, such as version = "2.0".'),
-    "told": (str, "What the mapper is told."),
+    "version": (str, 'The version of the mapper, such as version = "2.0".'),
+    "told": (str, "The argument of the mapper."),
     "backup": (bool, "Write true or false."),
     "dirty_read": (bool, "Write true or false."),
 }
@@ -39,7 +39,7 @@ MATTERS = (
 )  # fmt: skip
 FILTER_KEYS: dict[str, tuple[Any, str]] = {
     "type": (str, 'Such as type = "ContentLength".'),
-    "text": (str, 'What it is told, such as text = "8000".'),
+    "text": (str, 'The argument of the filter, such as text = "8000".'),
     "version": (str, 'Such as version = "1.0".'),
 }
 GIVEN_KEYS: dict[str, tuple[Any, str]] = {
@@ -64,8 +64,8 @@ def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nod
     title = f"[[nodes.{spelt(name)}.master]]"
     said = values(file, at, title, table, RULE_KEYS)
     if all(table.get(key) in (None, [], "") for key in MATTERS):
-        hint = f"Give it one of {', '.join(MATTERS)}."
-        raise BadConfig(f"{file.origin(*at)}: {title} is empty: it says nothing of any message.", hint=hint)
+        hint = f"Add one of {', '.join(MATTERS)}."
+        raise BadConfig(f"{file.origin(*at)}: {title} is empty and matches no message.", hint=hint)
     said["filters"] = _filters(file, (*at, "filters"), title, said.get("filters", ()))
     said["given"] = tuple(
         _given(file, (*at, "given", str(i)), f"[[{title.strip('[]')}.given]]", each)
@@ -77,8 +77,8 @@ def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nod
     if rule.refid:
         _check_refid(rule, title, file.origin(*at, "refid"), nodes)
     if rule.backup and rule.stratum:
-        what = f"{file.origin(*at, 'backup')}: {title} is a backup, and at stratum {rule.stratum}."
-        raise BadConfig(what, hint="A backup takes the place of the master: leave the stratum out.")
+        what = f"{file.origin(*at, 'backup')}: {title} is a backup, but has stratum {rule.stratum}."
+        raise BadConfig(what, hint="A backup replaces the master: omit the stratum.")
     return rule
 
 
@@ -86,7 +86,7 @@ def _given(file: ConfigFile, at: tuple[str, ...], title: str, table: dict[str, A
     said = values(file, at, title, table, GIVEN_KEYS)
     named = [name for name in GIVEN_KINDS if name in said]
     if len(named) != 1:
-        hint = f"Write one of {', '.join(GIVEN_KINDS)}, and filters; filters alone stand in the rule itself."
+        hint = f"Write one of {', '.join(GIVEN_KINDS)}, and filters; filters alone belong in the rule itself."
         raise BadConfig(f"{file.origin(*at)}: {title} names {' and '.join(named) or 'no key'}.", hint=hint)
     filters = _filters(file, at, title, said.get("filters", ()))
     return KeyRule(GIVEN_KINDS[named[0]], said[named[0]], filters)
@@ -119,14 +119,14 @@ def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
 def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) -> None:
     what = f"{origin}: refid = {rule.refid[:80]!r} in {title}"
     if rule.refid == rule.node:
-        hint = "A refid names the node one stratum closer to the master; the master has none."
+        hint = "A refid names the node one stratum closer to the master. The master has none."
         raise BadConfig(f"{what} is this node itself.", hint=hint)
     if rule.refid not in nodes:
-        hint = near_miss(rule.refid, nodes) or "Give it a section [nodes.NAME], or leave the refid out."
+        hint = near_miss(rule.refid, nodes) or "Add a section [nodes.NAME] for it, or omit the refid."
         raise BadConfig(f"{what} names a node without a section.", hint=hint)
     if rule.stratum == 0:
-        hint = "Write stratum = 1 if this node is a way to that one, else leave the refid out."
-        raise BadConfig(f"{what}: a node at stratum 0 is the master, and needs no way to it.", hint=hint)
+        hint = "Write stratum = 1 if this node is a hop to that one; otherwise omit the refid."
+        raise BadConfig(f"{what}: a node at stratum 0 is the master and needs no refid.", hint=hint)
 
 
 def spelt(name: str) -> str:

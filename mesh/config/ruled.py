@@ -13,7 +13,7 @@ from mesh.config.source import Setting
 from mesh.mapping.agreed import Agreed, AgreedNode
 from mesh.mapping.rules import Rule, standing_in
 
-ORIGIN = "the rules of all"
+ORIGIN = "the mesh-wide rules"
 Rules = dict[str, tuple[Rule, ...]]  # by node
 
 

@@ -33,13 +33,13 @@ def schema() -> Schema:
     balancing["address"] = _list(_table(ADDRESS_KEYS, required=("pattern", "strategy")))
     balancing["domain"] = _list(_table(DOMAIN_KEYS, required=("name", "strategy")))
     properties["nodes"] = {
-        "description": "[nodes.NAME]: where other nodes are, and what each is master of.",
+        "description": "[nodes.NAME]: addresses and rules of other nodes.",
         "type": "object",
         "propertyNames": {"pattern": _whole(NAME)},
         "additionalProperties": _table(NODE_KEYS, {"master": _list(_rule())}),
     }
     properties["sites"] = {
-        "description": "[sites.NAME]: other sites, what goes there, and what may come from there.",
+        "description": "[sites.NAME]: other sites, the messages sent to them, and those accepted from them.",
         "type": "object",
         "propertyNames": {"pattern": _whole(NAME)},
         "additionalProperties": _table(REMOTE_KEYS, {"accepts": _table(ACCEPT_KEYS)}),
@@ -48,7 +48,7 @@ def schema() -> Schema:
     return {
         "$schema": DIALECT,
         "title": "mesh.toml",
-        "description": "The configuration of a node of Heronry.",
+        "description": "The configuration of a Heronry node.",
         "type": "object",
         "properties": properties,
         "additionalProperties": False,

@@ -43,22 +43,22 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
         'A list, such as addresses = ["tcp://10.1.0.5:7710"].',
     ),
     **ACCEPT_KEYS,
-    "one_way": (bool, "Write true if nothing is to come in from there, else false."),
+    "one_way": (bool, "Write true if nothing is accepted from that site, else false."),
     "max_bytes": (
         Annotated[int, Meta(ge=SMALLEST, le=LARGEST)] | str,
-        'What may wait for that site at each master, such as max_bytes = "1GiB".',
+        'The limit of waiting messages for that site at each master, such as max_bytes = "1GiB".',
     ),
-    "when_full": (Literal["mark", "reject"], '"mark" lets that site wait for a transfer, "reject" refuses.'),
+    "when_full": (Literal["mark", "reject"], '"mark" marks the site for a later transfer, "reject" refuses.'),
     "via": (
         Annotated[str, Meta(min_length=1)],
-        'The name of the site by which it is reached, such as via = "NET1".',
+        'The name of the site through which it is reached, such as via = "NET1".',
     ),
     "accepts": (
         dict[str, Any],
-        'What may come from there, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
+        'What that site may send, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
     ),
     "serves": (Names, 'A list of addresses and sites, such as serves = ["calc/#", "site/NYC"].'),
-    "letters": (Names, 'A list of clients, such as letters = ["joe"]; "#" is each of them.'),
+    "letters": (Names, 'A list of clients, such as letters = ["joe"]; "#" is all of them.'),
 }
 
 
@@ -93,11 +93,11 @@ def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
     Raises: BadConfig with the place, the key and a hint.
     """
     sites = file.table.get("sites", {})
-    hint = "Write [sites.NAME] for each other site, and its keys in the lines below."
+    hint = "Write [sites.NAME] for each other site, and its keys in the lines below it."
     if not isinstance(sites, dict):
-        raise BadConfig(f"{file.origin('sites')}: 'sites' is a section and holds no value itself.", hint=hint)
+        raise BadConfig(f"{file.origin('sites')}: 'sites' is a section and has no value itself.", hint=hint)
     if len(sites) > MOST:
-        raise BadConfig(f"{file.origin('sites')}: {len(sites):,} sites are named, at most {MOST}.")
+        raise BadConfig(f"{file.origin('sites')}: {len(sites):,} sites exceed the limit of {MOST}.")
     found = tuple(_remote(file, name, sites[name]) for name in sites)
     _check_ways(file, [setting.value for setting in found])
     return found
@@ -110,14 +110,14 @@ def check_here(here: Setting, others: Iterable[Setting]) -> None:
             what = f"{other.origin}: [{other.name}] names another site, but this one has no name."
             raise BadConfig(what, hint='Write [site], and name = "LON" below it.')
         if other.value.name == here.value:
-            what = f"{other.origin}: [{other.name}] is this site: so says site.name ({here.origin})."
+            what = f"{other.origin}: [{other.name}] is this site, according to site.name ({here.origin})."
             raise BadConfig(what, hint="Name other sites only.")
 
 
 def _remote(file: ConfigFile, name: str, section: object) -> Setting:
     at, origin = ("sites", name), file.origin("sites", name)
     if not isinstance(section, dict):
-        hint = "Write [sites.NAME] for each other site, and its keys in the lines below."
+        hint = "Write [sites.NAME] for each other site, and its keys in the lines below it."
         raise BadConfig(f"{origin}: {name[:80]!r} in [sites] is not the section of a site.", hint=hint)
     try:
         path = f"sites.{spelt(node_name(name))}"
@@ -139,8 +139,8 @@ def _remote(file: ConfigFile, name: str, section: object) -> Setting:
         given["max_bytes"] = _fit(file, (*at, "max_bytes"), f"{title} max_bytes", size, given["max_bytes"])
     _check_together(file, at, title, given)
     if f"{SITE}{name}" in given.get("serves", ()):
-        what = f"{file.origin(*at, 'serves')}: {title} serves {SITE}{name}: what is from there would go back."
-        raise BadConfig(what, hint="Name sites to which it may pass through this one.")
+        what = f"{file.origin(*at, 'serves')}: {title} serves {SITE}{name}, so its own messages would return."
+        raise BadConfig(what, hint="Name the sites that it may reach through this one.")
     return Setting(path, RemoteSite(name, **given), origin)
 
 
@@ -151,12 +151,12 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
             what = f"{place}: {title} addresses: {address[:80]!r} is not the address of a gateway."
             raise BadConfig(what, hint="One is tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
     if given.get("addresses") and "via" in given:
-        what = f"{place}: {title} has addresses, but is reached via {given['via'][:80]!r}."
-        raise BadConfig(what, hint="Take one of the two out.")
+        what = f"{place}: {title} has addresses, but is reached through {given['via'][:80]!r}."
+        raise BadConfig(what, hint="Keep one of the two.")
     inward = [key for key in ("accepts", "serves", "letters") if any(given.get(key, ()))]
     if given.get("one_way") and inward:
-        what = f"{file.origin(*at, inward[0])}: {title} {inward[0]} lets something in, but one_way = true."
-        raise BadConfig(what, hint="Take one of the two out.")
+        what = f"{file.origin(*at, inward[0])}: {title} {inward[0]} lets messages in, but one_way = true."
+        raise BadConfig(what, hint="Keep one of the two.")
 
 
 def _check_selection(file: ConfigFile, at: tuple[str, ...], title: str, given: Mapping[str, Any]) -> None:
@@ -175,17 +175,17 @@ def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any
 
 def _domain(text: str) -> str:
     if text == ANY_DOMAIN:
-        what = f"{text!r} is no domain, and names none: of another site each one is named."
-        raise BadConfig(what, hint='Name domains; or all topics, in whatever domain: topics = ["#"].')
+        what = f"{text!r} is not a domain; each domain of another site must be named."
+        raise BadConfig(what, hint='Name the domains; or all topics in any domain: topics = ["#"].')
     if is_own(check_domain(text)):
-        what = f"the domain {text[:80]!r} is the mesh's own: it belongs to one site."
+        what = f"The domain {text[:80]!r} is reserved for the mesh and belongs to one site."
         raise BadConfig(what, hint="Name domains in which users publish.")
     return text
 
 
 def _topic(text: str) -> str:
     if check_pattern(text).startswith(SYSTEM):
-        what = f"{text[:80]!r} begins with {SYSTEM}: what the mesh says of itself leaves no site."
+        what = f"{text[:80]!r} begins with {SYSTEM}: messages of the mesh itself never leave a site."
         raise BadConfig(what, hint="Name topics of users, such as sensors/#.")
     return text
 
@@ -195,7 +195,7 @@ def _served(text: str) -> str:
         name = text.removeprefix(SITE)
         return text if name == EVERYWHERE else f"{SITE}{node_name(name)}"
     if is_own_address(check_pattern(text)):
-        what = f"{text[:80]!r} begins as addresses of the mesh's own do, or names of clients."
+        what = f"{text[:80]!r} has the prefix of reserved addresses or of client names."
         raise BadConfig(what, hint="Name addresses that programs serve, such as calc/#.")
     return text
 
@@ -204,7 +204,7 @@ def _addressee(text: str) -> str:
     if text == EVERY_CLIENT:
         return text
     if node_name(text).startswith(SYSTEM):
-        raise BadConfig(f"{text[:80]!r} is the mesh itself.", hint="Name clients, such as joe.")
+        raise BadConfig(f"{text[:80]!r} is reserved for the mesh.", hint="Name clients, such as joe.")
     return text
 
 
@@ -214,12 +214,12 @@ def size(given: int | str) -> int:
         return given
     found = _SIZE.fullmatch(given)
     if found is None:
-        hint = 'One is a number of bytes, or a text such as "512MiB" or "1GiB".'
-        raise BadConfig(f"{given[:80]!r} is no size.", hint=hint)
+        hint = 'Write a number of bytes, or a text such as "512MiB" or "1GiB".'
+        raise BadConfig(f"{given[:80]!r} is not a size.", hint=hint)
     number = int(found[1]) * _UNITS[found[2]]
     if not SMALLEST <= number <= LARGEST:
         what = f"{given!r} is too {'little' if number < SMALLEST else 'much'}."
-        raise BadConfig(what, hint="From 2MiB to 1TiB can be kept for a site.")
+        raise BadConfig(what, hint="The limit for a site is from 2MiB to 1TiB.")
     return number
 
 
@@ -230,15 +230,15 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
     for name, (via,) in steps.items():
         if via not in known:
             place = file.origin("sites", name, "via")
-            what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is no site of the file."
+            what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is not a site in the file."
             raise BadConfig(what, hint=f"Known: {', '.join(sorted(known - {name})) or 'none beside it'}.")
     try:
         TopologicalSorter(steps).prepare()
     except CycleError as error:
         circle = error.args[1][::-1]
         raise BadConfig(
-            f"{file.origin('sites', circle[0], 'via')}: the ways run in a circle: {' -> '.join(circle)}.",
-            hint="via names the next site on the way; the last one has addresses, or dials us.",
+            f"{file.origin('sites', circle[0], 'via')}: the routes form a loop: {' -> '.join(circle)}.",
+            hint="via names the next site of the route; the last one has addresses, or dials this site.",
         ) from None
     for name in steps:
         way = [name]
@@ -246,5 +246,5 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
             way += steps[way[-1]]
         if len(way) > HOPS:
             place = file.origin("sites", name, "via")
-            what = f"{place}: [sites.{spelt(name)}] is {len(way)} sites away, and {HOPS} are the most."
-            raise BadConfig(what, hint="Have a gateway that is nearer dial it.")
+            what = f"{place}: [sites.{spelt(name)}] is {len(way)} sites away; the limit is {HOPS}."
+            raise BadConfig(what, hint="Let a closer gateway dial it.")

@@ -58,7 +58,7 @@ def parsed(path: Path, text: str) -> ConfigFile:
     try:
         return ConfigFile(path, tomllib.loads(text), _lines(text))
     except (ValueError, RecursionError) as error:  # ValueError: an integer of 5,000 digits
-        raise BadConfig(f"{path}: this is not TOML: {error}.") from error
+        raise BadConfig(f"{path}: the file is not TOML: {error}.") from error
 
 
 def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict: bool = True) -> Any:
@@ -67,7 +67,7 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
         return msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
         shown = "(hidden)" if is_secret(name) else _shown(value)
-        raise BadConfig(f"{origin}: {name} = {shown} does not fit: {error}.", hint=hint) from error
+        raise BadConfig(f"{origin}: {name} = {shown} is invalid: {error}.", hint=hint) from error
 
 
 def is_secret(name: str) -> bool:
@@ -117,21 +117,23 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
         with open_regular(path) as file:
             content = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        hint = "Check its name, or leave it out: every setting has a default."
-        raise BadConfig(f"{path}: there is no such file.", hint=hint) from None
+        hint = "Check its name, or omit it: every setting has a default."
+        raise BadConfig(f"{path}: the file does not exist.", hint=hint) from None
     except IsADirectoryError:
-        raise BadConfig(f"{path}: this is a directory.", hint=f"Try {path / 'mesh.toml'}.") from None
+        raise BadConfig(f"{path}: the path is a directory.", hint=f"Try {path / 'mesh.toml'}.") from None
     except OSError as error:
         raise BadConfig(f"{path}: cannot be read: {error.strerror}.") from error
     if len(content) > LARGEST_FILE:
-        raise BadConfig(f"{path}: larger than 1 MiB, hence hardly a configuration.", hint="Check its name.")
+        raise BadConfig(
+            f"{path}: the file is larger than 1 MiB, so it is hardly a configuration.", hint="Check its name."
+        )
     try:
         return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         if otherwise is not None:
             return content.decode(otherwise)
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadConfig(f"{path}:{line}: this is not UTF-8.", hint="Save the file as UTF-8.") from error
+        raise BadConfig(f"{path}:{line}: the text is not UTF-8.", hint="Save the file as UTF-8.") from error
 
 
 def _lines(text: str) -> dict[tuple[str, ...], int]:

@@ -28,7 +28,7 @@ PLAIN: dict[str, tuple[str, Callable[[str], Any]]] = {
     DELAY: ("timing.backoff_max", lambda text: int(text) / 1000),
 }
 # Properties that are accepted without effect.
-IDLE = {RETRIES: "a node tries again for ever", "cluster": "each node is one of a mesh"}
+IDLE = {RETRIES: "a node retries for ever", "cluster": "each node is a member of a mesh"}
 CONNECTION = "dispatch/connection/"  # longer, stronger names of three properties
 LONGER = {f"{CONNECTION}{name}": name for name in (PING, DELAY, RETRIES)}
 _AT_NODE = re.compile(r"/node/(?P<node>[^/]+)/(?P<name>.+)")
@@ -73,7 +73,7 @@ class _Reader:
         known = {setting.name: setting for setting in found}
         self._read.settings = [*known.values(), *nodes]
         if not nodes and self._properties:
-            self._note(f"{where}: no other node is named: this one links only nodes that dial it")
+            self._note(f"{where}: no other node is named, so this one links only nodes that dial it")
         return self._read
 
     def _by_plain_names(self, properties: tuple[Property, ...]) -> Iterable[Property]:
@@ -82,7 +82,7 @@ class _Reader:
         for each in sorted(properties, key=_strength):
             at_node = _AT_NODE.fullmatch(each.name)
             if at_node is not None and at_node["node"] != self.me:
-                self._note(f"{each.origin}: {each} counts at the node {at_node['node'][:80]!r} alone")
+                self._note(f"{each.origin}: {each} has an effect only at the node {at_node['node'][:80]!r}")
                 continue
             name = at_node["name"] if at_node is not None else each.name
             plain = replace(each, name=LONGER.get(name, name))
@@ -99,9 +99,9 @@ class _Reader:
         """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient."""
         what = f"{property_.origin}: {str(property_)[:80]!r}"
         if not self._is_lenient:
-            hint = "Take it out, or pass over what has no equivalent with --lenient."
+            hint = "Omit it, or ignore settings without an equivalent with --lenient."
             raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
-        self._note(f"{what} is passed over: {reason}")
+        self._note(f"{what} is ignored: {reason}")
 
     # --- settings of this node --------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class _Reader:
                 if is_mine and is_stronger:
                     yield from self._plain(each)
                 elif not is_mine and each.name != PING:
-                    reason = f"it counts for all nodes alike; write {each.name} without a node"
+                    reason = f"it has an effect on all nodes; write {each.name} without a node"
                     self._without_equivalent(each, reason)
             elif each.name in FIELDS:
                 if is_mine and is_stronger:
@@ -132,10 +132,10 @@ class _Reader:
         try:
             value = made(property_.value.strip())
         except ValueError:
-            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is no number."
+            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a number."
             raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
         if not isinstance(value, str) and value <= 0:
-            self._without_equivalent(property_, f"it is {name} here, which cannot be turned off")
+            self._without_equivalent(property_, f"{name} replaces it, and cannot be turned off")
             return
         hint = f"It is {name} here; see docs/configuration.md."
         fit = fitted(value, FIELDS[name].type, str(property_), property_.origin, hint)
@@ -160,15 +160,15 @@ class _Reader:
         if (reason := reason_without_equivalent(property_.name)) is not None:
             self._without_equivalent(property_, reason)
         elif self._is_lenient:
-            self._note(f"{property_.origin}: unknown {str(property_)[:80]!r} is passed over")
+            self._note(f"{property_.origin}: unknown {str(property_)[:80]!r} is ignored")
         elif property_.node is None and ("[" in property_.name or "]" in property_.name):
-            hint = "A node's name stands in brackets behind it, such as pingInterval[heron]."
+            hint = "The name of a node follows in brackets, such as pingInterval[heron]."
             raise BadConfig(
-                f"{property_.origin}: {property_.name[:80]!r} is no name of a property.", hint=hint
+                f"{property_.origin}: {property_.name[:80]!r} is not the name of a property.", hint=hint
             )
         else:
             near = near_miss(property_.name, (*KNOWN, *FIELDS))
-            hint = f"{near} --lenient passes over what is unknown.".strip()
+            hint = f"{near} --lenient ignores unknown properties.".strip()
             raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
 
     def _listening(self, said: dict[str, Property]) -> Iterator[Setting]:
@@ -181,10 +181,10 @@ class _Reader:
             if number.startswith("-") and number[1:].isascii() and number[1:].isdigit():
                 self._note(f"{given.origin}: {given} is turned off")
             elif not (number.isascii() and number.isdigit()) or not 0 <= int(number[:9]) <= 65535:
-                what = f"{given.origin}: {port} = {number[:40]!r} is no port."
+                what = f"{given.origin}: {port} = {number[:40]!r} is not a port."
                 raise BadConfig(what, hint="Write a number from 0 to 65535.")
             elif bound is not None:
-                self._note(f"{given.origin}: {given}: this node listens on {bound} alone")
+                self._note(f"{given.origin}: {given}: this node listens only on {bound}")
             else:
                 bound, name = given, at.value.strip() if at is not None else ""
                 yield Setting("node.bind", (f"tcp://{name or '127.0.0.1'}:{number}",), given.origin)
@@ -219,12 +219,12 @@ class _Reader:
     ) -> None:
         if property_.node is None:
             if self._is_lenient:
-                self._without_equivalent(property_, "it names no node in brackets")
+                self._without_equivalent(property_, "it has no node name in brackets")
                 return
             what = f"{property_.origin}: {property_.name} names no node."
             raise BadConfig(what, hint=f"Write {property_.name}[heron] = <clusternode id='heron'>…")
         if not property_.value.strip():
-            self._without_equivalent(property_, "it says nothing of the node")
+            self._without_equivalent(property_, "it describes no node")
             return
         told = read_clusternode(property_, self._is_lenient)
         self._read.notes += told.notes
@@ -244,7 +244,9 @@ class _Reader:
         ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
         if ignored:
             other = MASTER if property_.name == INFO else INFO
-            self._read.notes.append(f"{property_.origin}: what belongs into {other}[{name}] is passed over")
+            self._read.notes.append(
+                f"{property_.origin}: a setting that belongs into {other}[{name}] is ignored"
+            )
 
     def _stand_in(
         self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]

@@ -52,7 +52,7 @@ class Verbs(Component):
             if not conn.may_write and (verb is None or verb.right is not Right.READ):
                 raise LocalError(ONLY_READS, code="NOT_ALLOWED")
             if verb is None:
-                raise LocalError(f"this node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
+                raise LocalError(f"The node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
             asked = IncomingCall(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
             if verb.right is Right.RUN:
                 asked.check_keys()
@@ -77,7 +77,7 @@ class Verbs(Component):
                 raise LocalError(f"no verb {call.verb[:40]!r}", code="UNKNOWN_VERB")
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
-                raise LocalError(f"it was at {len(ask.visited)} nodes before", code="TOO_MANY_HOPS")
+                raise LocalError(f"the request passed {len(ask.visited)} nodes already", code="TOO_MANY_HOPS")
             verb.then(IncomingCall(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
@@ -92,8 +92,10 @@ class Verbs(Component):
 
     def _backup(self, asked: IncomingCall[AskBackup]) -> None:
         if not asked.conn.trusted:
-            hint = "Type it there, as the node's user."
-            raise LocalError("a backup is made on the node's own machine.", hint=hint, code="NOT_ALLOWED")
+            hint = "Run it there, as the node's user."
+            raise LocalError(
+                "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
+            )
         self._desk.emit(Backup())
         asked.reply(ReplyValue())
 

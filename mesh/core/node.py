@@ -136,7 +136,7 @@ class NodeCore:
             return ""
         conn.heard = now
         who = self._who(conn)
-        self._broke_protocol(conn, RemoteError("this node failed over that message before", code="POISONED"))
+        self._broke_protocol(conn, RemoteError("this message made the node fail before", code="POISONED"))
         return who
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
@@ -196,7 +196,7 @@ class NodeCore:
         if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
             self._desk.near.append((name, address))
             hint = OTHER_SITE if self._desk.settings.has_sites else ONE_MESH
-            self._desk.event("near", f"{name}, at {address}, is of another mesh: it has other keys. {hint}")
+            self._desk.event("near", f"{name} at {address} belongs to another mesh, with other keys. {hint}")
 
     def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
         """Change the address of this node, and announce it."""
@@ -238,13 +238,13 @@ class NodeCore:
         self._desk.alarm = now + ALARM
         self.parts.clients.silent.disconnect_silent(self._conns.values())
         for conn in self.parts.piecework.stopped():
-            self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
+            self._broke_protocol(conn, RemoteError("the rest of a message did not arrive", code="STOPPED"))
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
                 self._desk.hang_up(conn)  # it has not sent a valid HELLO
         for (who, why), count in self._desk.refusals.take_counts(now).items():
             self._desk.note(
-                "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute", ACCESS
+                "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more times in a minute", ACCESS
             )
         for tick in self._desk.face.ticks:
             tick()

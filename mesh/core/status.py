@@ -60,7 +60,7 @@ class Status(Component):
         """Yield reasons for messages that did not reach a receiver, as counted here."""
         losses = (loss for loss in self._desk.undelivered if is_about(loss, what))
         for loss in islice(losses, SHOWN):
-            topic, who = loss.topic or "topics that are not known", loss.who or "some"
+            topic, who = loss.topic or "unknown topics", loss.who or "some"
             why = LOSSES.get(loss.why, loss.why)
             yield reason("UNDELIVERED", n=loss.n, topic=topic, who=who, why=why)
 

@@ -15,7 +15,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
 
-DEAF = "its node takes nothing"
+DEAF = "its node accepts nothing"
 
 
 class Inward:

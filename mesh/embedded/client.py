@@ -25,7 +25,7 @@ from mesh.local.datadir import IN_USE
 from mesh.security.streamkey import StreamKey
 from mesh.values import messages
 
-ANOTHER = "Give it another name, mesh.node(NAME), or a directory of its own, data=DIR."
+ANOTHER = "Use another name, mesh.node(NAME), or another directory, data=DIR."
 
 
 class Home:
@@ -36,6 +36,7 @@ class Home:
         self._config, self._environ = config, environ
 
     def started(self) -> NodeThread:
+        """Start the node in a new thread."""
         self.node = NodeThread(self._config, self._environ)
         self.node.start()
         return self.node
@@ -43,7 +44,7 @@ class Home:
     def open(self) -> NodeThread:
         """Return the thread of the running node. Raises: Closed, or the reason of the node's end."""
         if self.node is None:
-            raise Closed("this client is not open.", hint="Use it inside `async with mesh.node() as m:`.")
+            raise Closed("The client is not open.", hint="Use it inside `async with mesh.node() as m:`.")
         self.node.check()
         return self.node
 
@@ -52,6 +53,7 @@ class Home:
         return Access(self.open().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
+        """Return the connection of the client's core with the node, within the process."""
         return Inward(self.open(), loop, core, turn)
 
 
@@ -99,7 +101,7 @@ class NodeClient(Client):
     async def __aenter__(self) -> Self:
         check_asyncio()
         if self._home.node is not None:
-            raise Closed("this client was opened before.", hint="Make another with `mesh.node()`.")
+            raise Closed("The client was opened before.", hint="Create another one with `mesh.node()`.")
         node = self._home.started()
         finalize(self, node.stop).atexit = False  # for a dropped client; `_end_all` handles the exit
         try:
@@ -140,8 +142,11 @@ class NodeClient(Client):
         if drain and why is not None and (not isinstance(why, Closed) or self._publisher.outbox.unanswered):
             raise again(why)
         if drain and node.unsent:
-            what = f"closed with {messages(node.unsent)} on their way to others, who do not take them."
-            raise MeshTimeout(what, hint="Wait for them longer: timeout=SECONDS.")
+            what = (
+                f"The node was closed while {messages(node.unsent)} were in transit to nodes "
+                "that do not accept them."
+            )
+            raise MeshTimeout(what, hint="To wait longer: timeout=SECONDS.")
 
     def _now(self) -> ClientCore:
         if self._home.node is not None and self._shell.is_open:

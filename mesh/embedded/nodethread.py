@@ -24,7 +24,7 @@ log = logging.getLogger("mesh.node")
 AT_EXIT = 5.0  # s for all unclosed nodes at exit
 PATIENCE = 1.0  # s for the receivers of an unclosed node
 LOOK = 0.002  # s between checks of unsent messages
-NO_MEMORY = "this process gets no more memory: what failed may have left half a change behind."
+NO_MEMORY = "the process is out of memory, and a change may be half done."
 
 T = TypeVar("T")
 _running: set[NodeThread] = set()
@@ -68,8 +68,8 @@ class NodeThread:
     def check(self) -> None:
         """Raise the reason of the node's end, or Closed in a forked process."""
         if self.is_forked:
-            hint = "Open a node of its own after the fork."
-            raise Closed("this node lives in the process that forked this one.", hint=hint)
+            hint = "Open another node after the fork."
+            raise Closed("The node belongs to the process that forked this one.", hint=hint)
         if self.why is not None:
             raise again(self.why)
 
@@ -103,8 +103,8 @@ class NodeThread:
             self._leaving.set()
         await node.driver.stopping.wait()
         leaving.cancel()
-        hint = "Somebody asked it to, as `mesh down` does." if not self._is_stopped else ""
-        why = node.driver.why or Closed(f"the node {node.name} has ended.", hint=hint)
+        hint = "It may have been stopped by `mesh down`." if not self._is_stopped else ""
+        why = node.driver.why or Closed(f"The node {node.name} has ended.", hint=hint)
         try:
             await node.close()
         finally:
@@ -133,8 +133,8 @@ def _check_threads() -> None:
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("threading"):
         raise NotAvailable(
-            "a node in a program needs a thread of its own, and gevent has replaced the threads of this one.",
-            hint="Start a node beside it, by `mesh up`, and use mesh.sync.connect().",
+            "A node in a program needs its own thread, but gevent has replaced the threads of this process.",
+            hint="Start a node with `mesh up`, and use mesh.sync.connect().",
         )
 
 

@@ -55,17 +55,17 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
     try:
         return path.expanduser()
     except RuntimeError as error:
-        what = f"config={str(path)!r}: nobody here has the home directory {path.parts[0]}."
+        what = f"config={str(path)!r}: the home directory {path.parts[0]} does not exist."
         raise BadArgument(what) from error
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:
     """Return a value as TOML would: tables with str keys, and lists."""
     if isinstance(value, Mapping | list | tuple) and not depth:
-        raise BadType("config= is nested deeper than any mesh.toml.")
+        raise BadType("config= is nested more deeply than any mesh.toml.")
     if isinstance(value, Mapping):
         if odd := [key for key in value if not isinstance(key, str)]:
-            raise BadType(f"config= has a key that is no str: {shown(odd[0])}.")
+            raise BadType(f"config= has a key that is not a str: {shown(odd[0])}.")
         return {_bare(key): _copied(inner, depth - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_copied(inner, depth - 1) for inner in value]
@@ -80,11 +80,11 @@ def _bare(value: Any) -> Any:
 def _path(what: str, value: object) -> str:
     if isinstance(value, str | os.PathLike) and isinstance(path := os.fspath(value), str):
         if not path:
-            raise BadArgument(f"{what}= is empty.", hint="Leave it out, or name a place.")
+            raise BadArgument(f"{what}= is empty.", hint="Omit it, or give a path.")
         check_path(f"{what}={shown(path)}", path, BadArgument)
         return _bare(path)  # type: ignore[no-any-return]
-    dict_too = ", or a dict of what would stand there" if what == "config" else ""
-    raise BadType(f"{what}= is a path{dict_too}, not {shown(value)}.")
+    dict_too = ", or a dict with the contents of such a file" if what == "config" else ""
+    raise BadType(f"{what}= must be a path{dict_too}, not {shown(value)}.")
 
 
 def _texts(what: str, value: object) -> tuple[str, ...]:
@@ -92,4 +92,4 @@ def _texts(what: str, value: object) -> tuple[str, ...]:
         return (_bare(value),)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return tuple(map(_bare, value))
-    raise BadType(f"{what}= is an address, or a list of them, not {shown(value)}.")
+    raise BadType(f"{what}= must be an address or a list of addresses, not {shown(value)}.")

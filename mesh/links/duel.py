@@ -11,9 +11,9 @@ def keep_mine(my_uuid: bytes, peer_uuid: bytes, i_dialled: bool) -> bool:
     """
     if my_uuid == peer_uuid:
         raise RemoteError(
-            f"a peer shows our own uuid {my_uuid.hex()}: we dialled ourselves, or two nodes run on copies of "
-            "one data directory.",
-            hint="Give the copied node a data directory of its own: mesh up --data DIR.",
+            f"The peer has the uuid of this node, {my_uuid.hex()}: the node dialed itself, or "
+            "two nodes run on copies of one data directory.",
+            hint="Give the copied node its own data directory: mesh up --data DIR.",
             code="SAME_UUID",
         )
     return i_dialled == (my_uuid < peer_uuid)

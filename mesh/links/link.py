@@ -132,8 +132,8 @@ class Link:
         """
         if self._mine:
             raise LocalError(
-                f"a HELLO was accepted from a peer that we deny ({self._mine.code}).",
-                hint="This is a fault in the node: it must refuse the HELLO, or allow the peer first.",
+                f"A HELLO was accepted from a peer that this node denies ({self._mine.code}).",
+                hint="This is a bug in the node: it must refuse the HELLO, or allow the peer first.",
                 code="LINK_EVENT",
             )
         return self._step(LinkEvent.HELLO, now)
@@ -243,7 +243,7 @@ class Link:
 
     def _polling_detail(self, now: float) -> str:
         if self._dialled_at is not None:
-            return f"dialling, attempt {self._attempt}"
+            return f"dialing, attempt {self._attempt}"
         if self.next_try is None:
             return "idle"
         return f"next try in {max(0.0, self.next_try - now):.1f} s, attempt {self._attempt}"

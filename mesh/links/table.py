@@ -34,19 +34,19 @@ class LinkEvent(Enum):
     The value is its explanation in the docs.
     """
 
-    WANTED = "somebody here needs the login"
-    UNWANTED = "nobody here needs the login any more"
-    HELLO = "a data connection stands, and both sides accept each other"
-    REFUSED = "the peer says no"
-    DENIED = "we say no"
-    ALLOWED = "our no is withdrawn"
-    SILENCE = "nothing was heard of the peer for too long"
-    BYE = "the peer says goodbye"
-    DISCONNECTED = "the data connection, or the attempt at one, has ended"
-    ADDRESS = "the peer is to be found at another address"
-    RESTARTED = "the peer shows a higher boot"
-    REACHED = "a control connection to the peer stands anew"
-    DUE = "the waiting time is over"
+    WANTED = "a client or peer of this node needs the login"
+    UNWANTED = "the login is no longer needed"
+    HELLO = "a data connection is up, and both sides accept each other"
+    REFUSED = "the peer denies the link"
+    DENIED = "this node denies the link"
+    ALLOWED = "this node allows the link again"
+    SILENCE = "the peer has been silent for too long"
+    BYE = "the peer leaves"
+    DISCONNECTED = "the data connection, or the attempt at one, ended"
+    ADDRESS = "the peer has another address"
+    RESTARTED = "the peer has a higher boot"
+    REACHED = "a control connection to the peer was opened"
+    DUE = "the delay is over"
 
 
 class LinkAction(Enum):
@@ -56,14 +56,14 @@ class LinkAction(Enum):
     """
 
     DIAL = "open a data connection to the peer"
-    HANG_UP = "close the data connection that stands or is being dialled, if there is one"
-    RESUME = "send on this connection what the peer has not answered yet"
-    PROBE = "ask the peer over the control connection, now, whether it lives"
+    HANG_UP = "close the data connection, or the dial of it"
+    RESUME = "resend on this connection what the peer has not answered"
+    PROBE = "ping the peer over the control connection at once"
     NOTE = "log the refusal with its reason"
     BACK_OFF = "wait before the next dial, longer each time"
-    RETRY_RARELY = "wait long before asking a peer that refused us again"
-    FORGIVE = "forget all waiting: something changed, so the next dial may come at once"
-    HASTEN = "wait no longer for the next dial; if that fails, the wait after it is longer still"
+    RETRY_RARELY = "wait for a long time before the next dial"
+    FORGIVE = "reset all delays, so the next dial may follow at once"
+    HASTEN = "end the delay before the next dial; if that fails, the following delay is longer"
 
 
 LinkCell = tuple[LinkState, tuple[LinkAction, ...]]
@@ -144,7 +144,7 @@ def step(
         return table[state][event]
     except KeyError:
         raise LocalError(
-            f"{event.name} while {state.name}: this cannot happen.",
-            hint=f"This is a fault in the node; the legal cells are in {page}.",
+            f"{event.name} in state {state.name} is impossible.",
+            hint=f"This is a bug in the node; the legal transitions are in {page}.",
             code=code,
         ) from None

@@ -54,9 +54,9 @@ def check_bind(address: str, has_keys: bool) -> str:
     """Return the address if it may be bound: without keys, loopback only. Raises: BindRefused."""
     if not has_keys and not is_loopback(address):
         raise BindRefused(
-            f"refusing to bind {address}: other machines could reach it, and this node has no keys, "
-            "so anybody there could read and write everything.",
-            hint="Type `mesh init` (a new mesh) or `mesh join` (one that is there), and try again; "
+            f"{address} was not bound: it is reachable from other machines, and without keys "
+            "anyone there could read and write all messages.",
+            hint="Run `mesh init` (a new mesh) or `mesh join` (an existing one), and try again; "
             "or bind tcp://127.0.0.1:0, for this machine only.",
             code="BIND_WITHOUT_KEYS",
         )

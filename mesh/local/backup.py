@@ -65,7 +65,7 @@ def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
     for name, path in queues.items():
         copy_file(Path(path), into / name)
     if not (data / STORE).exists():
-        raise StoreError(f"{data} has no store.", hint="Only a node with a store of SQLite has a backup.")
+        raise StoreError(f"{data} has no store.", hint="Only a node with an SQLite store has a backup.")
     copy_file(data / STORE, into / STORE)
     return queues, others
 
@@ -156,7 +156,7 @@ def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:
     except Exception as error:  # damaged archives raise almost anything
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        raise bad(file, f"it is damaged, or only a part: {error}") from error
+        raise bad(file, f"it is damaged or incomplete: {error}") from error
 
 
 def _check_whole(file: Path, manifest: Manifest, folder: Path) -> None:
@@ -181,7 +181,7 @@ def _identity(file: Path, folder: Path) -> tuple[bytes, int]:
     try:
         uuid, boot, _ = kept_identity(folder) or (b"", 0, b"")
     except DataDirRefused as error:
-        raise bad(file, f"its {IDENTITY} is damaged, or its boots are used up") from error
+        raise bad(file, f"its {IDENTITY} is damaged, or its boot numbers are used up") from error
     return uuid, boot
 
 
@@ -199,7 +199,7 @@ def _check_queue_stores(file: Path, manifest: Manifest, folder: Path) -> None:
     paths = {file_of(store) for store in stores} - {""}
     others = {store for store in stores if not file_of(store)} - {MEMORY}
     if paths != set(manifest.queues.values()) or others != set(manifest.left_out):
-        raise bad(file, f"its manifest and its {STORES} do not name the same stores of queues")
+        raise bad(file, f"its manifest and its {STORES} name different stores of queues")
 
 
 def _check_store(file: Path, folder: Path, name: str, uuid: bytes) -> None:

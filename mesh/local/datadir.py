@@ -17,8 +17,8 @@ from mesh.store.room import is_full, make_room
 
 SEAL = 32  # bytes
 IN_USE = "DATA_DIR_IN_USE"
-_OTHER_DATA = "Or choose another place with --data DIR"
-_MAKE_ROOM = "Make room on that disk, then start the node again."  # on another disk it would be another node
+_OTHER_DATA = "Or choose another directory with --data DIR"
+_MAKE_ROOM = "Free space on that disk, then start the node again."  # on another disk it would be another node
 # Listing the nodes takes a shared lock for a moment, which does not mean that the directory is in use.
 _TRIES, _PAUSE = 5, 0.01  # number; s between two attempts
 
@@ -141,7 +141,7 @@ def _take_lock(path: Path) -> int:
     by = f"process {holder}" if holder.isdigit() else "another process"
     raise DataDirRefused(
         f"{path} is in use by {by}.",
-        hint="Stop that node (mesh down), or give this one another --id or --data DIR",
+        hint="Stop that node (`mesh down`), or give this one another --id or --data DIR",
         code=IN_USE,
     )
 
@@ -161,12 +161,14 @@ def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
         uuid, boot, _, seal = _read_identity(path)
     except FileNotFoundError:
         if (path / "store.sqlite").exists():
-            raise _damaged(path, "is missing, though there is a store") from None
+            raise _damaged(path, "is missing, although a store exists") from None
         return None
     except ValueError as error:
         raise _damaged(path, f"is damaged ({error})") from error
     if boot + 1 >= BOOTS:
-        raise _damaged(path, f"says that this node was started {boot:,} times, and more cannot be counted")
+        raise _damaged(
+            path, f"says that the node was started {boot:,} times, and the boot number has no room for more"
+        )
     return uuid, boot, seal
 
 

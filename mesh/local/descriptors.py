@@ -35,10 +35,10 @@ def of_system(error: OSError, what: str) -> LocalError:
     """Return the error to show for a system error. `what` describes the failed action."""
     if not is_shortage(error):
         return DataDirRefused(
-            f"{what} failed: {error}.", hint="Is that disk there, and may this user read it?"
+            f"{what} failed: {error}.", hint="Check that the disk is mounted, and that this user may read it."
         )
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    hint = "Close files that the program does not need, or allow more with `ulimit -n`."
+    hint = "Close unused files, or raise the limit with `ulimit -n`."
     return LocalError(
-        f"this process has no file descriptor left: {allowed:,} are allowed.", hint=hint, code=CODE
+        f"The process has no file descriptor left; the limit is {allowed:,}.", hint=hint, code=CODE
     )

@@ -40,12 +40,14 @@ class NodeFile:
 
     def write(self, state: Path) -> None:
         """Write the file. Raises: DataDirRefused."""
-        directory = private_directory(state / "nodes", "Or set MESH_STATE_DIR to a directory of your own.")
+        directory = private_directory(state / "nodes", "Or set MESH_STATE_DIR to another directory of yours.")
         path = directory / f"{self.name}.json"
         try:
             write_private(path, msgspec.json.encode(self), durable=False)
         except OSError as error:
-            raise refused(path, error, "Make room or mend that disk, then start the node again.") from error
+            raise refused(
+                path, error, "Free space on that disk or repair it, then start the node again."
+            ) from error
 
     def remove(self, state: Path) -> None:
         """Remove the file, before the node releases its data directory. Idempotent."""
@@ -132,7 +134,7 @@ def pick_name(
 def check_node_name(name: str) -> None:
     """Check that a node may have the name. Raises: BadName."""
     if node_name(name) in (".", ".."):
-        raise BadName(f"{name!r} cannot be a node's name: a directory is named after it.")
+        raise BadName(f"{name!r} cannot be the name of a node, because it is also the name of a directory.")
 
 
 def _take(state: Path, name: str, data: Path | None) -> DataDir:
@@ -150,7 +152,7 @@ def check_free(state: Path, name: str) -> None:
     """Check that no node of that name runs here. Raises: NodeInUse."""
     if name in _running_names(state):
         raise NodeInUse(
-            f"A node {name!r} runs on this machine already, with another data directory.",
+            f"A node {name!r} already runs on this machine, with another data directory.",
             hint="Choose another name with --id NAME",
         )
 
@@ -163,9 +165,9 @@ def check_original(state: Path, uuid: bytes, data: Path) -> None:
     for node in running_nodes(state):
         if node["uuid"] == uuid.hex() and Path(node["data"]) != data:
             raise NodeInUse(
-                f"{data} has the identity of {node['name']!r}, which runs here already, in {node['data']}: "
-                "one was copied from the other.",
-                hint="A new node makes a directory of its own: name another one with --data.",
+                f"{data} has the identity of {node['name']!r}, which already runs here in "
+                f"{node['data']}: one is a copy of the other.",
+                hint="A new node creates its own directory: name another one with --data.",
                 code="CONFLICT",
             )
 

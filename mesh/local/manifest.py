@@ -46,11 +46,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str] = []  # stores that are not files
 
 
-def bad(
-    file: Path, why: str, hint: str = "Take another backup: this one is worth nothing."
-) -> DataDirRefused:
+def bad(file: Path, why: str, hint: str = "Take another backup: this one is useless.") -> DataDirRefused:
     """Return the error for an invalid backup."""
-    return DataDirRefused(f"{file} is no good backup: {why}.", hint=hint, code=BAD)
+    return DataDirRefused(f"{file} is not a usable backup: {why}.", hint=hint, code=BAD)
 
 
 def read_manifest(file: Path, text: bytes) -> Manifest:
@@ -60,7 +58,7 @@ def read_manifest(file: Path, text: bytes) -> Manifest:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad(file, f"its manifest cannot be read: {error}") from error
     if manifest.version > VERSION:
-        raise bad(file, "a later release made it", "Use that release.")
+        raise bad(file, "it was made by a later release", "Use that release.")
     try:
         check_node_name(manifest.node)
         for path in manifest.queues.values():
@@ -76,11 +74,11 @@ def _wrong(manifest: Manifest) -> str:
     """Return why the file entries are invalid, or ""."""
     for name, entry in manifest.files.items():
         if NAMES.fullmatch(name) is None:
-            return f"no backup has a file {name!r:.80}"
+            return f"a backup has no file {name!r:.80}"
         if name in PLAIN and entry.bytes > LONGEST_PLAIN:
-            return f"{name} has {entry.bytes:,} bytes, at most {LONGEST_PLAIN:,}"
+            return f"{name} has {entry.bytes:,} bytes; the limit is {LONGEST_PLAIN:,}"
     if wrong := sorted(name for name in manifest.queues if not name.startswith("queues-")):
-        return f"{wrong[0]!r:.80} is no store of queues"
+        return f"{wrong[0]!r:.80} is not a store of queues"
     if len(set(manifest.queues.values())) < len(manifest.queues):
         return "two stores of queues have one path"
     return ""

@@ -24,9 +24,9 @@ def check_disk(path: Path, mounts: Path | None = None) -> None:
     found = file_system(text, os.path.realpath(path))
     if found in NETWORK:
         raise DataDirRefused(
-            f"{path} is on a network file system ({found}): there the store's locks and fsync cannot be "
-            "relied upon, and two machines could open it at once.",
-            hint="Choose a place on a disk of this machine with --data DIR; or, at your own risk, set "
+            f"{path} is on a network file system ({found}), where the store's locks and fsync "
+            "are unreliable and two machines could open it at once.",
+            hint="Choose a directory on a local disk with --data DIR; or, at your own risk, set "
             "node.allow_network_disk = true.",
         )
 

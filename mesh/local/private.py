@@ -19,7 +19,7 @@ _LONGEST_SOCKET = 100  # bytes; the kernel's limit is a bit higher and varies
 _SHARED_WRITE = 0o022  # write access for group or others
 _SHARED = 0o077  # any access for group or others
 _OF_SYSTEM = ("boot", "dev", "etc", "proc", "sys", "usr")  # directories that are meant for all users
-_OTHER_STATE = "Or set MESH_STATE_DIR to a directory of your own."
+_OTHER_STATE = "Or set MESH_STATE_DIR to another directory of yours."
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
@@ -90,7 +90,7 @@ def _read_cookie(path: Path) -> bytes:
     if len(found) != COOKIE_BYTES:
         raise DataDirRefused(
             f"{path} is damaged: it does not hold exactly {COOKIE_BYTES} bytes.",
-            hint=f"To have a new one made, stop your nodes and type: rm {typed(path)}",
+            hint=f"To create a new one, stop your nodes and run: rm {typed(path)}",
         )
     return found
 
@@ -117,16 +117,16 @@ def socket_path(data: Path, uuid: bytes) -> Path:
     path = directory / f"{uuid.hex()[:8]}.sock"
     if not _fits(path):
         raise DataDirRefused(
-            f"No local socket can be made: {data} is too long a path, and so is {directory}.",
+            f"No local socket can be created: the paths {data} and {directory} are too long.",
             hint="Use a shorter --data directory, or set TMPDIR=/tmp",
         )
     # Any user may have created that name in a shared /tmp, even as a link to a directory of ours.
     if directory.is_symlink():
         raise DataDirRefused(
-            f"{directory} is a symbolic link; it must be a directory of yours.",
-            hint=f"Type: rm {typed(directory)}",
+            f"{directory} is a symbolic link; it must be your own directory.",
+            hint=f"Run: rm {typed(directory)}",
         )
-    private_directory(directory, "Or set TMPDIR to a directory of your own, with a short path.")
+    private_directory(directory, "Or set TMPDIR to another directory of yours, with a short path.")
     return path
 
 
@@ -163,9 +163,9 @@ def sync_directory(path: Path) -> None:
 def refused(path: Path, error: OSError, hint: str) -> DataDirRefused:
     """Return the error to show for an error of the operating system."""
     reasons = {
-        FileExistsError: "there is a file in the place of the directory",
-        NotADirectoryError: "there is a file in the place of a directory",
-        PermissionError: "you may not write there",
+        FileExistsError: "a file has the name of the directory",
+        NotADirectoryError: "a file has the name of a directory",
+        PermissionError: "permission denied",
     }
     why = reasons.get(type(error), error.strerror or str(error))
     return DataDirRefused(f"{path} cannot be used: {why}.", hint=hint)

@@ -44,7 +44,7 @@ class QueuePlaces:
             if (file := by_pattern.get(name, name)) not in manifest.queues:
                 there = ", ".join((*by_pattern, *manifest.queues)) or "none"
                 raise BadArgument(
-                    f"the backup has no store of queues {name!r:.80}.", hint=f"It has: {there}."
+                    f"The backup has no store of queues {name!r:.80}.", hint=f"Its stores: {there}."
                 )
             if given.setdefault(file, path) != path:
                 raise BadArgument(f"--queue-store gives {file} two places, {given[file]} and {path}.")
@@ -72,7 +72,7 @@ def check_chosen(
     for name, path in chosen.items():
         if path is None:
             what = f"{name} would be written to {manifest.queues[name]}, which only the backup names"
-            hint = f"Say where: --queue-store {name}=PATH, or name that path in [[queues]] of mesh.toml."
+            hint = f"Set its path: --queue-store {name}=PATH, or name that path in [[queues]] of mesh.toml."
             raise DataDirRefused(f"{what}.", hint=hint, code="BACKUP_PLACE")
     for store in unknown:
         what = f"the node would connect to {store}, which only the backup names"
@@ -106,13 +106,13 @@ def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | No
             if in_directory(path, data) is None:
                 _check_store_or_nothing(path)
         elif not is_store_or_nothing(Path(manifest.queues[name])):
-            raise bad(file, f"it has a store of queues for {manifest.queues[name]}, where no store is")
+            raise bad(file, f"it has a store of queues for {manifest.queues[name]}, which is not a store")
 
 
 def _check_store_or_nothing(path: Path) -> None:
     if not is_store_or_nothing(path):
-        hint = "Choose another place: --queue-store NAME=PATH. If it was the store once, move it away."
-        what = f"{path} is there, and is no store. It is not replaced."
+        hint = "Choose another path: --queue-store NAME=PATH. If it is an earlier store, move it away."
+        what = f"{path} exists and is not a store. It was not replaced."
         raise DataDirRefused(what, hint=hint, code="BACKUP_PLACE")
 
 
@@ -122,13 +122,13 @@ def check_free(path: Path, replace: bool) -> None:
     Raises: DataDirRefused; STORE_IN_USE while a node has the store open.
     """
     if not path.parent.is_dir():
-        hint = f"Make it: mkdir -p {typed(path.parent)}"
-        raise DataDirRefused(f"there is no directory {path.parent}.", hint=hint)
+        hint = f"Create it: mkdir -p {typed(path.parent)}"
+        raise DataDirRefused(f"The directory {path.parent} does not exist.", hint=hint)
     _check_store_or_nothing(path)
     if not path.exists():
         return
     if not replace:
-        raise DataDirRefused(f"{path} is there already.", hint="With --replace it is moved aside.")
+        raise DataDirRefused(f"{path} exists already.", hint="--replace moves it aside.")
     try:
         SQLiteStore(path).close()
     except StoreError as error:
@@ -147,8 +147,8 @@ def in_directory(path: Path, data: Path) -> Path | None:
     first = inner.parts[0] if inner.parts else STORE
     if first in OWN or NAMES.fullmatch(first) or first.startswith(STORE):
         raise DataDirRefused(
-            f"{path} is the place of a file of the node's own.",
-            hint="Choose another place: --queue-store NAME=PATH",
+            f"{path} is the path of one of the node's own files.",
+            hint="Choose another path: --queue-store NAME=PATH",
             code="BACKUP_PLACE",
         )
     return inner
@@ -169,5 +169,5 @@ def _check_apart(paths: list[Path]) -> None:
     for path in paths:
         files = {path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", WITNESS, RESERVE)}
         if taken & files:
-            raise DataDirRefused(f"two stores of queues would share {path}.", code="BACKUP_PLACE")
+            raise DataDirRefused(f"Two stores of queues would share {path}.", code="BACKUP_PLACE")
         taken |= files

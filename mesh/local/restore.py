@@ -24,7 +24,7 @@ from mesh.store.opening import WITNESS
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import Witness
 
-OTHER = "Or choose another place with --data DIR"
+OTHER = "Or choose another directory with --data DIR"
 LEAP = 1024  # boots since the backup, at most: numbers must be unique
 
 
@@ -48,7 +48,9 @@ def restore(
         uuid, boot, seal = kept_identity(folder) or (b"", 0, b"")
         boot = max(boot, old_boot if old_boot is not None else 0) + LEAP
         if boot + 1 >= BOOTS:
-            raise bad(file, f"its node was started {boot - LEAP:,} times, and more cannot be counted")
+            raise bad(
+                file, f"its node was started {boot - LEAP:,} times, and the boot number has no room for more"
+            )
         stores = queue_stores(folder)
         chosen = _places_of(manifest, stores, data, places or QueuePlaces())
         _check_places(manifest, chosen, data, replace)
@@ -64,7 +66,7 @@ def restore(
             os.rename(folder, data)
             sync_directory(data.parent)
         except OSError as error:
-            raise refused(data, error, "Make room, or choose another place with --data DIR") from error
+            raise refused(data, error, "Free space, or choose another directory with --data DIR") from error
     return manifest, aside
 
 
@@ -127,15 +129,16 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
         lock = try_lock(data)
     except OSError as error:
         raise DataDirRefused(
-            f"{data} is there, and no node's: {error.strerror}.", hint="Choose another --data DIR"
+            f"{data} exists, and is not the directory of a node: {error.strerror}.",
+            hint="Choose another --data DIR",
         ) from error
     if lock is None:
-        what = f"{data} is in use: its node runs, and a restore never overwrites that."
+        what = f"{data} is in use: its node runs, and a restore never overwrites a running node."
         raise DataDirRefused(what, hint="Stop it first: mesh down", code=IN_USE)
     try:
         if not replace:
-            what = f"{data} is a node's directory already."
-            raise DataDirRefused(what, hint="With --replace it is moved aside, and nothing of it is lost.")
+            what = f"{data} is already the directory of a node."
+            raise DataDirRefused(what, hint="--replace moves it aside, without loss.")
         yield _boot_of(data)
     finally:
         os.close(lock)

@@ -92,7 +92,7 @@ class SegmentKeeper:
         path = self._place / name
         marker, wrong = read_marker(path)
         if wrong:
-            text = f"{path} cannot be read: {wrong}. No snapshot counts as safe elsewhere by it."
+            text = f"{path} cannot be read: {wrong}. No snapshot is considered copied until then."
             self._troubles.happens(name, text, now)
         else:
             self._troubles.goes_well(name, f"{path} can be read again.", now)
@@ -114,7 +114,7 @@ class SegmentKeeper:
         try:
             deleted = delete(self._place, segment)
         except OSError as error:
-            text = f"Snapshots in {self._place} are too much, but cannot be deleted: {error}."
+            text = f"The snapshots in {self._place} exceed their limit, but cannot be deleted: {error}."
             self._troubles.happens("delete", text, now)
             return False
         self._troubles.goes_well("delete", f"Snapshots in {self._place} can be deleted again.", now)
@@ -124,12 +124,13 @@ class SegmentKeeper:
         if dropped:
             self._troubles.happens(
                 "drop",
-                f"The snapshots in {self._place} exceed {self._limit:,} bytes: the oldest are deleted, "
-                "though nobody has copied or ingested them. To keep them: mesh snapshots sync --to DIR",
+                f"The snapshots in {self._place} exceed {self._limit:,} bytes: the oldest are "
+                "deleted, although they were not copied or ingested. To keep them: mesh "
+                "snapshots sync --to DIR",
                 now,
             )
         else:
-            text = f"Snapshots are not deleted unread any more. Segments that were: {self.dropped:,}."
+            text = f"No more uncopied snapshots are deleted. Segments deleted before: {self.dropped:,}."
             self._troubles.goes_well("drop", text, now)
 
 

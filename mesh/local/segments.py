@@ -70,9 +70,9 @@ class SegmentLog:
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise MeshTimeout(
-                f"The snapshots in {self._place} are not written within {timeout:g} s: "
-                "the disk is slow or hangs.",
-                hint="What has come to the disk is recovered at the next start of the node.",
+                f"The snapshots in {self._place} were not written within {timeout:g} s: the "
+                "disk is slow or hangs.",
+                hint="What reached the disk is recovered at the next start of the node.",
             )
 
     def _run(self) -> None:
@@ -103,10 +103,10 @@ class SegmentLog:
     def _tell_of_refusals(self, count: int, now: float) -> None:
         troubles = self._writer.troubles
         if count:
-            text = f"More snapshots come than {self._place} takes; what does not fit is lost."
+            text = f"Snapshots arrive faster than {self._place} can be written; the excess is lost."
             troubles.happens("queue", text, now)
         else:
-            text = f"All snapshots are taken again. {self._refused:,} were lost since this start."
+            text = f"All snapshots are written again. {self._refused:,} were lost since this start."
             troubles.goes_well("queue", text, now)
 
 
@@ -117,6 +117,6 @@ def _harmless(tell: Tell) -> Tell:
         try:
             tell(level, text)
         except Exception as error:
-            _log.warning("%s (and nobody could be told: %s)", text, error)
+            _log.warning("%s (and the event could not be reported: %s)", text, error)
 
     return told

@@ -76,7 +76,7 @@ class SegmentWriter:
         try:
             return encode(line)
         except (TypeError, ValueError, OverflowError) as error:
-            text = f"A snapshot of kind {line.kind!r} cannot be written, and is lost: {error}."
+            text = f"A snapshot of kind {line.kind!r} cannot be written and is lost: {error}."
             self.troubles.happens("encode", text, now)
             return b""
 
@@ -98,8 +98,8 @@ class SegmentWriter:
         why = (isinstance(error, OSError) and error.strerror) or f"{type(error).__name__}: {error}"
         self.troubles.happens(
             "write",
-            f"Snapshots cannot be written to {self._place}: {why}. Until that is mended they are lost; "
-            f"it is tried again every {AGAIN:g} s.",
+            f"Snapshots cannot be written to {self._place}: {why}. They are lost until this "
+            f"is fixed; the node retries every {AGAIN:g} s.",
             now,
         )
         if self._open is not None:

@@ -14,7 +14,7 @@ from mesh.local.segmentfiles import find, make_directories, read_marker, sizes
 from mesh.snapshots.marker import SYNCED
 from mesh.snapshots.segment import Segment, SegmentName
 
-_OTHER_FROM = "Choose a directory of snapshots that you may write to with --from DIR."
+_OTHER_FROM = "Choose a writable directory of snapshots with --from DIR."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def sync(place: Path, to: Path, tally: SyncTally) -> None:
             for hour, segments in itertools.groupby(found, lambda it: it.hour):
                 safe += _sync_hour(place, to, hour, list(segments), tally)
         except OSError as error:  # all others would fail too
-            text = f"{to} cannot be written: {error.strerror}. The rest was not tried."
+            text = f"{to} cannot be written: {error.strerror}. The other files were not copied."
             tally.fail("", "CANNOT_WRITE", text)
         _write_down(place, found, safe, tally)
 
@@ -65,8 +65,8 @@ def _check_apart(place: Path, to: Path) -> None:
     if to.is_dir() and place.is_dir() and place.samefile(to):
         # All segments would count as copied, and be deleted.
         raise DataDirRefused(
-            f"{to} is the directory in which the snapshots are written.",
-            hint="Choose another one with --to DIR, best on another machine.",
+            f"{to} is the directory to which the snapshots are written.",
+            hint="Choose another one with --to DIR, preferably on another machine.",
             code="SAME_PLACE",
         )
 
@@ -83,8 +83,8 @@ def _alone(place: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise DataDirRefused(
-                f"The snapshots in {place} are just being copied by another process.",
-                hint="Try again when it has ended.",
+                f"The snapshots in {place} are being copied by another process.",
+                hint="Try again after it has ended.",
                 code="SYNC_RUNS",
             ) from error
         yield
@@ -105,7 +105,7 @@ def _sync_hour(
         elif size == segment.bytes:
             tally.present += 1
         else:
-            text = f"{to / segment.path} is there with {size:,} bytes, but {place} has {segment.bytes:,}."
+            text = f"{to / segment.path} exists with {size:,} bytes, but {place} has {segment.bytes:,}."
             tally.fail(segment.path, "OTHER_SIZE", text)
             continue
         safe.append(segment.name)
@@ -152,5 +152,7 @@ def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[SegmentNam
     try:
         write_private(path, marker.encode(), durable=True)
     except OSError as error:
-        text = f"{path} cannot be written: {error.strerror}. The node does not know what is safe."
+        text = (
+            f"{path} cannot be written: {error.strerror}. The node does not know which snapshots were copied."
+        )
         tally.fail(SYNCED, "CANNOT_WRITE", text)

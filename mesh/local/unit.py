@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mesh.errors import BadArgument
 
-MARK = "# Made by `mesh service install`, which writes it anew."
+MARK = "# Created by `mesh service install`, which overwrites it."
 STATE = "mesh"  # below /var/lib
 WATCHDOG, START, STOP = 30, 600, 30  # s: of silence, to start, to stop
 
@@ -102,6 +102,6 @@ class ServiceUnit:
 def word(text: str) -> str:
     """Return a text as one quoted word of a command line. Raises: BadArgument for unprintable text."""
     if not text.isprintable() or "\ufffd" in text:
-        raise BadArgument(f"{text!r:.80} cannot stand in a unit: it holds what is not seen.")
+        raise BadArgument(f"{text!r:.80} cannot be part of a unit: it has invisible characters.")
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{quoted}"' if not text or set(text) & set(" '\"\\;") else quoted

@@ -17,7 +17,7 @@ LONGEST = 1024 * 1024  # bytes of a manifest
 CHUNK = 1024 * 1024
 LAST = b"PK\x05\x06" + bytes(18)  # end record of a zip, without a comment
 RATIO = 100  # unpacked to packed bytes, above those of any real backup
-ROOM = "Make room there. `check` unpacks in TMPDIR, `restore` beside the node's directory (--data DIR)."
+ROOM = "Free space there. `check` unpacks in TMPDIR, `restore` beside the node's directory (--data DIR)."
 SMALL = 64 * 1024 * 1024  # unpacked bytes that are always allowed
 
 
@@ -34,7 +34,7 @@ def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
         lacking[disk] = lacking.get(disk, 0) + size
         free = shutil.disk_usage(directory).free
         if lacking[disk] > free:
-            what = f"{directory} has room for {free:,} bytes, the backup needs {lacking[disk]:,}"
+            what = f"{directory} has {free:,} bytes free, the backup needs {lacking[disk]:,}"
             raise DataDirRefused(f"{what}. Nothing was written.", hint=hint)
 
 
@@ -48,11 +48,11 @@ def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Mani
         with archive.open(MANIFEST) as source:
             manifest = read_manifest(file, source.read(LONGEST + 1))
         if sorted(archive.namelist()) != sorted((MANIFEST, *manifest.files)):
-            raise bad(file, "its files are not those of its manifest")
+            raise bad(file, "its files differ from those of its manifest")
         total = sum(entry.bytes for entry in manifest.files.values())
         packed = os.fstat(opened.fileno()).st_size
         if is_too_tight(total, packed) and not any_ratio:
-            why = f"its {packed:,} bytes would become {total:,}, more than {RATIO} times as many"
+            why = f"its {packed:,} bytes would expand to {total:,}, more than {RATIO} times as many"
             raise bad(file, why, "If you made it yourself, add --any-ratio.")
         check_room([(folder, total)])
         for name, entry in manifest.files.items():
@@ -63,12 +63,12 @@ def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Mani
 def _check_archive(file: Path, archive: zipfile.ZipFile, opened: IO[bytes]) -> None:
     names = archive.namelist()
     if not _is_alone(archive, opened):
-        raise bad(file, "there is something before or behind it")
+        raise bad(file, "it has data before or after the archive")
     if names.count(MANIFEST) != 1:
-        raise bad(file, "it has no manifest: it is something else", "Was it made by `mesh backup create`?")
+        raise bad(file, "it has no manifest, so it is another file", "Was it made by `mesh backup create`?")
     for entry in archive.infolist():
         if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
-            raise bad(file, f"{entry.filename!r:.80} in it is a link, or no plain file")
+            raise bad(file, f"{entry.filename!r:.80} in it is a link, or not a plain file")
 
 
 def _is_alone(archive: zipfile.ZipFile, opened: IO[bytes]) -> bool:
@@ -92,4 +92,4 @@ def _take(file: Path, archive: zipfile.ZipFile, name: str, entry: BackupFile, fo
         target.flush()
         os.fsync(target.fileno())
     if size != entry.bytes or digest.hexdigest() != entry.sha256:
-        raise bad(file, f"{name} in it is not what was put there")
+        raise bad(file, f"{name} in it differs from its checksum")

@@ -90,9 +90,9 @@ def unpacked(value: bytes) -> Agreed:
     try:
         found = _decode(value)
         if packed(found) != value:
-            raise bad("a newer release says more in them than is known here.")
+            raise bad("A newer release wrote them, with terms unknown here.")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad(f"they cannot be read: {error}.") from error
+        raise bad(f"They cannot be read: {error}.") from error
     check(found)
     return found
 
@@ -100,9 +100,9 @@ def unpacked(value: bytes) -> Agreed:
 def check(agreed: Agreed) -> None:
     """Check that the list is valid. Raises: LocalError, as `unpacked`."""
     if len(agreed.nodes) > NODES:
-        raise bad(f"they are of {len(agreed.nodes):,} nodes, {NODES:,} are the most.")
+        raise bad(f"They have {len(agreed.nodes):,} nodes; the limit is {NODES:,}.")
     if list(agreed.nodes) != sorted(agreed.nodes):
-        raise bad("the nodes are not in their order.")
+        raise bad("The nodes are out of order.")
     left = ALTERNATIVES
     for name, entry in agreed.nodes.items():
         node_name(name)
@@ -117,26 +117,26 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
     Return the number of its alternatives.
     """
     if rule.node != name:
-        raise bad(f"one of {name} is of {rule.node[:80]!r}.")
+        raise bad(f"A rule of {name} belongs to {rule.node[:80]!r}.")
     if not 0 <= rule.stratum <= STRATA:
-        raise bad(f"one of {name} has the stratum {rule.stratum}; {STRATA} is the highest.")
+        raise bad(f"A rule of {name} has the stratum {rule.stratum}; the limit is {STRATA}.")
     if rule.refid and (node_name(rule.refid) == name or not rule.stratum):
-        raise bad(f"one of {name} has a refid that is itself, or needs none: it is the master.")
+        raise bad(f"A rule of {name} has itself as refid, or has a refid although it is the master.")
     given = list(rule.alternatives())
     if len(given) > left:
-        raise bad(f"they have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")
+        raise bad(f"They have more than {ALTERNATIVES:,} keys, patterns, XPaths, domains and filters.")
     for key in given:
         if key.kind not in KINDS:
-            raise bad(f"one of {name} has a key that is {key.kind[:80]!r}.")
+            raise bad(f"A rule of {name} has a key of kind {key.kind[:80]!r}.")
         check_alternative(key)
         if any(len(each.text) > LONGEST for each in key.filters):
-            raise bad(f"a filter of {name} has more than {LONGEST:,} characters.")
+            raise bad(f"A filter of {name} has more than {LONGEST:,} characters.")
     return len(given)
 
 
 def bad(what: str) -> LocalError:
     """Return the error for an invalid list."""
-    return LocalError(f"these are no rules of a mesh: {what}", code="BAD_RULES")
+    return LocalError(f"These are not rules of a mesh: {what}", code="BAD_RULES")
 
 
 _decode = msgspec.msgpack.Decoder(Agreed).decode

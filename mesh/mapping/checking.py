@@ -32,7 +32,7 @@ def check_xpaths(rules: Iterable[Rule]) -> None:
 def in_vain(rule: Rule) -> list[str]:
     """Return warnings about keys of a rule that never apply because the mesh itself owns them."""
     return [
-        f"{key.kind} {key.text[:80]!r} of {rule.node} never counts: only the mesh itself writes there"
+        f"{key.kind} {key.text[:80]!r} of {rule.node} has no effect: only the mesh itself writes there"
         for key in rule.alternatives()
         if key.kind in OWN
         and (key.text.startswith(SYSTEM) or (key.kind == DOMAIN and is_own_domain(key.text)))
@@ -45,15 +45,19 @@ def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
     keys = tuple(rule.alternatives())
     takes_default = rule.accept_other_default or (rule.node == me and rule.is_master)
     if not keys and not takes_default:
-        return [f"this rule of {rule.node} names no domain, key, pattern, XPath or filter: it never counts"]
+        return [
+            f"this rule of {rule.node} names no domain, key, pattern, XPath or filter, so it has no effect"
+        ]
     if rule in rules[:number]:
-        return [f"this rule of {rule.node} is there twice: the second changes nothing"]
+        return [f"this rule of {rule.node} is a duplicate and has no effect"]
     if rule.node != me or rule.stratum == 0 or rule.refid:
         return []
     closer = [each for each in rules if each.node != me and each.stratum < rule.stratum]
     return [
-        f"{key.kind} {key.text[:80]!r} at stratum {rule.stratum} of {me} leads nowhere: "
-        "no rule names a node of a lower stratum for it"
+        (
+            f"{key.kind} {key.text[:80]!r} at stratum {rule.stratum} of {me} leads nowhere: no "
+            "rule names a node of a lower stratum for it"
+        )
         for key in keys
         if key.kind in (EXACT, DOMAIN) and key.text and not any(_may_fit(each, key) for each in closer)
     ]
@@ -70,7 +74,7 @@ def _check_domain(domain: str) -> None:
     if domain == ANY_DOMAIN:
         return
     if ANY_DOMAIN in domain:
-        what = f'domain {domain[:80]!r}: only a whole "*" is a wildcard.'
+        what = f'The domain {domain[:80]!r} is invalid: only a whole "*" is a wildcard.'
         raise BadKey(what, hint='Name each domain, or write "*" for any.')
     check_domain(domain)
 
@@ -79,7 +83,7 @@ def _check_key(key: str) -> None:
     try:
         check_key(key)
     except BadKey as error:
-        hint = "A rule's keys are those of single topics; for many write patterns, or a domain."
+        hint = "The keys of a rule name single topics; use patterns or a domain for many."
         raise BadKey(error.what, hint=hint) from error
 
 

@@ -89,7 +89,7 @@ def divide(
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:
     """Return the refusal of a message that would return to a node where it has been."""
     path = " -> ".join((*visited, *(() if me in visited else (me,)), node))
-    return refuse(f"the rules send it in a circle: {path}", node, "CIRCULAR_LOOP")
+    return refuse(f"routing loop: {path}", node, "CIRCULAR_LOOP")
 
 
 def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:
@@ -130,5 +130,5 @@ def _unknown(claims: Sequence[Claim], closer: Sequence[Claim], together: tuple[s
     """Return the decision if rules match, but lead to no node that may be linked."""
     if closer:
         names = ", ".join(claim.node for claim in closer)
-        return wait(f"{names}: not known here", closer[0].node, together)
+        return wait(f"{names}: unknown here", closer[0].node, together)
     return wait(f"{claims[0].by}: no rule names a node closer to the master")

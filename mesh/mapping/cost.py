@@ -31,7 +31,7 @@ SOUGHT = 2
 MOST = 500_000  # visits; the slowest found take 40 ns each
 MOST_TOGETHER = 10 * MOST  # of all XPaths evaluated for one message
 # Advice for a cheaper XPath.
-THAT_LOOK_AT_LESS = "such as look at less: // once, and no // and .. within brackets."
+THAT_LOOK_AT_LESS = "use cheaper ones: // once, and no // and .. within brackets."
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def checked_price(term: XPathTerm, text: str) -> int:
     visits = price(term)
     if visits > MOST:
         hint = "Use // once, and none of //, .. and long paths within brackets."
-        what = f"the XPath {text!r} may have to look at {visits:,} nodes; {MOST:,} are the most"
+        what = f"The XPath {text!r} may have to read {visits:,} nodes; the limit is {MOST:,}"
         raise BadXPath(f"{what}.", hint=hint)
     return visits
 
@@ -166,13 +166,13 @@ def check_together(prices: Iterable[int]) -> None:
     """Check the total of XPaths evaluated for one message. Raises: BadXPath."""
     visits = sum(prices)
     if visits > MOST_TOGETHER:
-        what = too_many_visits("the XPaths of all rules", visits, MOST_TOGETHER)
+        what = too_many_visits("The XPaths of all rules", visits, MOST_TOGETHER)
         raise BadXPath(what, hint=f"Write fewer, or {THAT_LOOK_AT_LESS}")
 
 
 def too_many_visits(whose: str, visits: int, most: int) -> str:
     """Return the error text for XPaths that cost too much for one message."""
-    return f"{whose} may have to look at {visits:,} nodes for one message; {most:,} are the most."
+    return f"{whose} may have to read {visits:,} nodes for one message; the limit is {most:,}."
 
 
 # --- names --------------------------------------------------------------------------------------------------

@@ -56,13 +56,13 @@ class Filter:
 def made(filter_: Filter) -> Test:
     """Return the test of a filter. Raises: BadFilter, if it is not installed or rejects its argument."""
     if len(filter_.text) > LONGEST:
-        raise BadFilter(f"a filter of {len(filter_.text):,} characters; {LONGEST:,} are the most.")
+        raise BadFilter(f"A filter of {len(filter_.text):,} characters exceeds the limit of {LONGEST:,}.")
     if filter_.group == MAPPERS:
         return plugged(MAPPERS, "mapper", filter_.type, filter_.version, ("DomainToMaster",))(filter_.text)
     if filter_.type in OURS:
         if filter_.version != VERSION:
             what = f"{filter_.type} {filter_.version} is not installed"
-            raise BadFilter(f"{what}; {VERSION} is.", hint="Leave the version out.")
+            raise BadFilter(f"{what}; {VERSION} is.", hint="Omit the version.")
         return OURS[filter_.type](filter_.text.strip())
     return plugged(GROUP, "filter", filter_.type, filter_.version, tuple(OURS))(filter_.text)
 
@@ -79,14 +79,16 @@ def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...
         near = difflib.get_close_matches(name[:80], known, n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
         said = name[:80] if version == VERSION else f"{name[:80]} {version[:20]}"
-        raise BadFilter(f"no {what} {said!r} is installed.", hint=f"{meant}Installed: {', '.join(known)}.")
+        raise BadFilter(
+            f"The {what} {said!r} is not installed.", hint=f"{meant}Installed: {', '.join(known)}."
+        )
 
     def make(*told: Any) -> Test:
         try:
             test = entry.load()(*told)
         except Exception as error:  # foreign code may raise anything
             why = f"{type(error).__name__}: {error!s:.200}"
-            raise BadFilter(f"{what} {entry.name} ({entry.value}) cannot be made: {why}.") from error
+            raise BadFilter(f"The {what} {entry.name} ({entry.value}) cannot be created: {why}.") from error
         return _guarded(test)
 
     return make
@@ -117,20 +119,23 @@ def _length(text: str) -> Test:
     except ValueError:
         most = -1
     if not 0 < most < 2**40:
-        raise BadFilter(f"ContentLength {text[:40]!r}: no number of bytes.", hint="Such as 8000: shorter.")
+        raise BadFilter(
+            f"ContentLength {text[:40]!r} is not a number of bytes.",
+            hint="Such as 8000, which matches shorter contents.",
+        )
     return lambda message: len(message.content) < most
 
 
 def _type(text: str) -> Test:
     if not text:
-        raise BadFilter("ContentType without a type.", hint="Such as text/xml, or text/* for any of them.")
+        raise BadFilter("ContentType has no type.", hint="Such as text/xml, or text/* for any of them.")
     like = _glob(text.lower())
     return lambda message: (said := message.header("content-type")) is not None and like(said.lower())
 
 
 def _content_glob(text: str) -> Test:
     if not text:
-        raise BadFilter("ContentGlob without a pattern.", hint="Such as *loose*.")
+        raise BadFilter("ContentGlob has no pattern.", hint="Such as *loose*.")
     like = _glob(text)
     return lambda message: like(message.content.decode("utf-8", "replace"))
 
@@ -176,7 +181,7 @@ def _regex(text: str) -> Test:
     try:
         re2 = importlib.import_module("re2")
     except ImportError:
-        hint = "Type pip install 'heronry[regex]', or take a ContentGlob such as *loose*."
+        hint = "Run pip install 'heronry[regex]', or use a ContentGlob such as *loose*."
         raise BadFilter("ContentRegex needs google-re2, which is not installed.", hint=hint) from None
     try:
         options = re2.Options()

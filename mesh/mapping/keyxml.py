@@ -21,7 +21,7 @@ ATTRIBUTES = ELEMENTS  # in all
 COMPILED = 4096  # compiled XPaths that are cached
 
 _FORBIDDEN = ("<!DOCTYPE", "<!ENTITY", "<?")
-_HINT = "It is what stands inside <key>, such as <STOCK_EXCHANGE name='IBM'/>."
+_HINT = "Write the contents of <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 
 
 class KeyXPath:
@@ -44,7 +44,7 @@ class KeyXPath:
             self._ask = lxml.XPath(f"boolean({self.text})", regexp=False, smart_strings=False)
             self._ask(_parsed("<key/>"))
         except lxml.XPathError as error:
-            raise BadXPath(f"the XPath {self.text!r} cannot be asked: {error}.") from None
+            raise BadXPath(f"The XPath {self.text!r} cannot be evaluated: {error}.") from None
 
     def matches(self, document: Document) -> bool:
         """Return whether the XPath finds something.
@@ -103,13 +103,13 @@ def check_xml(xml: str) -> str:
 def _checked(xml: str) -> str:
     size = len(xml) if xml.isascii() else len(xml.encode(errors="replace"))
     if size > KEY_XML:
-        raise BadXml(f"the XML of a key has {size:,} bytes; {KEY_XML:,} are the most.", hint=_HINT)
+        raise BadXml(f"The XML of a key has {size:,} bytes; the limit is {KEY_XML:,}.", hint=_HINT)
     if bad := NOT_XML.search(xml):
-        raise BadXml(f"the XML of a key has a character that XML has not: {bad[0]!r}.", hint=_HINT)
+        raise BadXml(f"The XML of a key has the invalid character {bad[0]!r}.", hint=_HINT)
     for word in _FORBIDDEN:
         if word in xml:
-            hint = "A key's XML has no DTD, no entities of its own and no processing instructions."
-            raise BadXml(f"the XML of a key has {word!r} in it.", hint=hint)
+            hint = "The XML of a key must have no DTD, entities or processing instructions."
+            raise BadXml(f"The XML of a key has {word!r} in it.", hint=hint)
     _check_shape(_parsed(f"<key>{xml}</key>"))
     return xml
 
@@ -120,15 +120,15 @@ def _check_shape(root: etree._Element) -> None:
         elements += 1
         attributes += len(element.attrib)
     if elements > ELEMENTS or attributes > ATTRIBUTES:
-        what = f"the XML of a key has {elements - 1:,} elements and {attributes:,} attributes"
-        raise BadXml(f"{what}; {ELEMENTS - 1} and {ATTRIBUTES} are the most.", hint=_HINT)
+        what = f"The XML of a key has {elements - 1:,} elements and {attributes:,} attributes"
+        raise BadXml(f"{what}; the limits are {ELEMENTS - 1} and {ATTRIBUTES}.", hint=_HINT)
     level, deepest = [root], 0
     while level:
         level, deepest = [below for element in level for below in element], deepest + 1
     if deepest > LEVELS:
-        raise BadXml(f"the XML of a key has {deepest} levels; {LEVELS} are the most.", hint=_HINT)
+        raise BadXml(f"The XML of a key has {deepest} levels; the limit is {LEVELS}.", hint=_HINT)
     if root.find("key") is not None:
-        raise BadXml("the XML of a key has <key> in itself.", hint=_HINT)
+        raise BadXml("The XML of a key contains <key>.", hint=_HINT)
 
 
 def _parsed(text: str) -> etree._Element:
@@ -138,7 +138,7 @@ def _parsed(text: str) -> etree._Element:
     except lxml.XMLSyntaxError as error:
         line, column = error.position
         column -= len("<key>") if line == 1 else 0
-        what = f"the XML of a key is malformed in line {line}, column {max(column, 1)}: {error.msg}"
+        what = f"The XML of a key is malformed in line {line}, column {max(column, 1)}: {error.msg}"
         raise BadXml(f"{what[:300]}.", hint=_HINT) from None
 
 

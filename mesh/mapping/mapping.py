@@ -74,11 +74,11 @@ class Mapping:
         if claims:
             return choose(self.me, claims, view, visited, of, domain)
         if is_own_domain(domain):
-            return here("the mesh's own: no rule says anything of it")
+            return here("reserved for the mesh: rules do not apply")
         if self.scope == "mesh":
-            return here("default-scope mesh: master of its own clients' messages")
+            return here("default-scope mesh: the node is master for its own clients")
         if not domain and self._claims.takes_default:
-            return here("no domain, and this node accepts those of its own clients")
+            return here("without a domain, this node accepts messages of its own clients")
         what = f"domain {domain}" if domain else "messages without a domain"
         return wait(f"no rule names a master of {what}")
 
@@ -96,7 +96,7 @@ class Mapping:
         decision = divide(self.me, counted, view, visited, of, domain, is_copy)
         if not masters:
             return decision
-        why = f"{counted[0].by}, as {', '.join(masters)} cannot be asked"
+        why = f"{counted[0].by}, because {', '.join(masters)} cannot be reached"
         return replace(decision, why=why, stands_for=masters if decision.kind is Kind.HERE else ())
 
     def address(
@@ -121,7 +121,7 @@ class Mapping:
             if decision.kind is not Kind.HERE:
                 return decision
         if not node:
-            return here("a relative address, and no rule says otherwise")
+            return here("a relative address, and no rule matches")
         if force:
             return wait(f"node {node} is unknown", node)
         return refuse(f"no node {node} can be reached from {self.me}", node, "UNKNOWN_NODE")
@@ -264,4 +264,4 @@ def _way_to(node: str, view: NodesView) -> Decision | None:
     if view.is_known(node):
         return (forward if view.is_alive(node) else wait)("addressed to it", node)
     way = view.way_to(node)
-    return forward(f"the way to {node}", way) if way else None
+    return forward(f"the route to {node}", way) if way else None

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     r""" | (?P<sign>//|::|\.\.|!=|<=|>=|[/.@*()\[\],|=<>]) )""",
     re.VERBOSE | re.ASCII,
 )
-_EXAMPLE = "An XPath is like //STOCK_EXCHANGE or //key[@oid='radar.track']."
+_EXAMPLE = "An XPath looks like //STOCK_EXCHANGE or //key[@oid='radar.track']."
 
 # Functions and the kinds of their arguments: a path (P), a text (T), a literal (L), or a truth value (B).
 FUNCTIONS = {
@@ -114,10 +114,10 @@ class _Reader:
 
     def whole(self) -> XPathTerm:
         if not self._tokens[0][1]:
-            raise BadXPath("the XPath is empty.", hint=_EXAMPLE)
+            raise BadXPath("The XPath is empty.", hint=_EXAMPLE)
         term = self._either()
         if self._sees:
-            self._fail(f"{self._sees!r} cannot stand here")
+            self._fail(f"{self._sees!r} is invalid here")
         return term
 
     # --- tokens -----------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class _Reader:
         while place < end:
             token = _TOKEN.match(self._text, place)
             if token is None:
-                raise self._bad(place, f"{self._text[place:].strip()[:1]!r} cannot stand here")
+                raise self._bad(place, f"{self._text[place:].strip()[:1]!r} is invalid here")
             kind = str(token.lastgroup)
             found.append((kind, token[kind], token.start(kind)))
             place = token.end()
@@ -163,11 +163,11 @@ class _Reader:
     def _want(self, sign: str) -> None:
         if not self._has(sign):
             self._fail(
-                f"{sign!r} is missing" if not self._sees else f"{sign!r} is wanted, not {self._sees!r}"
+                f"{sign!r} is missing" if not self._sees else f"{sign!r} is expected, not {self._sees!r}"
             )
 
     def _bad(self, place: int, what: str, hint: str = _EXAMPLE) -> BadXPath:
-        return BadXPath(f"the XPath {self._text!r} at character {place + 1}: {what}.", hint=hint)
+        return BadXPath(f"The XPath {self._text!r} at character {place + 1}: {what}.", hint=hint)
 
     def _fail(self, what: str, hint: str = _EXAMPLE) -> NoReturn:
         raise self._bad(self._tokens[self._at][2], what, hint)
@@ -178,7 +178,7 @@ class _Reader:
         """Parse a term in brackets."""
         self._depth += 1
         if self._depth > DEEPEST:
-            self._fail(f"it is nested deeper than {DEEPEST} levels", "Say it more simply.")
+            self._fail(f"it is nested deeper than {DEEPEST} levels", "Simplify it.")
         term = read()
         self._depth -= 1
         return term
@@ -201,7 +201,7 @@ class _Reader:
             if self._has(sign):
                 term = Compare(sign, left, self._single())
                 if self._sees in COMPARISONS:
-                    self._fail("a comparison of a comparison", "Say a < b and b < c.")
+                    self._fail("a comparison of a comparison is not allowed", "Write a < b and b < c.")
                 return term
         return left
 
@@ -225,8 +225,8 @@ class _Reader:
     def _call(self) -> XPathTerm:
         name = self._sees
         if name not in FUNCTIONS:
-            hint = f"There are {', '.join(f'{each}()' for each in FUNCTIONS)}."
-            self._fail(f"there is no function {name}() here", hint)
+            hint = f"Use {', '.join(f'{each}()' for each in FUNCTIONS)}."
+            self._fail(f"the function {name}() does not exist here", hint)
         self._at += 2
         given = []
         for place, kind in enumerate(FUNCTIONS[name]):
@@ -236,7 +236,7 @@ class _Reader:
             given.append(self._inside(self._either))
             if not _suits(given[-1], kind):
                 self._at = at
-                self._fail(f"{name}() takes {_KINDS[kind]} here")
+                self._fail(f"{name}() requires {_KINDS[kind]} here")
         self._want(")")
         return FunctionCall(name, tuple(given))
 
@@ -267,9 +267,7 @@ class _Reader:
             wheres.append(self._inside(self._either))
             self._want("]")
         if wheres and test in (".", ".."):
-            self._fail(
-                f"nothing is asked of {test!r} in brackets", "Write self::node() as *, or leave it out."
-            )
+            self._fail(f"{test!r} in brackets has no test", "Write self::node() as *, or omit it.")
         if is_deep and axis != "child":
             axis = f"descendant {axis}"
         return PathStep("descendant" if is_deep and axis == "child" else axis, test, tuple(wheres))
@@ -286,10 +284,10 @@ class _Reader:
             self._fail(f"a name is missing before {self._sees!r}" if self._sees else "a name is missing")
         word = self._take()
         if self._sees == "::":
-            self._fail("axes are not written out here", "There are /, //, @, . and .. .")
+            self._fail("axes have no long form here", "Use /, //, @, . and .. .")
         if self._sees == "(":
             if word not in TESTS or axis == "attribute":
-                self._fail(f"there is no {word}() here")
+                self._fail(f"{word}() does not exist here")
             self._at += 1
             self._want(")")
             word += "()"

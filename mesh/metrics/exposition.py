@@ -12,8 +12,8 @@ try:
     from prometheus_client.registry import Collector
 except ImportError:
     raise NotAvailable(
-        "metrics need one more package on this machine: prometheus-client.",
-        hint="pip install 'heronry[metrics]'",
+        "Metrics need the package prometheus-client, which is not installed.",
+        hint="Run:  pip install 'heronry[metrics]'",
     ) from None
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

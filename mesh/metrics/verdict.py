@@ -52,14 +52,14 @@ GB = 1e9
 CHECKS = (
     Check("tailback-age", "tailback_age", "s", 60, 600, "age of the oldest message that waits for a master"),
     Check("disk", "disk_free", "B", 1 * GB, 0.2 * GB, "bytes free on the disk of the store", is_least=True),
-    Check("disk-short", "disk_short", "", 1, 1, "persistent publishes are refused for want of room"),
-    Check("lag", "lag_p99", "s", 0.25, 1, "how late the loop comes to its work, 99 of 100 times"),
-    Check("suspects", "nodes_suspect", "", 1, 3, "nodes that do not answer"),
-    Check("nodes", "nodes_alive", "", 0, 0, "nodes that live, this one included", is_least=True),
-    Check("queue-age", "queue_age", "s", 600, 3600, "age of the oldest message that waits in a queue here"),
+    Check("disk-short", "disk_short", "", 1, 1, "persistent publishes refused because of low disk space"),
+    Check("lag", "lag_p99", "s", 0.25, 1, "delay of the event loop, 99th percentile"),
+    Check("suspects", "nodes_suspect", "", 1, 3, "suspected nodes, which do not answer"),
+    Check("nodes", "nodes_alive", "", 0, 0, "living nodes, including this one", is_least=True),
+    Check("queue-age", "queue_age", "s", 600, 3600, "age of the oldest waiting message in a queue here"),
     Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues here"),
-    Check("clock", "clock_apart", "s", 5, 60, "how far the clock of another node is from that of this one"),
-    Check("sites-away", "sites_away", "", 1, 2, "other sites that this node, their gateway, cannot reach"),
+    Check("clock", "clock_apart", "s", 5, 60, "difference between the clocks of another node and this one"),
+    Check("sites-away", "sites_away", "", 1, 2, "unreachable sites to which this node is a gateway"),
 )
 
 
@@ -121,8 +121,8 @@ def checks_of(limits: Mapping[str, str]) -> dict[str, Check]:
         warning, critical = _limits(check, text)
         if (warning < critical) if check.is_least else (warning > critical):
             order = "less" if check.is_least else "more"
-            hint = f"--{name} WARNING,CRITICAL: the second is {order} than the first, or the same."
-            raise BadArgument(f"--{name} {text!r}: it would be critical before it is a warning.", hint=hint)
+            hint = f"Write --{name} WARNING,CRITICAL: the second is {order} than the first, or the same."
+            raise BadArgument(f"--{name} {text!r} would be critical before it is a warning.", hint=hint)
         found[name] = Check(name, check.figure, check.unit, warning, critical, check.what, check.is_least)
     return found
 
@@ -136,7 +136,7 @@ def _limits(check: Check, text: str) -> tuple[float, float]:
         numbers = []
     if len(numbers) not in (1, 2) or not all(0 <= number < float("inf") for number in numbers):
         raise BadArgument(
-            f"--{name} {text!r:.40} is no threshold.",
+            f"--{name} {text!r:.40} is not a threshold.",
             hint=f"Such as --{name} {check.warning:.15g},{check.critical:.15g}.",
         )
     return numbers[0], numbers[-1]

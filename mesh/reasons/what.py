@@ -38,7 +38,7 @@ class What:
     def of(cls, kind: str, text: str, domain: str = "", is_start: bool = False) -> What:
         """Return a checked question. Raises: BadArgument, BadName, BadKey."""
         if kind not in CHECKS:
-            raise BadArgument(f"why {shown(kind)}? That is no kind.", hint=f"Kinds are {', '.join(KINDS)}.")
+            raise BadArgument(f"Unknown kind {shown(kind)}.", hint=f"Use one of {', '.join(KINDS)}.")
         CHECKS[kind](text)
         return cls(kind, text, check_domain(domain), is_start)
 

@@ -181,7 +181,7 @@ class ForwardTable:
     def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
         """Note the node's final answer on these numbers.
 
-        Return the entries that are final for all nodes.
+        Return the numbers that are final for all nodes.
         """
         left = entry.lacking[hop]
         taken = left.remove(first, last)

@@ -34,5 +34,5 @@ def overflow(text: str) -> Overflow:
         return Overflow(text or Overflow.BLOCK)
     except ValueError:
         names = ", ".join(Overflow)
-        what = f"there is no overflow policy {shown(text)}."
-        raise BadQuery(what, hint=f"There are {names}.") from None
+        what = f"Unknown overflow policy {shown(text)}."
+        raise BadQuery(what, hint=f"Use one of {names}.") from None

@@ -81,7 +81,7 @@ class PeerFeed(Feed):
         self._requeue_all(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
-        """Drop what the peer reports to have from another route already.
+        """Drop the messages that the peer already has over another route.
 
         It is settled later.
         """

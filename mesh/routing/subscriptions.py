@@ -111,5 +111,5 @@ def check_query(query: Query) -> Query:
     elif query.kind == XPATH:
         asked(query.text)
     else:
-        raise BadQuery(f"a query of kind {query.kind!r}", hint="Use key=, pattern= or xpath=.")
+        raise BadQuery(f"A query cannot have the kind {query.kind!r}.", hint="Use key=, pattern= or xpath=.")
     return query

@@ -30,5 +30,7 @@ def _verdict(said: Said, first: int, last: int) -> Answer:
     one = next(silent, next(iter((refused or took).values())))
     if took and refused:
         whys = "; ".join(f"{who} refused it: {answer.text}" for who, answer in refused.items())
-        return Answer(one.domain, first, last, PARTLY_REFUSED, 0, f"{', '.join(took)} took it, but {whys}")
+        return Answer(
+            one.domain, first, last, PARTLY_REFUSED, 0, f"{', '.join(took)} accepted it, but {whys}"
+        )
     return Answer(one.domain, first, last, one.state, sum(a.matched for a in took.values()), one.text)

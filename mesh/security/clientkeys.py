@@ -54,16 +54,16 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
     if file is None:
         if _needs_none(_node_here(state, address), wanted, address):
             return None
-        what = f"There are no keys for {wanted!r}: {mesh_path(state, wanted)} is missing."
-        raise KeysRefused(what, hint="Type `mesh join`; `mesh token` on a node there prints the token.")
+        what = f"The keys for {wanted!r} are missing: {mesh_path(state, wanted)}."
+        raise KeysRefused(what, hint="Run `mesh join`; `mesh token` on a node there prints the token.")
     return _of_client(file, Pins(state, file.cluster))
 
 
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
     """Return whether the node there has no keys and is of that mesh. Raises: NodeNotFound."""
     if node is None and is_loopback(address):  # only a local mesh may be without keys
-        hint = f"Is it starting? If it is another user's, {cluster!r} has keys: mesh join"
-        raise NodeNotFound(f"no node of this user runs at {address}.", hint=hint)
+        hint = f"It may be starting. If it belongs to another user, {cluster!r} has keys: `mesh join`."
+        raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
     return node is not None and not node["keyed"] and node["cluster"] == cluster
 
 
@@ -78,10 +78,12 @@ def _only(names: list[str], address: str) -> str:
     if len(names) > 1:
         listed = ", ".join(names)
         if is_loopback(address):
-            hint = f"Start it again; or, if it is another user's, say MESH_CLUSTER=NAME, one of {listed}."
-            raise NodeNotFound(f"no node of this user runs at {address}.", hint=hint)
+            hint = (
+                f"Start it again; or, if it belongs to another user, set MESH_CLUSTER=NAME, one of {listed}."
+            )
+            raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
         hint = "Choose one: cluster=NAME in a program, or MESH_CLUSTER=NAME."
-        raise KeysRefused(f"There are keys for {len(names)} meshes: {listed}.", hint=hint)
+        raise KeysRefused(f"This user has keys for {len(names)} meshes: {listed}.", hint=hint)
     return names[0] if names else ""
 
 

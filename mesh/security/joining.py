@@ -31,7 +31,7 @@ def new_mesh(state: Path, cluster: str) -> MeshFile:
     """Create the keys of a mesh. Raises: KeysRefused, if this user has keys of that name."""
     if read_mesh(state, cluster) is not None:
         raise KeysRefused(
-            f"There are keys for {cluster!r} already, in {mesh_path(state, cluster)}.",
+            f"The keys for {cluster!r} exist already, in {mesh_path(state, cluster)}.",
             hint="`mesh token` prints a token for others; for one more mesh: mesh init --cluster NAME",
             code="KEYS_EXIST",
         )
@@ -46,11 +46,11 @@ def new_admin(state: Path, cluster: str) -> MeshFile:
     """Create an admin for a mesh without one. Raises: KeysRefused, without a node's keys."""
     file = read_mesh(state, cluster)
     if file is None or file.role != "node":
-        what = f"There are no keys of a node of {cluster!r} here."
-        raise KeysRefused(what, hint="Type it where a node's keys are.")
+        what = f"The keys of a node of {cluster!r} are not here."
+        raise KeysRefused(what, hint="Run it on a machine with a node's keys.")
     if file.admin:
         what = f"The mesh {cluster!r} has an admin already."
-        hint = "Where his key is, `mesh token --role admin` prints it for others."
+        hint = "`mesh token --role admin`, on the machine with its key, prints the key for others."
         raise KeysRefused(what, hint=hint, code="KEYS_EXIST")
     seed = secrets.token_bytes(SECRET_BYTES)
     file = msgspec.structs.replace(file, admin=public_key(seed))
@@ -68,14 +68,12 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
     """Return the admin's key. Raises: KeysRefused, if this user does not have it."""
     if not file.admin:
         what = f"The mesh {file.cluster!r} has no admin."
-        hint = "Make one: mesh init --admin, then join all nodes again, and start them again."
+        hint = "Create one: `mesh init --admin`; then join all nodes again and restart them."
         raise KeysRefused(what, hint=hint, code="NO_ADMIN")
     seed = read_admin(state, file.cluster)
     if not seed or public_key(seed) != file.admin:
-        what = f"Only the admin of mesh {file.cluster!r} may do that, and his key is not in"
-        hint = (
-            "It is where `mesh init` was typed: `mesh token --role admin` prints it there, for `mesh join`."
-        )
+        what = f"Only the admin of mesh {file.cluster!r} may do that, and its key is not in"
+        hint = "It is where `mesh init` was run: `mesh token --role admin` prints it there, for `mesh join`."
         raise KeysRefused(f"{what} {admin_path(state, file.cluster)}.", hint=hint, code="NOT_ADMIN")
     return seed
 
@@ -87,8 +85,8 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
     """
     file = read_mesh(state, token.cluster)
     if file is None or file.admin != token.admin or public_key(token.secret) != token.admin:
-        what = f"This token is of the admin of a mesh {token.cluster!r} that there are no keys for here."
-        raise KeysRefused(what, hint="Join the mesh first, by a token for a node or client.", code="TOKEN")
+        what = f"This token is for the admin of the mesh {token.cluster!r}, whose keys are not here."
+        raise KeysRefused(what, hint="Join the mesh first, with a token for a node or client.", code="TOKEN")
     path, known = admin_path(state, token.cluster), read_admin(state, token.cluster)
     if known != token.secret:
         write_admin(state, token.cluster, token.secret)
@@ -102,8 +100,8 @@ def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
     """
     if file.role != "node":
         raise KeysRefused(
-            f"The keys here are those of a {file.role} of {file.cluster!r}: they let nobody else in.",
-            hint="Type `mesh token` where a node's keys are.",
+            f"The keys here are those of a {file.role} of {file.cluster!r}, which cannot create tokens.",
+            hint="Run `mesh token` on a machine with a node's keys.",
         )
     if role == "node":
         return Token(file.cluster, role, file.secret, expires=expires, admin=file.admin)
@@ -121,15 +119,15 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
     with that name, unless `replace` is set.
     """
     if token.role == RELAY:
-        what = f"This token lets gateways into the site {token.cluster!r}, and nobody else."
-        raise KeysRefused(what, hint="Say what that site is called here: mesh join --site NAME", code="TOKEN")
+        what = f"This token is only for gateways to the site {token.cluster!r}."
+        raise KeysRefused(what, hint="Name that site as here: mesh join --site NAME", code="TOKEN")
     given, found, left = _file(token, passwd), read_mesh(state, token.cluster), None
     if found is not None and found.server != given.server:
         if not replace:
             path = mesh_path(state, token.cluster)
             raise KeysRefused(
-                f"The keys in {path} are those of another mesh that is called {token.cluster!r} too.",
-                hint="To leave that one, whose keys are kept beside, and join this: mesh join --replace",
+                f"The keys in {path} belong to another mesh with the name {token.cluster!r}.",
+                hint="To leave that mesh, keep its keys aside, and join this one: mesh join --replace",
                 code="KEYS_EXIST",
             )
         left, found = put_aside(mesh_path(state, token.cluster)), None
@@ -155,20 +153,23 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
     that site, unless `replace` is set.
     """
     if token.role != RELAY:
-        what = f"This token makes a {token.role} of {token.cluster!r}, and no gateway."
-        raise KeysRefused(what, hint="At that site type: mesh token --role relay --site NAME", code="TOKEN")
+        what = f"This token is for a {token.role} of {token.cluster!r}, not for a gateway."
+        raise KeysRefused(what, hint="Run at that site: mesh token --role relay --site NAME", code="TOKEN")
     mine = read_mesh(state, token.cluster)
     if mine is not None and mine.server == token.server:
-        hint = "A token of the other site is wanted; and this site's is given to them."
-        raise KeysRefused("This token is one of your own mesh.", hint=hint, code="TOKEN")
+        hint = "Use a token of the other site; the token of this site is for them."
+        raise KeysRefused("This token belongs to your own mesh.", hint=hint, code="TOKEN")
     path, found = site_path(state, site), read_site(state, site)
     if found is not None and (found.server, found.secret) == (token.server, token.secret):
         return path, False
     if found is not None and not replace:
         what = (
-            f"{path} has other keys for a site {site!r}: of another token, or of another site of that name."
+            f"{path} has other keys for the site {site!r}: of another token, or of another "
+            "site with that name."
         )
-        raise KeysRefused(what, hint=f"To go by these: mesh join --site {site} --replace", code="KEYS_EXIST")
+        raise KeysRefused(
+            what, hint=f"To use the new keys: mesh join --site {site} --replace", code="KEYS_EXIST"
+        )
     if found is not None:
         put_aside(path)
     return write_site(state, site, _file(token, "")), True
@@ -181,7 +182,7 @@ def leave(state: Path, cluster: str) -> Path:
     """
     if not mesh_path(state, cluster).exists():
         hint = "`mesh leave --cluster NAME` leaves another one."
-        raise KeysRefused(f"There are no keys for {cluster!r} here.", hint=hint)
+        raise KeysRefused(f"The keys for {cluster!r} are not here.", hint=hint)
     kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)
     return kept

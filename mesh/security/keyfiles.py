@@ -21,7 +21,7 @@ from mesh.security.signing import curve_pair
 
 _LONGEST = 4096  # bytes of a key file
 _LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of the secret, and of keys in Z85
-_OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
+_OTHERS = "Or set MESH_STATE_DIR to another directory of yours."
 
 
 File = TypeVar("File", bound=msgspec.Struct)
@@ -84,7 +84,7 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def mesh_path(state: Path, cluster: str) -> Path:
     """Return the path of a mesh's keys."""
     if node_name(cluster) in (".", ".."):
-        raise BadName(f"{cluster!r} cannot be a cluster's name: a file is named after it.")
+        raise BadName(f"{cluster!r} cannot be the name of a cluster, because it is also the name of a file.")
     return state / "keys" / f"{cluster}.json"
 
 
@@ -108,7 +108,7 @@ def read_mesh(state: Path, cluster: str) -> MeshFile | None:
 def site_path(state: Path, site: str) -> Path:
     """Return the path of the keys for another site, whose name may equal that of a mesh."""
     if node_name(site) in (".", ".."):
-        raise BadName(f"{site!r} cannot be a site's name: a file is named after it.")
+        raise BadName(f"{site!r} cannot be the name of a site, because it is also the name of a file.")
     return state / "keys" / "sites" / f"{site}.json"
 
 

@@ -32,13 +32,13 @@ def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
-            what = f"node.passwd is set, but {cluster!r} has no keys: it would protect nothing."
-            raise KeysRefused(what, hint="Type `mesh init` or `mesh join`, or take the setting out.")
+            what = f"node.passwd is set, but {cluster!r} has no keys, so the password would protect nothing."
+            raise KeysRefused(what, hint="Run `mesh init` or `mesh join`, or omit the setting.")
         return None
     if file.role != "node":
         raise KeysRefused(
             f"The keys here are those of a {file.role} of {cluster!r}; a node needs those of a node.",
-            hint="On a node of that mesh type `mesh token`, and here `mesh join`.",
+            hint="Run `mesh token` on a node of that mesh, and `mesh join` here.",
         )
     return file
 

@@ -12,7 +12,7 @@ from mesh.errors import DataDirRefused
 from mesh.local.private import make_private, private_directory, read_private
 
 KEY_HEX = 64  # letters
-_OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
+_OTHERS = "Or set MESH_STATE_DIR to another directory of yours."
 
 
 class Pins:
@@ -41,9 +41,10 @@ class Pins:
         if known.decode(errors="replace") == key.hex():
             return "", ""
         return (
-            f"{name} has another key than when you met it first",
-            f"If it was made anew on purpose, type here: mesh peer rm {name}. If not, somebody else may "
-            "answer there: ask who runs it, and have its keys.json restored from a copy.",
+            f"{name} has another key than at first contact",
+            f"If its keys were recreated on purpose, run here: mesh peer rm {name}. If not, "
+            "another process may answer there: ask its operator, and restore its keys.json "
+            "from a copy.",
         )
 
 

@@ -32,10 +32,8 @@ from mesh.wire.replies import RulesTold
 
 AgreedChange = Callable[[Agreed], Agreed]
 
-ELSEWHERE = "Nothing is done: say it at another node, and ask who runs this one."
-EARLIER = (
-    "Nothing is done. Is that node of an earlier release? Say it at another node, or bring it up to date."
-)
+ELSEWHERE = "The rules are unchanged. Use another node, and ask the operator of this one."
+EARLIER = "The rules are unchanged. The node may be of an earlier release: use another node, or upgrade it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +58,7 @@ class Admin:
     def check(self, found: RulesTold) -> None:
         """Check the signature of the list, and that it is not outdated. Raises: KeysRefused, LocalError."""
         if (found.stamp or found.value) and not is_signed(found, self.key):
-            what = (
-                f"That node does not show that the admin of {self.cluster!r} has signed the rules it tells."
-            )
+            what = f"The node does not prove that the admin of {self.cluster!r} signed its rules."
             hint = ELSEWHERE if found.signature else EARLIER
             raise KeysRefused(what, hint=hint, code="WRONG_SIGNATURE")
         seen = rules_seen(self.state, self.cluster, self.key)
@@ -70,9 +66,10 @@ class Admin:
             its = f"rules of {iso(found.stamp)}" if found.stamp else "no rules"
             path = typed(rules_path(self.state, self.cluster))
             what = (
-                f"That node tells of {its}, and newer ones, of {iso(seen)}, were seen here: nothing is done."
+                f"The node has {its}, but newer ones, of {iso(seen)}, were seen here; the "
+                "rules are unchanged."
             )
-            hint = f"Say it again in a moment, or at another node. If all nodes have lost them: rm {path}"
+            hint = f"Try again in a moment, or at another node. If all nodes have lost them: rm {path}"
             raise LocalError(what, hint=hint, code="STALE")
         self.sees(found.stamp)
 
@@ -142,12 +139,12 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
     state = state_dir(environ)
     file = read_mesh(state, cluster)
     if file is None:
-        what = f"There are no keys for {cluster!r} here: {mesh_path(state, cluster)} is missing."
-        raise KeysRefused(what, hint="Type `mesh join`, once for the mesh and once for its admin.")
+        what = f"The keys for {cluster!r} are missing here: {mesh_path(state, cluster)}."
+        raise KeysRefused(what, hint="Run `mesh join`, once for the mesh and once for its admin.")
     seed = admin_seed(state, file)
     if wanted and wanted != file.admin:
-        what = f"That node goes by another admin of {cluster!r} than these keys say."
-        raise KeysRefused(what, hint="Which mesh is it? See `mesh info`.", code="NOT_ADMIN")
+        what = f"The node has another admin of {cluster!r} than these keys."
+        raise KeysRefused(what, hint="Check the mesh with `mesh info`.", code="NOT_ADMIN")
     return Admin(cluster, state, seed)
 
 

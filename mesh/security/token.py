@@ -13,7 +13,7 @@ from mesh.security.derive import ADMIN, ROLES, SECRET_BYTES
 PREFIX = "HERON1"  # 1: version of the format
 CHECK_BYTES = 5  # makes usual tokens need no base32 padding
 LONGEST = 1024  # letters
-AGAIN = "Copy it whole, or make another one with `mesh token`."
+AGAIN = "Copy all of it, or create another one with `mesh token`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ def read_token(text: str, now: float) -> Token:
     """
     word = "".join(text.split()).replace("-", "").upper()
     if not word.startswith(PREFIX) or len(word) > LONGEST:
-        what = f"This is no token: one begins with {PREFIX}."  # perhaps it is another secret
-        raise KeysRefused(what, hint="`mesh token`, on a node of that mesh, prints one.", code="TOKEN")
+        what = f"This is not a token: a token begins with {PREFIX}."  # perhaps it is another secret
+        raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh.", code="TOKEN")
     token = _decoded(word.removeprefix(PREFIX))
     if token.expires and now >= token.expires:
-        hint = "Ask for another one: `mesh token`, on a node of that mesh."
+        hint = "Create another one: `mesh token`, on a node of that mesh."
         raise KeysRefused(f"This token for {token.cluster!r} has expired.", hint=hint, code="TOKEN_EXPIRED")
     return token
 
 
 def _decoded(letters: str) -> Token:
-    what = "This token is damaged: letters are missing or wrong."
+    what = "This token is damaged: characters are missing or wrong."
     damaged = KeysRefused(what, hint=AGAIN, code="TOKEN_DAMAGED")
     try:
         data = base64.b32decode(letters + "=" * (-len(letters) % 8))

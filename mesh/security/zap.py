@@ -85,9 +85,9 @@ class ZapGate:
         if len(self._came) > ADDRESSES:
             del self._came[next(iter(self._came))]
         if len(came) == NEW_A_SECOND and now - came[0] < 1.0:
-            return f"more than {NEW_A_SECOND} new keys a second from there"
+            return f"more than {NEW_A_SECOND} new keys a second from that address"
         if user not in self._pending and len(self._pending) >= PENDING:
-            return f"{PENDING} others have not proven themselves yet"
+            return f"{PENDING} other keys are not proven yet"
         came.append(now)
         self._pending.setdefault(user, now)
         return ""

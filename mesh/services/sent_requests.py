@@ -82,7 +82,7 @@ class SentRequests:
     def _answer_for(self, domain: str, n: int) -> Answer:
         if n in self.asked or self._done.common(n, n):
             return Answer(domain, n, n, matched=1)
-        code, text = self._refused.get(n, (LOST, "it was sent before, and perhaps somebody has it."))
+        code, text = self._refused.get(n, (LOST, "The request was sent before, and may have run."))
         return Answer(domain, n, n, code, text=text)
 
     def open_envelopes(self) -> Iterator[Envelope]:

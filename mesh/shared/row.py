@@ -74,7 +74,7 @@ def row_of(values: object) -> SharedRow:
     try:
         return msgspec.convert(values, SharedRow, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        raise LocalError(f"this is no row that nodes share: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"This is not a shared row: {error}.", code="BAD_ROW") from error
 
 
 def read(packed: bytes) -> SharedRow:
@@ -82,7 +82,7 @@ def read(packed: bytes) -> SharedRow:
     try:
         return _decode(packed)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LocalError(f"this is no row that nodes share: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"This is not a shared row: {error}.", code="BAD_ROW") from error
 
 
 def packed(row: SharedRow) -> bytes:

@@ -6,7 +6,7 @@ AccountFigures = Mapping[str, int | float]
 WAITS = (
     ("pending", "for subscribers"),
     ("queue_messages", "in queues"),
-    ("tailed_back", "for masters that are away"),
+    ("tailed_back", "for unreachable masters"),
 )
 
 

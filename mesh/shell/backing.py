@@ -43,7 +43,7 @@ class Backing:
                 said = {"error": str(error)}
             write_private(folder / DONE, json.dumps(said).encode(), durable=True)
         except OSError as error:
-            log.error("no backup could be made: %s", error)
+            log.error("backup failed: %s", error)
         finally:
             self._under_way.release()
 

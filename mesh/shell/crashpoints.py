@@ -90,7 +90,7 @@ def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
     name, _, nth = text.partition(":")
     if name not in NAMES or not (nth or "1").isdecimal() or int(nth or "1") < 1:
         raise BadConfig(
-            f"environment {VARIABLE}: {text[:80]!r} is no crash point.",
+            f"Environment variable {VARIABLE}: {text[:80]!r} is not a crash point.",
             hint=f"NAME or NAME:N, with N from 1 on. NAME: {', '.join(NAMES)}.",
         )
     what, _, when = name.partition(".")

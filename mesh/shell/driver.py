@@ -89,7 +89,7 @@ class Driver:
             raise self._fail(error, "its start", ()) from error
         self.world.begin()
         if self._poison.why:
-            self.report_event(FAILED, f"started again: {self._poison.why}", "warning")
+            self.report_event(FAILED, f"restarted after a failure: {self._poison.why}", "warning")
             self._poison.mark_reported()
         self.idle()
 
@@ -337,7 +337,9 @@ class Driver:
         if verdict is Guilt.GUILTY:
             if who := self._call(partial(self.core.poisoned, key), "a known message"):
                 self.report_event(
-                    "poisoned", f"{who} sent what this node failed over: its connection is closed", "warning"
+                    "poisoned",
+                    f"{who} sent the message at which this node failed; its connection is closed",
+                    "warning",
                 )
         elif verdict is Guilt.SUSPECT:
             self._turn()

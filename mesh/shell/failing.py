@@ -8,7 +8,7 @@ import traceback
 from mesh.errors import CoreFailed, shown
 
 log = logging.getLogger("mesh.node")
-HINT = "What was answered is on disk: start it again, and report this, with the traceback in its log."
+HINT = "Acknowledged messages are on disk. Restart the node, and report this with the traceback in its log."
 
 
 def failure(error: Exception, doing: str) -> CoreFailed:
@@ -18,7 +18,5 @@ def failure(error: Exception, doing: str) -> CoreFailed:
             log.error("%s", line)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/mesh/')[2]}:{frame.lineno}, in {frame.name}"
-    what = (
-        f"this node has failed by a mistake of its own: {shown(error)} at {where}, during {doing}. It ends."
-    )
+    what = f"The node failed because of a bug: {shown(error)} at {where}, during {doing}. It ends."
     return CoreFailed(what, hint=HINT)

@@ -118,7 +118,7 @@ class Finding:
         if not self._changes.see(places, self._loop.time()):
             return
         there, spoken = self._changes.adopted
-        self._hears.report_event("interfaces", f"this node is at {', '.join(there)} now")
+        self._hears.report_event("interfaces", f"this node is now at {', '.join(there)}")
         if there != before[0]:
             self._hears.readdressed(there)
         if self._mdns is not None:
@@ -152,7 +152,7 @@ class Finding:
                         "advert", f"{sight.instance}: {sight.reason} [{sight.code}]", "warning"
                     )
                 case Down(reason):
-                    text = f"multicast DNS is down: {reason}. Trying again; seeds and gossip still work."
+                    text = f"multicast DNS is down: {reason}. The node retries; seeds and gossip still work."
                     self._hears.report_event("mdns", text, "warning")
                 case Up():
                     self._hears.report_event(

@@ -9,7 +9,7 @@ from collections import deque
 ROOM = select.PIPE_BUF  # bytes that a writable pipe takes at once
 MOST = 1024 * 1024  # bytes that may wait
 END = 1.0  # s to wait for the last lines
-DROPPED = "%d lines of the log are lost here: whoever reads it did not keep up"
+DROPPED = "%d lines of the log were lost, because its reader was too slow"
 
 # Law: only the thread ever waits for the descriptor. Lines stay in order, and a line reports how many are
 # missing.

@@ -126,7 +126,7 @@ class NodeRuntime:
             async with asyncio.timeout(DRAIN):
                 await self.driver.all_stored()
         except TimeoutError:
-            log.error("the disk did not finish within %g s: what it holds is not answered", DRAIN)
+            log.error("disk did not finish within %g s; its pending requests are not answered", DRAIN)
         self.driver.goodbye()
         if not isinstance(self.driver.why, CoreFailed):  # else its figures may be inconsistent
             desk = self.core.parts.desk

@@ -102,7 +102,7 @@ def _read(path: Path) -> _Kept:
     except FileNotFoundError:
         return _Kept("")
     except Exception as error:
-        log.warning("%s is passed over: %s", path, error)
+        log.warning("%s is ignored: %s", path, error)
         return _Kept("")
     return kept if kept.release == SOFTWARE else _Kept("", why=kept.why)
 

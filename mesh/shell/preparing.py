@@ -146,7 +146,7 @@ def _complaints(snapshots: Path | None) -> tuple[str, ...]:
         if snapshots is not None:
             could_write(snapshots.absolute())
     except DataDirRefused as error:
-        return (f"no snapshots would be written: {error.what}",)
+        return (f"snapshots would not be written: {error.what}",)
     return ()
 
 

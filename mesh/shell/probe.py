@@ -108,9 +108,9 @@ class FileProbe:
             self._figures = _read(path)
         except (OSError, ValueError) as error:
             raise BadConfig(
-                f"{path} cannot be read as figures of a machine: {error}.",
-                hint='It holds JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}, '
-                "with the % used of each core, and bytes.",
+                f"{path} does not have the figures of a machine: {error}.",
+                hint='Write JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": '
+                "8000000000}, with the % used of each core, and bytes.",
             ) from error
 
     def sample(self, lag: float = 0.0) -> Sample:
@@ -120,7 +120,7 @@ class FileProbe:
             self._is_broken = False
         except (OSError, ValueError) as error:
             if not self._is_broken:
-                log.warning("%s cannot be read, its last figures stay: %s", self._path, error)
+                log.warning("%s cannot be read; its last figures are kept: %s", self._path, error)
             self._is_broken = True
         figures = self._figures
         return Sample(_idle(figures.cpu), figures.ram_free, figures.ram_total, lag)

@@ -46,11 +46,13 @@ def check_places(config: Config, data: Path) -> None:
         if not path:
             continue
         if not Path(path).parent.is_dir():
-            hint = f"Make it: mkdir -p {typed(Path(path).parent)}"
-            raise BadConfig(f"{where}: there is no directory {Path(path).parent}.", hint=hint)
+            hint = f"Create it: mkdir -p {typed(Path(path).parent)}"
+            raise BadConfig(f"{where}: the directory {Path(path).parent} does not exist.", hint=hint)
         for file in files_beside(Path(path)):
             if other := taken.get(file.resolve()):
-                raise BadConfig(f"{where} is one file with {other}.", hint="Each store needs one of its own.")
+                raise BadConfig(
+                    f"{where} is the same file as {other}.", hint="Each store needs its own file."
+                )
         taken |= {file.resolve(): repr(one.store) for file in files_beside(Path(path))}
         if not config.node.allow_network_disk:
             check_disk(Path(path).parent)
@@ -151,7 +153,7 @@ def _settle(
         for store, each in stores.items()
     }
     if moved := move(places, lambda name: store_of(name, now)):
-        tell("info", f"{moved:,} envelopes were moved, as their queues have other stores now")
+        tell("info", f"{moved:,} envelopes were moved, because their queues have other stores now")
 
 
 def _names(stores: Stores) -> list[str]:
@@ -174,7 +176,7 @@ def _named_before(store: str, data: Path) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        what = f"{error.what} Queues lay there at the last start, says {data / FILE}."
+        what = f"{error.what} It had queues at the last start, according to {data / FILE}."
         raise StoreError(what, hint=error.hint, code=error.code) from error
 
 
@@ -183,7 +185,7 @@ def _write(data: Path, stores: Stores, is_settled: bool = True) -> None:
     try:
         write_private(path, json.dumps({"settled": is_settled, "queues": stores}).encode(), durable=True)
     except OSError as error:
-        raise refused(path, error, "Make room on that disk.") from error
+        raise refused(path, error, "Free space on that disk.") from error
 
 
 def _last(data: Path) -> tuple[Stores, bool]:
@@ -195,9 +197,9 @@ def _last(data: Path) -> tuple[Stores, bool]:
     except FileNotFoundError:
         return (), True
     except OSError as error:
-        raise refused(path, error, "Let this user read it.") from error
+        raise refused(path, error, "Allow this user to read it.") from error
     except (ValueError, TypeError, KeyError) as error:
         raise DataDirRefused(
-            f"{path} is damaged ({error}): it says in which stores queues lay at the last start.",
-            hint="Restore it from a copy; or remove it, if [[queues]] is as it was then.",
+            f"{path} is damaged ({error}): it names the stores of queues at the last start.",
+            hint="Restore it from a copy; or remove it, if [[queues]] is unchanged since then.",
         ) from error

@@ -7,7 +7,7 @@ from mesh.core.node import NodeCore
 from mesh.metrics.families import ASKS
 from mesh.wire.replies import FaredRow, Info, QueueRow
 
-NOT_YET = "it asks the others whether its store is the newest"
+NOT_YET = "the node asks others whether its store is the newest"
 
 
 class SeenNode(NamedTuple):

@@ -98,7 +98,7 @@ def place(setting: str, text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         user = text.partition("/")[0]
-        raise BadConfig(f"{setting} = {text!r}: nobody here has the home directory {user}.") from error
+        raise BadConfig(f"{setting} = {text!r}: the home directory {user} does not exist.") from error
 
 
 class Balancers(NamedTuple):

@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 
-STAYS = "the settings are read when the node starts: to apply others, stop it and start it again"
+STAYS = "settings are read when the node starts: stop it and start it again"
 log = logging.getLogger("mesh.node")
 
 

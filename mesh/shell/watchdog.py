@@ -54,6 +54,6 @@ class WatchedStrategy:
             if now - began > BUDGET and now - self._told > QUIET:
                 self._told = now
                 self._tell(
-                    f"the balancer {self.name} took {now - began:.2f} s for one answer, in which this node "
-                    f"did nothing else; it may take {BUDGET:g} s"
+                    f"balancer {self.name} blocked this node for {now - began:.2f} s with one "
+                    f"answer; its limit is {BUDGET:g} s"
                 )

@@ -175,7 +175,7 @@ class World:
         waiting = self._named.pop(conn)
         if found is None:
             host = address.removeprefix("tcp://").rpartition(":")[0]
-            self._hears.nowhere(conn, f"nobody knows the host {host}")
+            self._hears.nowhere(conn, f"the host {host} is unknown")
         else:
             self.sockets.dial(conn, found, keys)
             for frames in waiting:

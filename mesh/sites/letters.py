@@ -18,7 +18,7 @@ WAY_LOST = "WAY_LOST"  # code when a direct message is to be resent
 # These refusals concern the latest route of the message, which may have arrived on another one. A missing
 # right or a wrong node name is final.
 _OF_ITS_WAY = FOR_NOW | {"CIRCULAR_LOOP"}
-UNKNOWN = "knows no site"  # part of the text for an unknown site
+UNKNOWN = "does not know the site"  # part of the text for an unknown site
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 
 
@@ -43,5 +43,5 @@ def split(to: str) -> tuple[str, str]:
     site, _, rest = to.removeprefix(OTHERS).partition("/")
     if not rest:
         hint = f"Write {OTHERS}{site[:64]}/node/NAME/client/NAME, or {OTHERS}{site[:64]}/ADDRESS."
-        raise BadName(f"{to[:80]!r} names nobody in that site.", hint=hint)
+        raise BadName(f"{to[:80]!r} names no receiver in that site.", hint=hint)
     return node_name(site), f"/{rest}" if rest.startswith("node/") else rest

@@ -15,7 +15,7 @@ NOWHERE: tuple[str, ...] = ()
 
 
 class Selecting(Protocol):
-    """A site and what it is to receive."""
+    """A site with the topics and direct messages that it receives."""
 
     @property
     def name(self) -> str: ...

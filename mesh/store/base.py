@@ -92,8 +92,8 @@ class Untended:
         return {}
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        hint = "Of a database its own tools make one, such as pg_dump; what is in memory goes with its node."
-        raise StoreError("only a store in a file of SQLite has a backup.", hint=hint, code="NOT_AVAILABLE")
+        hint = "Back up a database with its own tools, such as pg_dump; a store in memory ends with its node."
+        raise StoreError("Only an SQLite store has a backup.", hint=hint, code="NOT_AVAILABLE")
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:

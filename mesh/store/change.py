@@ -109,7 +109,7 @@ def fold(ops: Iterable[Op], next_position: int) -> Change:
 
 def _bad(what: str) -> StoreError:
     return StoreError(
-        f"A commit was refused whole: {what}.",
-        hint="This is a mistake in the program that wrote it; the store itself is sound.",
+        f"A commit was refused as a whole: {what}.",
+        hint="This is a bug in the program that wrote it; the store itself is sound.",
         code="BAD_OPS",
     )

@@ -162,9 +162,9 @@ def _marker(source: str) -> bytes:
 def _would_be_lost(source: str, names: Mapping[str, int]) -> StoreError:
     shown: Sequence[str] = [f"{number:,} of {name!r}" for name, number in sorted(names.items())[:3]]
     return StoreError(
-        f"Messages wait in {source or 'the store of this node'} ({', '.join(shown)}) for queues whose store "
-        "is memory now: they would be gone with the process.",
-        hint="Give these queues the store that they had until nothing waits in them any more: "
-        "let it be taken, or discard it: mesh queue purge.",
+        f"Messages wait in {source or 'the store of this node'} ({', '.join(shown)}) for "
+        "queues whose store is now memory: they would be lost with the process.",
+        hint="Keep the earlier store of these queues until they are empty: consume their "
+        "messages, or discard them with `mesh queue purge`.",
         code="STORE_MISPLACED",
     )

@@ -40,7 +40,7 @@ def open_store(
         return open_guarded(directory, uuid, boot, reserve, tell, accept_rollback)
     path = directory / "store.sqlite"
     if path.exists():
-        tell("warning", f"{path} is not read: the store is {chosen}. What waits in that file waits on.")
+        tell("warning", f"{path} is not read, because the store is {chosen}. Its messages keep waiting.")
     return Untended(MemoryStore() if chosen == MEMORY else _postgres(chosen, uuid, boot))
 
 
@@ -156,8 +156,8 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
         is_there = path.exists() and path.stat().st_size > 0
     if was_used and not is_there:
         raise StoreError(
-            f"{path} is missing, where queues of this node lay at its last start.",
-            hint="Is its disk there? Put its newest copy back, or, to go on without what is lost: "
+            f"{path}, which had queues of this node at its last start, is missing.",
+            hint="Check its disk, or restore its newest copy. To continue without the lost data: "
             "mesh up --accept-rollback",
             code=ROLLED_BACK,
         )
@@ -165,8 +165,9 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
     with _named(witness):
         if is_there and read_witness(witness, uuid) is None:
             raise StoreError(
-                f"{path} is there already, and not of this node: so says {witness}, or is missing.",
-                hint="Choose another file. If it is this node's all the same: mesh up --accept-rollback",
+                f"{path} exists and does not belong to this node, according to {witness}, "
+                "which may be missing.",
+                hint="Choose another file. If it is this node's file: mesh up --accept-rollback",
                 code="STORE_IN_USE",
             )
 
@@ -213,6 +214,6 @@ def _need_psycopg() -> None:
         import mesh.store.postgres_connection  # noqa: F401
     except ImportError as error:
         raise NotAvailable(
-            f"A store in PostgreSQL needs psycopg, which is not here ({error}).",
-            hint="pip install 'heronry[postgres]'",
+            f"A store in PostgreSQL needs psycopg, which is not installed ({error}).",
+            hint="Run:  pip install 'heronry[postgres]'",
         ) from error

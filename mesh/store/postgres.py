@@ -162,8 +162,8 @@ class PostgresStore:
             # Not after the first try: only the second detects what happened while the process was suspended.
             if tried and time.monotonic() - begun > self._terms.ttl:
                 raise StoreError(
-                    f"{self._url} did not take a commit within {self._terms.ttl:g} s, asked again and again.",
-                    hint="Look at its log: what does it wait for? Then restart the node.",
+                    f"{self._url} did not accept a commit within {self._terms.ttl:g} s, despite retries.",
+                    hint="See the log of the database for what it waits for, then restart the node.",
                 )
             tried = True
             self._keeper.pause()
@@ -202,7 +202,8 @@ class PostgresStore:
             return found == after
         raise StoreError(
             f"{self._url} has {found.commits} commits of this node, which has made {self._counters.commits}.",
-            hint="Was it restored from a copy, or is it a replica that is behind? Then restart the node.",
+            hint="If it was restored from a copy, or is a replica that is behind, fix that. Then "
+            "restart the node.",
             code="STORE_ROLLED_BACK",
         )
 
@@ -243,7 +244,7 @@ class PostgresStore:
             raise StoreError(f"The store in {self._url} is closed.")
         if self._end is not None:
             raise StoreError(
-                f"The store in {self._url} is neither read nor written any more: {self._end.what}",
+                f"The store in {self._url} has stopped: {self._end.what}",
                 hint=self._end.hint or "Restart the node.",
                 code=self._end.code,
             )
@@ -252,22 +253,22 @@ class PostgresStore:
     def _judge(self, audit: Audit) -> None:
         if audit.losses:
             self._end = StoreError(
-                f"{self._url} does not hold what was written to it: {audit.losses}.",
-                hint="Restore the database from a copy, or take another one to start with an empty store.",
+                f"{self._url} has lost data that was written to it: {audit.losses}.",
+                hint="Restore the database from a copy, or use another one to start with an empty store.",
                 code="DATA_LOSS",
             )
             raise self._end
 
     def _full(self, trouble: Trouble) -> StoreFull:
         return StoreFull(
-            f"There is no room in {self._url} ({trouble}); nothing of this commit was written.",
-            hint="Make room there; the node goes on by itself.",
+            f"{self._url} has no space ({trouble}); nothing of this commit was written.",
+            hint="Free space there; the node continues by itself.",
         )
 
     def _failure(self, trouble: Trouble) -> StoreError:
         self._end = StoreError(
             f"{self._url} failed: {trouble}.",
-            hint="Does it run, is the address right, and may this user come in? A password belongs into "
-            "~/.pgpass or PGPASSWORD.",
+            hint="Check that it runs, that the address is right, and that this user has access. A "
+            "password belongs into ~/.pgpass or PGPASSWORD.",
         )
         return self._end

@@ -71,13 +71,13 @@ def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
 def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> StoreError:
     if code == LEASE_LOST:
         return StoreError(
-            f"The lease on {claim.resource} ran out before it could be renewed{words}.",
-            hint="Look at the database and the way to it, then restart the node.",
+            f"The lease on {claim.resource} expired before it could be renewed{words}.",
+            hint="Check the database and the network to it, then restart the node.",
             code=code,
         )
     return StoreError(
-        f"Somebody else has taken over {claim.resource}: {lease or 'its lease is gone'}.",
-        hint="Only one process may be this node. If the other is the right one, leave this one stopped.",
+        f"Another process has taken over {claim.resource}: {lease or 'its lease is gone'}.",
+        hint="Only one process may run this node. If the other one is right, leave this one stopped.",
         code=code,
     )
 
@@ -216,6 +216,6 @@ class Keeper:
 def _in_use(claim: LeaseClaim, lease: Lease | None) -> StoreError:
     return StoreError(
         f"{claim.resource} is open in another process: {lease}.",
-        hint="Stop that process, or give this node a --data directory of its own.",
+        hint="Stop that process, or give this node another --data directory.",
         code="STORE_IN_USE",
     )

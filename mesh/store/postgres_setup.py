@@ -16,8 +16,9 @@ def check_settings(db: Connection, url: str) -> None:
     query = "SELECT name FROM pg_settings WHERE name = ANY(%s::text[]) AND setting = 'off' ORDER BY name"
     if found := [row[0] for row in db.execute(query, ([*_NEEDED],))]:
         raise StoreError(
-            f"{url} would lose in a crash what it has confirmed: {', '.join(found)} is off there.",
-            hint=f"ALTER SYSTEM SET {found[0]} = on, or wherever it is set, then reload the server.",
+            f"{url} would lose confirmed data in a crash, because {', '.join(found)} is off.",
+            hint=f"Run ALTER SYSTEM SET {found[0]} = on, or change it where it is set, then reload "
+            "the server.",
             code="STORE_UNSAFE",
         )
 
@@ -50,7 +51,7 @@ def look_at(db: Connection, url: str) -> None:
         "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = 'heronry'"
     )
     if not (made or db.execute("SELECT has_database_privilege(current_database(), 'CREATE')"))[0][0]:
-        what = f"{url} holds no stores yet, and this user may not make the tables for them."
+        what = f"{url} has no stores yet, and this user may not create their tables."
         raise StoreError(what, hint="GRANT CREATE ON DATABASE … TO …, as its owner.")
 
 
@@ -60,11 +61,9 @@ def _check_version(db: Connection, url: str) -> None:
         return
     hint = "Use the release that wrote them, or another database to start with an empty store."
     if found == [_EARLIER]:
-        hint = (
-            f"Start a node of this release as the user {_maker(db)} once: it made them, and may change them."
-        )
+        hint = f"Start a node of this release once as the user {_maker(db)}, who owns the tables."
     raise StoreError(
-        f"{url} does not hold stores of this release: their version is {found}, not {VERSION}.",
+        f"{url} has stores of another release: their version is {found}, not {VERSION}.",
         hint=hint,
         code="STORE_VERSION",
     )

@@ -28,7 +28,7 @@ def broken(path: Path, error: OSError) -> StoreError:
     """Return the error for a disk that failed for another reason than being full."""
     return StoreError(
         f"{path} failed: {error.strerror or error}.",
-        hint="Look at that disk and its messages (dmesg), then restart the node.",
+        hint="Check that disk and its kernel messages (dmesg), then restart the node.",
     )
 
 
@@ -148,15 +148,15 @@ class DiskSpace:
         self._left_then = min(self._left_then, left)
         self.is_tight = left + self._spare() < self._tight + (self._wanted // 8 if self.is_tight else 0)
         if not self._is_enough(left, more=self._wanted // 8 if self.is_short else 0):
-            self._run_short(f"{self.free} bytes are free, {self._wanted} shall be")
+            self._run_short(f"{self.free} bytes are free, {self._wanted} are required")
         elif not self._is_over(left):
             self.is_tight = True
         elif self._reserve.is_held or self._reserve.acquire():
             if self.is_short:
                 self.is_short = False
-                self._tell("info", f"there is room again on the disk of {self._directory}")
+                self._tell("info", f"disk of {self._directory} has space again")
         else:
-            self._run_short("there is none for the reserve")
+            self._run_short("no space for the reserve")
 
     def release(self) -> None:
         """Release the reserve after a write found no room."""
@@ -183,5 +183,5 @@ class DiskSpace:
         self.is_tight = True
         if not self.is_short:
             self.is_short = True
-            what = f"little room on the disk of {self._directory}: {why}"
-            self._tell("warning", f"{what}; persistent publishes are refused, acknowledgements go on")
+            what = f"disk of {self._directory} has little space: {why}"
+            self._tell("warning", f"{what}; persistent publishes are refused, acknowledgments continue")

@@ -46,8 +46,9 @@ class Roomy:
         if grows and self._room.is_short:
             self.refused += 1
             raise StoreFull(
-                f"There is too little room on the disk of {self._path}; nothing of this commit was written.",
-                hint="Make room there (limits.disk_reserve_bytes says how much); the node goes on by itself.",
+                f"The disk of {self._path} has too little space; nothing of this commit was written.",
+                hint="Free space there (limits.disk_reserve_bytes is the minimum); the node "
+                "continues by itself.",
             )
         try:
             self._store.commit(ops)

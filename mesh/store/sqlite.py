@@ -232,16 +232,14 @@ class SQLiteStore:
 
     def _check_usable(self) -> None:
         if self._ended:
-            raise StoreError(
-                f"{self._path} is neither read nor written any more: {self._ended}.", hint="Restart the node."
-            )
+            raise StoreError(f"{self._path} has stopped: {self._ended}.", hint="Restart the node.")
 
     def _failure(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte; the rest only refines it
         if kind == sqlite3.SQLITE_FULL:
             return StoreFull(
-                f"There is no room for {self._path}; nothing of this commit was written.",
-                hint="Make room on that disk; the node goes on by itself.",
+                f"{self._path} has no space on its disk; nothing of this commit was written.",
+                hint="Free space on that disk; the node continues by itself.",
             )
         if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeDecodeError):
             return self._data_loss(str(error))
@@ -249,18 +247,18 @@ class SQLiteStore:
         if kind == sqlite3.SQLITE_BUSY:
             return StoreError(
                 f"{self._path} is open in another process.",
-                hint="Stop that process, or give this node a --data directory of its own.",
+                hint="Stop that process, or give this node another --data directory.",
                 code="STORE_IN_USE",
             )
         return StoreError(
             f"{self._path} failed: {error}.",
-            hint="Look at that disk and its messages (dmesg), then restart the node.",
+            hint="Check that disk and its kernel messages (dmesg), then restart the node.",
         )
 
     def _data_loss(self, losses: str) -> StoreError:
         self._ended = f"it is damaged ({losses})"
         return StoreError(
-            f"{self._path} does not hold what was written to it: {losses}.",
+            f"{self._path} has lost data that was written to it: {losses}.",
             hint=f"Restore it from a copy, or {_ANEW}.",
             code="DATA_LOSS",
         )
@@ -285,4 +283,6 @@ def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None])
             # create.
             copy.execute("PRAGMA journal_mode=DELETE").fetchone()
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"{path} cannot be written: {error}.", hint="Is there room on that disk?") from error
+        raise StoreError(
+            f"{path} cannot be written: {error}.", hint="Check the free space on that disk."
+        ) from error

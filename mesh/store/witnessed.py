@@ -47,7 +47,7 @@ class Witnessed:
         known = self._witness.known
         if known is None:
             if self.reach.commits:
-                self._tell("warning", f"{self._witness.path} says nothing of the store; it is written anew")
+                self._tell("warning", f"{self._witness.path} does not name the store and is written again")
         elif known.boot >= self._boot and not self._witness.is_ours:
             raise self._boot_rolled_back(known)
         elif known.commits > self.reach.commits or known.next_position - 1 > self.reach.log:
@@ -115,18 +115,18 @@ class Witnessed:
         return StoreError(
             f"{path} went backwards: it holds {ours.commits} commits and is at position "
             f"{ours.log + 1}, but had {known.commits} and was at {known.next_position} before "
-            f"(in boot {known.boot}, says {self._witness.path}). A part of it was lost, or an old copy was "
-            "put in its place.",
-            hint="Put its newest copy back, or, to go on without what is lost: mesh up --accept-rollback",
+            f"(in boot {known.boot}, according to {self._witness.path}). A part of it was "
+            "lost, or an old copy took its place.",
+            hint="Restore its newest copy, or, to continue without the lost data: mesh up --accept-rollback",
             code=ROLLED_BACK,
         )
 
     def _boot_rolled_back(self, known: Statement) -> StoreError:
         path = self._identity
         return StoreError(
-            f"{path} went backwards: this would be boot {self._boot}, but "
-            f"there was a boot {known.boot} before, says {self._witness.path}. It is an old copy.",
-            hint=f'Put its newest copy back, or write "boot": {known.boot} into it.',
+            f"{path} went backwards: this would be boot {self._boot}, but boot {known.boot} "
+            f"came before, according to {self._witness.path}. It is an old copy.",
+            hint=f'Restore its newest copy, or write "boot": {known.boot} into it.',
             code=ROLLED_BACK,
         )
 
@@ -136,4 +136,4 @@ class Witnessed:
         self._store.count_from(max(self.reach.commits, known.commits) + 1)
         self._bear_witness()  # in one slot; the other one must not count again
         lost = f"positions {lost_from}..{lost_to - 1} are lost" if lost_to > lost_from else "commits are lost"
-        self._tell("warning", f"the store went backwards, which was accepted: {lost}")
+        self._tell("warning", f"store went backwards, as accepted: {lost}")

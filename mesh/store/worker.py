@@ -160,7 +160,7 @@ class StoreWorker:
         if self._thread.is_alive():
             raise MeshTimeout(
                 f"The store has not finished within {timeout:g} s: the disk is slow or hangs.",
-                hint="What was not answered yet may still be written.",
+                hint="Unanswered changes may still be written.",
             )
         if self._close_error is not None:
             raise self._close_error
@@ -171,7 +171,7 @@ class StoreWorker:
             if self._copy is not None and not self._is_last:
                 self._make_copy(self._copy)
         if self._copy is not None:
-            self._copy.done(StoreError("the node has ended before its copy was there.", code="ENDED"))
+            self._copy.done(StoreError("The node ended before its copy was complete.", code="ENDED"))
         try:
             self._store.close()
         except Exception as error:
@@ -192,7 +192,7 @@ class StoreWorker:
             if not self._jobs.empty():
                 self._work()
             if self._is_last:
-                raise StoreError("the node has ended before its copy was there.", code="ENDED")
+                raise StoreError("The node ended before its copy was complete.", code="ENDED")
 
         error: StoreError | None = None
         try:
@@ -205,7 +205,7 @@ class StoreWorker:
 
     def _take_copy(self, it: _Copy) -> None:
         if self._copy is not None or self._store_copy is None:
-            it.done(StoreError("a copy of this store is being made already.", code="BUSY"))
+            it.done(StoreError("A copy of this store is already being made.", code="BUSY"))
         else:
             self._copy = it
 
@@ -238,7 +238,7 @@ class StoreWorker:
         try:
             self._fetched(wish.token, found)
         except Exception:
-            _log.exception("What was read from the store was not taken.")
+            _log.exception("Data that was read from the store was not processed.")
 
     def _next(self) -> _Job | _Wish | _Copy | None:
         while True:
@@ -257,7 +257,7 @@ class StoreWorker:
         try:
             self._done([job.token for job in jobs], error)
         except Exception:
-            _log.exception("The store's answer to %d jobs was not taken.", len(jobs))
+            _log.exception("The store's answer to %d jobs was not processed.", len(jobs))
 
 
 def _as_store_error(error: Exception) -> StoreError:
@@ -265,11 +265,11 @@ def _as_store_error(error: Exception) -> StoreError:
         return error
     if isinstance(error, FileNotFoundError):
         return StoreError(
-            f"{error.filename or 'The directory of the store'} is gone: it was removed while its node ran.",
-            hint="Take it back from a backup (mesh backup restore), or start the node without what it had.",
+            f"{error.filename or 'The directory of the store'} was removed while its node ran.",
+            hint="Restore it from a backup (`mesh backup restore`), or start the node without that data.",
         )
     unexpected = StoreError(
-        f"The store failed in an unexpected way: {type(error).__name__}: {error}.",
+        f"The store failed unexpectedly: {type(error).__name__}: {error}.",
         hint="Restart the node, and report this.",
     )
     unexpected.__cause__ = error

@@ -76,7 +76,7 @@ class MultiPathStream(OriginStream):
         self._check_known(start, last)
         fresh = self.above.missing(start, last)
         if fresh and is_early:
-            raise LegsFull("what was put off before it comes first")
+            raise LegsFull("an earlier deferred message comes first")
         if fresh:
             try:
                 self._make_room(leg, is_lowest=start == settled)

@@ -54,8 +54,8 @@ class OriginStream:
         """Check that the state of the range is known. Raises: StaleSequence."""
         if first < self._forgotten and not self.above.covers(first, last):
             raise StaleSequence(
-                f"numbers {first}..{last} are older than what is remembered of this stream "
-                f"(from {self._forgotten})."
+                f"The numbers {first}..{last} are older than the memory of this stream (from "
+                f"{self._forgotten})."
             )
 
     def settle(self, low: int) -> None:

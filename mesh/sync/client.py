@@ -57,7 +57,7 @@ def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any
 def check_plain(function: Any) -> None:
     """Raise BadType for a function that needs an event loop."""
     if inspect.iscoroutinefunction(function):
-        hint = "Leave its `async` out, or use mesh.connect()."
+        hint = "Write it without `async`, or use mesh.connect()."
         raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
 
 

@@ -60,7 +60,7 @@ class Receipt:
     async def _handed(self) -> receipt.Receipt:
         """Return the receipt of the client's thread. Raises: Closed if the message was never posted."""
         if self._posted is None:
-            raise Closed("the client was closed before this message could leave.")
+            raise Closed("The client was closed before this message was sent.")
         return self._posted
 
     async def _result(self) -> Published:
@@ -83,8 +83,8 @@ class Posts:
         with self._lock:
             if len(self._waiting) >= HANDED_COUNT or self._bytes >= HANDED_BYTES:
                 raise WouldBlock(
-                    f"{len(self._waiting)} messages wait: the window of unanswered ones is full.",
-                    hint="Call flush(), or use publish() or publish_many(), which wait by themselves.",
+                    f"The window of unanswered messages is full: {len(self._waiting)} messages wait.",
+                    hint="Call flush(), or use publish() or publish_many(), which wait.",
                 )
             self._waiting.append((receipt, size, post))
             self._bytes += size

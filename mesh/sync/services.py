@@ -125,7 +125,7 @@ class ThreadWaiting(Generic[T]):
         except TimeoutError as error:
             if isinstance(error, MeshTimeout):
                 raise
-            raise MeshTimeout(f"nothing came within {timeout:g} s.") from None
+            raise MeshTimeout(f"No request came within {timeout:g} s.") from None
 
     def _leave(self, how: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._thread.is_ours and self._thread.is_open:

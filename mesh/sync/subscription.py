@@ -134,7 +134,7 @@ class Subscription(Generic[T]):
         except TimeoutError:
             if asked.done():
                 return asked.result()  # it came, or failed, just before the timeout
-            raise MeshTimeout(f"no message came within {timeout:g} s.") from None
+            raise MeshTimeout(f"No message came within {timeout:g} s.") from None
         finally:
             asked.cancel()  # cancels the wait only, not the request
 

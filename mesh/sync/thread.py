@@ -35,7 +35,9 @@ class LoopThread:
         Raises: Closed the second time, LocalError NO_DESCRIPTORS, and any error that ends the thread at once.
         """
         if self._thread.ident is not None:
-            raise Closed("this client was opened before.", hint="Make another with `mesh.sync.connect()`.")
+            raise Closed(
+                "The client was opened before.", hint="Create another one with `mesh.sync.connect()`."
+            )
         check_descriptors(LOOP)
         self._thread.start()
         self._ready.wait()
@@ -74,10 +76,10 @@ class LoopThread:
         """Raise Closed before the start, after the end, and in a forked process."""
         if not self.is_ours:
             hint = "Connect again after the fork."
-            raise Closed("this client belongs to the process that forked this one.", hint=hint)
+            raise Closed("The client belongs to the process that forked this one.", hint=hint)
         if not self._is_open:
             hint = "Use it inside `with mesh.sync.connect() as m:`."
-            raise Closed("this client is not open.", hint=hint)
+            raise Closed("The client is not open.", hint=hint)
 
     def begin(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Start a coroutine in the thread. Raises: Closed, as `check` does."""
@@ -91,7 +93,7 @@ class LoopThread:
         try:
             return future.result()
         except CancelledError:
-            raise Closed("this client was closed meanwhile.") from None
+            raise Closed("The client was closed meanwhile.") from None
         except BaseException:
             future.cancel()
             raise

@@ -31,12 +31,12 @@ def names(nodes: Any) -> tuple[str, ...]:
     else:
         given = list(nodes)
     if not 1 <= len(given) <= MOST:
-        hint = f"It is a number from 1 to {MOST}, or a list of as many names."
-        raise BadArgument(f"nodes={shown(nodes)} cannot be.", hint=hint)
+        hint = f"Use a number from 1 to {MOST}, or a list of as many names."
+        raise BadArgument(f"nodes={shown(nodes)} is invalid.", hint=hint)
     for name in given:
         _check_name(name)
         if given.count(name) > 1:
-            raise BadArgument(f"nodes={shown(nodes)} cannot be: two have the same name.")
+            raise BadArgument(f"nodes={shown(nodes)} is invalid: two nodes have the same name.")
     return tuple(given)
 
 
@@ -63,8 +63,11 @@ def _file(rules: Any) -> ConfigFile:
     if isinstance(rules, Path):
         return read_file(rules)
     if not isinstance(rules, Mapping) or any(isinstance(domains, str) for domains in rules.values()):
-        hint = 'It is {"a": ["NEWS"]}, nodes with the domains that they are masters of, or a mesh.toml.'
-        raise BadArgument(f"rules={shown(rules)} cannot be.", hint=hint)
+        hint = (
+            'Use a dict such as {"a": ["NEWS"]}, of nodes and the domains of which they are '
+            "masters, or a mesh.toml."
+        )
+        raise BadArgument(f"rules={shown(rules)} is invalid.", hint=hint)
     nodes = {name: {"master": [{"domains": _several(domains)}]} for name, domains in rules.items()}
     return ConfigFile(where, {"nodes": nodes}, {})
 
@@ -76,5 +79,5 @@ def _several(domains: Any) -> Any:
 def clock(kind: Any) -> bool:
     """Return whether the clock is virtual. Raises: BadArgument."""
     if kind not in CLOCKS:
-        raise BadArgument(f"clock={shown(kind)} cannot be.", hint=f"It is one of {', '.join(CLOCKS)}.")
+        raise BadArgument(f"clock={shown(kind)} is invalid.", hint=f"Use one of {', '.join(CLOCKS)}.")
     return bool(kind == "virtual")

@@ -58,7 +58,7 @@ class Mesh:
 
     def __enter__(self) -> Self:
         if self._is_over:
-            raise Closed("this mesh was closed.", hint="Make another.")
+            raise Closed("The mesh was closed.", hint="Create another one.")
         if not self._is_open:
             self._is_open = True
             for node in self._nodes.values():
@@ -131,7 +131,7 @@ class Mesh:
     def cut(self, one: str, other: str) -> None:
         """Cut the connection of two nodes, which is lost after 6 s."""
         if self._node(one) is self._node(other):
-            raise BadArgument(f"nothing lies between {shown(one)} and itself.")
+            raise BadArgument(f"The nodes must differ, but both are {shown(one)}.")
         self._passing.net.cut(one, other)
 
     def heal(self) -> None:
@@ -142,7 +142,7 @@ class Mesh:
     def _node(self, name: str) -> MemoryNode:
         self._check_open()
         if not isinstance(name, str) or name not in self._nodes:
-            what = f"no node named {shown(name)} is in this mesh: {', '.join(self._nodes)}."
+            what = f"The mesh has no node named {shown(name)}: {', '.join(self._nodes)}."
             raise BadArgument(what)
         return self._nodes[name]
 
@@ -178,7 +178,7 @@ class Mesh:
         self._passing.enter()
         await self._passing.let(seconds("limit", limit), self._is_joined)
         if not self._is_joined():
-            raise MeshTimeout(f"the nodes have not found each other within {limit:g} s.")
+            raise MeshTimeout(f"The nodes did not find each other within {limit:g} s.")
 
     def _is_joined(self) -> bool:
         up = [node for node in self._nodes.values() if node.is_up]
@@ -197,7 +197,7 @@ class Mesh:
         """Raise Closed, or WrongLoop while the mesh runs in another loop."""
         if not self._is_open:
             hint = "Use it inside `async with mesh.testing.Mesh() as m:`."
-            raise Closed("this mesh is not open.", hint=hint)
+            raise Closed("The mesh is not open.", hint=hint)
         loop = self._passing.loop
         if loop is not None and loop.is_running() and running_loop() is not loop:
             raise wrong_loop(loop)

@@ -14,6 +14,7 @@ MARKER = "mesh_in_memory(nodes=1, *, rules='', clock='real'): what the fixture m
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker `mesh_in_memory`."""
     config.addinivalue_line("markers", MARKER)
 
 

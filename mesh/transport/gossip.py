@@ -73,7 +73,10 @@ class GossipSockets:
             guard(socket, self._keys.gossip, GOSSIP)
         elif not is_file:
             socket.close()
-            raise BindRefused(f"{address}: without keys everybody could hear.", code="BIND_WITHOUT_KEYS")
+            raise BindRefused(
+                f"{address} was not bound: without keys, any machine could read the gossip.",
+                code="BIND_WITHOUT_KEYS",
+            )
         doorman = None
         if not is_file:
             doorman = Doorman(

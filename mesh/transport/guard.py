@@ -77,7 +77,7 @@ class Guard:
         self._addresses[address] += 1
         most = self._allowance
         if self._addresses[address] > most.of_address and not _is_loopback(address):
-            return [self._ending_of(number, f"more than {most.of_address} connections from there")]
+            return [self._ending_of(number, f"more than {most.of_address} connections from that address")]
         if len(self._strangers) > most.strangers:
             return [
                 self._ending_of(self._oldest(), f"more than {most.strangers} connections without a HELLO")

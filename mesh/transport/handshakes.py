@@ -22,9 +22,9 @@ FAILED = (
 WATCHED = zmq.EVENT_ACCEPTED | FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 WHY: dict[int, str] = {MISMATCH: "it has no keys", zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "it has other keys"}
-JOIN = "Join its mesh with `mesh join`; any node that has its keys prints a token for it with `mesh token`."
-GAVE_UP = "it gave up during the handshake: it has no keys, or others"
-OTHER_PROTOCOL = "it does not speak our protocol"
+JOIN = "Run `mesh join` there; any node of this mesh prints a token with `mesh token`."
+GAVE_UP = "the handshake was aborted: it has no keys, or others"
+OTHER_PROTOCOL = "it does not speak the protocol of the mesh"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
 SOON = 0.05  # s
 # Seconds: ZeroMQ does not identify attempts, so of two reports the one with an address is used.
@@ -114,7 +114,7 @@ class Doorman:
     def _report_stranger(self, address: str, why: str) -> None:
         if address:
             self._addressed = self._loop.time()
-            self._stranger(f"a stranger from {address} was not let in: {why}")
+            self._stranger(f"a connection from {address} was refused: {why}")
         elif why not in self._unaddressed:
             self._unaddressed.add(why)
             self._loop.call_later(MOMENT, self._tell_unaddressed, why)
@@ -123,7 +123,7 @@ class Doorman:
         self._unaddressed.discard(why)
         # The same attempt may have been reported shortly before or after.
         if not self._monitor.is_closed and self._loop.time() - self._addressed > 2 * MOMENT:
-            self._stranger(f"a stranger was not let in: {why}")
+            self._stranger(f"a connection was refused: {why}")
 
 
 def _reason(event: int, value: int) -> str:
@@ -145,15 +145,15 @@ def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:
 def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | None:
     if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value == MISMATCH:
         if is_keyed:
-            text = f"{address} has no keys, and a mesh with keys speaks to nobody without."
-            return Refused(text, hint="Has its user typed `mesh join`?", code=NO_KEYS_THERE)
-        text = f"{address} belongs to a mesh with keys, and here are none."
+            text = f"{address} has no keys, and a mesh with keys accepts only nodes with keys."
+            return Refused(text, hint="Its user may have to run `mesh join`.", code=NO_KEYS_THERE)
+        text = f"{address} belongs to a mesh with keys, and this user has none."
         return Refused(text, hint=JOIN, code=NO_KEYS)
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-        return Refused(f"{address} does not let our key in.", hint=JOIN, code=WRONG_KEYS)
+        return Refused(f"{address} does not accept the key of this end.", hint=JOIN, code=WRONG_KEYS)
     if is_keyed and value == errno.EPIPE:  # not a timeout: closed during the handshake
-        # ZeroMQ hangs up without a reason if a key is wrong, and if the ZAP handler says "not now".
-        why = "its mesh has other keys than ours, or none, it takes no newcomer now, or it was just ending"
+        # ZeroMQ closes the connection without a reason if a key is wrong, or if the ZAP handler defers it.
+        why = "its mesh has other keys, or none, it accepts no newcomer now, or it was just ending"
         text = f"{address} ended the handshake: {why}."
         return Refused(text, hint=f"`mesh events` there tells which. {JOIN}", code=WRONG_KEYS)
     return None

@@ -14,12 +14,12 @@ def check_library(version: tuple[int, ...], has_curve: bool) -> None:
     told = ".".join(map(str, version))
     if version < LOWEST:
         needed = ".".join(map(str, LOWEST))
-        why = f"pyzmq uses libzmq {told} here, and {needed} is the oldest whose known holes are closed."
+        why = f"pyzmq uses libzmq {told}, but the oldest without known holes is {needed}."
     elif not has_curve:
-        why = f"pyzmq uses a libzmq {told} here that was built without CURVE, and so cannot encrypt."
+        why = f"pyzmq uses a libzmq {told} without CURVE, which cannot encrypt."
     else:
         return
-    raise LocalError(why, hint=f"Take the one that pyzmq brings: {HINT}", code="LIBZMQ")
+    raise LocalError(why, hint=f"Use the libzmq that pyzmq includes: {HINT}", code="LIBZMQ")
 
 
 def check_ours() -> None:

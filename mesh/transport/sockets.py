@@ -175,7 +175,7 @@ class Sockets:
     def _require_zap(self) -> None:
         # Not `assert`, which may be disabled.
         if self._zap is None or self._zap.closed:
-            raise BindRefused("nobody is there to check who comes in.", code="BIND_WITHOUT_KEYS")
+            raise BindRefused("No authenticator checks incoming connections.", code="BIND_WITHOUT_KEYS")
 
     # --- outbound -------------------------------------------------------------------------------------
 
@@ -403,12 +403,12 @@ def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
     With keys a node takes two ports.
     """
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-        hint = "Write it as tcp://127.0.0.1:PORT; port 0 takes a free one."
+        hint = "Write it as tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:
         hint = (
-            "Is another node running there, or has it this one as its second port, for gossip, which is the "
-            "next after its own? See `mesh ls`, or bind tcp://*:0 for a free port."
+            "Another node may run there, or use this port for gossip, the one after its own. "
+            "See `mesh ls`, or bind tcp://*:0 for a free port."
         )
     else:
-        hint = "Is another node running there? See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
-    return BindRefused(f"cannot bind {address}: {zmq.strerror(error.errno or 0)}.", hint=hint)
+        hint = "Another node may run there. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
+    return BindRefused(f"The address {address} cannot be bound: {zmq.strerror(error.errno or 0)}.", hint=hint)

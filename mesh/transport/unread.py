@@ -51,7 +51,7 @@ class Unread:
         limit = LIMITS.get(guest.role)
         if limit is None or guest.unread <= limit:
             return ""
-        return f"more than {size(limit)} that this node has not read yet, {guest.role}"
+        return f"more than {size(limit)} of unread data, {guest.role}"
 
     def crowding(self) -> Iterator[tuple[int, str]]:
         """Yield the largest connections of strangers, and of the others, until the rest fits."""
@@ -66,4 +66,4 @@ class Unread:
                 if total <= limit:
                     break
                 total -= unread
-                yield number, f"more than {size(limit)} of all connections that this node has not read yet"
+                yield number, f"more than {size(limit)} of unread data from all connections"

@@ -226,4 +226,4 @@ class TrafficWatch:
                         line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
                     line.shutdown(socket.SHUT_RDWR)  # ZeroMQ then closes it
             if ending.why:
-                self._tell(f"a connection from {ending.address} was ended: {ending.why}")
+                self._tell(f"a connection from {ending.address} was closed: {ending.why}")

@@ -50,6 +50,6 @@ class ZapHandler:
         verdict = self.gate.decide(request, self._loop.time())
         if verdict.status != b"200":
             where = f" from {verdict.address}" if verdict.address else ""
-            self._denied(f"a stranger{where} was not let in: {verdict.text}")
+            self._denied(f"a connection{where} was refused: {verdict.text}")
         words = [b"1.0", *request[1:2], verdict.status, verdict.text.encode(), verdict.user.encode(), b""]
         send_frames(self._socket, asker + words)

@@ -519,5 +519,5 @@ def read_ask(shape: type[A], said: object) -> A:
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        text = f"{shape.verb!r} cannot be asked like that: {error}."
+        text = f"The arguments of {shape.verb!r} are invalid: {error}."
         raise BadQuery(text, hint="See docs/wire.md.") from error

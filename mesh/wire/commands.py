@@ -1226,7 +1226,7 @@ for _field in ("taken", "refused", "unsure"):
 
 
 def _strange(frame: bytes) -> AnyCommand:
-    """A command whose tag is not where it should be, or known to nobody here."""
+    """A command whose tag is misplaced or unknown."""
     strange = _read_strange(frame)
     if strange.tag in TAGS:
         return _readers[bytes((strange.tag,))](frame)
@@ -1247,7 +1247,7 @@ def _bare(value: Any) -> str:
     """A text of a class of its own, such as numpy's, as others are. TypeError."""
     if isinstance(value, str):
         return str.__str__(value)
-    raise TypeError(f"nobody knows how a {type(value).__name__} is written")
+    raise TypeError(f"a {type(value).__name__} has no wire format")
 
 
 # The first frame.

@@ -40,9 +40,9 @@ def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
     before = 0
     for number, _, _, tries in entries:
         if number <= before:
-            raise ValueError(f"number {number} moves after {before}")
+            raise ValueError(f"move {number} after {before}")
         if len(tries) % 2 or any(each > MOST_TOLD for each in memoryview(tries).cast("H")):
-            raise ValueError(f"the tries of what moves as {number} are no column, or too many")
+            raise ValueError(f"the delivery counts of move {number} have the wrong length")
         before = number
 
 

@@ -106,7 +106,7 @@ def checked(
         bodies = [_unchanging(envelope.body) for envelope in envelopes]
         frames = [encode(command), *(frame for e in envelopes for frame in (e.header(), b""))]
     except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise RemoteError(f"what nobody could read: {error}", code="MALFORMED") from error
+        raise RemoteError(f"an unreadable message: {error}", code="MALFORMED") from error
     said = decode(frames[0])
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
     if list(_counts(said)) != counts or 1 + len(counts) + sum(counts) > FRAMES:
@@ -144,7 +144,7 @@ def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
     told = [len(tries) // 2 for *_, tries in command.entries]
     counts = [envelope.count for envelope in envelopes]
     if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
-        raise RemoteError("what is said of messages that move does not fit them", code="MALFORMED")
+        raise RemoteError("the data about moving messages does not match them", code="MALFORMED")
 
 
 def _check_targets(head: ItemHead, count: int) -> None:
@@ -162,5 +162,5 @@ def _check_tries(head: ItemHead, count: int) -> None:
     named = [len(column) // 2 or count for _, column in head.targets]
     if named != [len(head.tries)]:
         raise RemoteError(
-            f"{len(head.tries)} messages were given before, {named} are named", code="MALFORMED"
+            f"{len(head.tries)} messages have delivery counts, {named} are named", code="MALFORMED"
         )

@@ -64,8 +64,8 @@ def encode_properties(p: Properties) -> bytes:
         fields += [p.code, True] if p.is_text else [p.code]
     data = pack(fields)
     if len(data) > CONTROL_FRAME:
-        hint = "Long data belongs into the content."
-        raise MessageTooLarge(f"headers of {len(data)} bytes, at most {CONTROL_FRAME} allowed.", hint=hint)
+        hint = "Put long data into the content."
+        raise MessageTooLarge(f"Headers of {len(data)} bytes exceed the limit of {CONTROL_FRAME}.", hint=hint)
     return data
 
 
@@ -80,7 +80,7 @@ def check_properties(envelope: Envelope) -> None:
             decode_properties(data)
         except RemoteError as error:
             hint = "They are [headers, expires, priority, reply_to, code, is_text]; see docs/wire.md."
-            what = f"a message's own properties cannot be read: {error.what}."
+            what = f"The properties of a message cannot be read: {error.what}."
             raise BadArgument(what, hint=hint, code="BAD_PROPERTIES") from error
 
 

@@ -64,29 +64,30 @@ def _alone(view: Callable[[DataFrame], DataFrame]) -> Callable[[DataFrame, DataF
 
 
 VIEWS = {
-    "lives": View("who came and went", lambda history, lives: lives, facts.Life, ("-first_at", "node"), SOME),
-    "flapping": View("who was restless", membership.flapping, facts.Flapping,
+    "lives": View("joins and "
+        "departures", lambda history, lives: lives, facts.Life, ("-first_at", "node"), SOME),
+    "flapping": View("flapping nodes", membership.flapping, facts.Flapping,
                      ("-deaths", "-restarts", "-suspicions", "node"), SOME),
-    "detections": View("how soon deaths were noticed", detection.times, facts.Detection,
+    "detections": View("detection of deaths", detection.times, facts.Detection,
                        ("-first_at", "node"), SOME),
-    "counters": View("counting what was balanced", _alone(balance.counters), facts.Counter,
+    "counters": View("choices of balancers", _alone(balance.counters), facts.Counter,
                      ("observer", "observer_boot", "-sent", "node"), MANY),
-    "balance": View("weighing the balance", _alone(balance.quality), facts.Quality,
+    "balance": View("fairness of balancers", _alone(balance.quality), facts.Quality,
                     ("observer", "-chosen", "node"), MANY),
-    "links": View("who is linked with whom", _alone(links.matrix), facts.Link, ("observer", "node"), MANY),
-    "queues": View("what waits", _alone(queues.growth), facts.Queue,
+    "links": View("links", _alone(links.matrix), facts.Link, ("observer", "node"), MANY),
+    "queues": View("backlogs", _alone(queues.growth), facts.Queue,
                    ("-growth_per_hour", "-depth_max", "observer", "queue"), FEW),
-    "parts": View("what was moved between parts of queues", _alone(parts.of_queues), facts.Parts,
+    "parts": View("moves of queue messages", _alone(parts.of_queues), facts.Parts,
                   ("-moved", "-parts", "queue"), FEW),
-    "topics": View("the busiest topics", _alone(topics.busiest), facts.Topic,
+    "topics": View("busiest topics", _alone(topics.busiest), facts.Topic,
                    ("-messages", "topic", "domain"), TOPICS),
-    "services": View("how requests fared", _alone(services.fared), facts.Service,
+    "services": View("requests", _alone(services.fared), facts.Service,
                      ("-requests", "-sent", "address", "node"), SOME),
-    "forecasts": View("what nodes could take", _alone(forecast.capacity), facts.Forecast,
+    "forecasts": View("capacity of nodes", _alone(forecast.capacity), facts.Forecast,
                       ("full_at", "-rate_per_s", "node"), SOME),
-    "coverage": View("what is missing", _alone(coverage.rows), facts.Coverage,
+    "coverage": View("missing data", _alone(coverage.rows), facts.Coverage,
                      ("-states_lost", "-gap_s", "node"), SOME),
-    "quarantined": View("what could not be read", _alone(coverage.quarantined), facts.Quarantined,
+    "quarantined": View("unreadable lines", _alone(coverage.quarantined), facts.Quarantined,
                         ("-rows", "reason", "node"), FEW),
 }  # fmt: skip
 
@@ -101,7 +102,7 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
     def step(words: str) -> None:
         tell(words, next(done), len(VIEWS) + 3)
 
-    step("whose clock is wrong")
+    step("wrong clocks")
     skews = clocks.skews(history).cache()
     found: dict[str, Any] = {"clocks": rows_of(skews, facts.Clock)}
     is_off = any(abs(clock.skew_s) > TOLERANCE for clock in found["clocks"])
@@ -109,7 +110,7 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
     lives = membership.timeline(aligned).cache()
 
     def whole() -> dict[str, Any]:
-        step("what there is")
+        step("contents")
         return _whole(aligned, now)
 
     def over_time() -> dict[str, Any]:

@@ -41,11 +41,11 @@ WIDE = 100  # columns without a terminal
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a page with charts, all in one file, for any browser.",
+    help="Write a page with charts to FILE, without other files.",
 )
 @options.as_json
 @click.option(
-    "--json-to", type=click.Path(path_type=Path), metavar="FILE", help="Write that JSON document to a file."
+    "--json-to", type=click.Path(path_type=Path), metavar="FILE", help="Also write the JSON document to FILE."
 )
 @options.spark
 def command(
@@ -87,8 +87,8 @@ def command(
 def _check(html: Path) -> None:
     """Fail before the long job if the page cannot be written. Raises: SparkJobError."""
     if find_spec("plotly") is None:
-        what = "The page's charts need Plotly, which is not installed in the Python that runs this."
-        raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_PLOTLY")
+        what = "The charts of the page need Plotly, which is not installed in this Python."
+        raise SparkJobError(what, "Run:  pip install 'heronry[spark]'", "NO_PLOTLY")
     writing.check(html, "--html")
 
 
@@ -100,7 +100,7 @@ def _facts(sources: Sequence[str], to: str, span: Span, master: str | None, conf
             bar.show(f"{done} of {total}: {words}")
 
         if sources:
-            bar.show("gathering what the nodes wrote down")
+            bar.show("gathering snapshots")
             _gather(spark, sources, to)
         return again_if_changed(lambda: _collected(spark, to, span, tell))
 

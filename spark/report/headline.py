@@ -31,13 +31,13 @@ class Figure:
 
 def name(facts: Facts) -> str:
     """Return the subject of the report."""
-    return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh of which nothing is known"
+    return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh without data"
 
 
 def span(facts: Facts) -> str:
     """Return the period of the report and its length, as text."""
     if facts.since is None or facts.until is None:
-        return "no time at all"
+        return "no time"
     long = duration((facts.until - facts.since).total_seconds())
     return f"{moment(facts.since)} to {moment(facts.until)} UTC ({long})"
 
@@ -50,13 +50,13 @@ def headline(facts: Facts) -> list[Figure]:
 def _nodes(facts: Facts) -> Figure:
     ends = Counter(life.ended for life in facts.last_lives.values())
     told = [f"{ends[end]:,} {words}" for end, words in ENDS.items() if ends[end]]
-    return Figure("Nodes", number(len(facts.nodes)), ", ".join(told) or "none was alive")
+    return Figure("Nodes", number(len(facts.nodes)), ", ".join(told) or "no node was alive")
 
 
 def _deaths(facts: Facts) -> Figure:
     deaths, restarts = (sum(getattr(row, what) for row in facts.flapping) for what in ("deaths", "restarts"))
     alarms = sum(row.how == "dead" and row.lived_on for row in facts.detections)
-    note = f"of which {alarms:,} lived on; " if alarms else ""
+    note = f"of which false: {alarms:,}; " if alarms else ""
     return Figure("Deaths", number(deaths), note + counted(restarts, "restart"))
 
 
@@ -64,9 +64,9 @@ def _noticed(facts: Facts) -> Figure:
     real = [row for row in facts.detections if row.how == "dead" and not row.lived_on]
     firsts, lasts = [row.first_s for row in real], [row.final_s for row in real]
     if median(firsts) is None:
-        note = "their last states are not in this time" if real else "nobody died"
+        note = "their last states are outside this time" if real else "no deaths"
         return Figure("Deaths noticed after", "-", note)
-    note = f"at the median; by everybody after {duration(most(lasts))} at most"
+    note = f"median; at most {duration(most(lasts))} until all observers noticed"
     return Figure("Deaths noticed after", duration(median(firsts)), note)
 
 
@@ -78,9 +78,9 @@ def _missing(facts: Facts) -> Figure:
 
 def _busiest(facts: Facts) -> Figure:
     for node in facts.nodes[:1]:
-        note = f"load {decimal(node.load_share)} of 1, cpu {percent(node.cpu_percent)} at the mean"
+        note = f"load {decimal(node.load_share)} of 1, cpu {percent(node.cpu_percent)} on average"
         return Figure("Busiest node", node.name, note, is_text=True)
-    return Figure("Busiest node", "-", "no node has said how busy it is")
+    return Figure("Busiest node", "-", "no node has reported its load")
 
 
 def _carried(facts: Facts) -> Figure:

@@ -39,7 +39,7 @@ def page(facts: Facts) -> str:
     titles = {section.name: section.title for section in sections}
     body = tag(
         "body",
-        tag("a", "To the report", href="#main", class_="skip"),
+        tag("a", "Skip to the report", href="#main", class_="skip"),
         _header(title, facts),
         _contents(sections),
         tag(
@@ -100,8 +100,8 @@ def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
     ]
     return tag(
         "section",
-        tag("h2", "What stands out"),
-        tag("ul", items, class_="findings") if items else tag("p", "There is nothing that could stand out."),
+        tag("h2", "Findings"),
+        tag("ul", items, class_="findings") if items else tag("p", "There is no data to judge."),
         id="findings",
     )
 
@@ -126,5 +126,5 @@ def _footer(facts: Facts) -> Html:
     return tag(
         "footer",
         html(f"All times are UTC. Made by Heronry from {number(sum(facts.kinds.values()))} lines; "),
-        "this file loads nothing from anywhere.",
+        "this file loads nothing from the network.",
     )

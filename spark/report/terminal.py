@@ -46,7 +46,7 @@ def summary(facts: Facts, width: int) -> RenderableType:
     lines = counted(sum(facts.kinds.values()), "line")
     title = Text(f"{name(facts)} · {span(facts)} · {lines}", style="bold", no_wrap=True, overflow="ellipsis")
     if not facts.nodes:
-        return Group(title, Text("No node has written anything down in this time."))
+        return Group(title, Text("There are no lines for this time."))
     title.append(f"\n{verdict(facts)}")
     parts = _headline(facts), _nodes(facts, width), _findings(findings(facts), width)
     return Group(title, *(piece for part in parts for piece in (Text(), part)))
@@ -100,7 +100,7 @@ def _findings(found: list[Finding], width: int) -> RenderableType:
     for number_shown, finding in enumerate(found):
         room -= len(wrap(finding.text, max(20, width - LONGEST_RANK - GAP), break_on_hyphens=False))
         if room < 0:
-            left = Text(f"and {len(found) - number_shown:,} more, which --html FILE shows", "dim")
+            left = Text(f"and {len(found) - number_shown:,} more, shown by --html FILE", "dim")
             return Group(table, left)
         table.add_row(Text(RANKS[finding.rank], STYLES[finding.rank]), Text(finding.text))
     return table

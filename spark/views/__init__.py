@@ -43,7 +43,7 @@ membership.flapping(history, lives=None)
 detection.times(history, lives=None)
     One row a death or goodbye: how ("dead" or "left"), node, uuid, boot, last_at (last state),
     first_observer, first_at, final_at (the last observer's), first_s, final_s (since last_at), age_s (since
-    the first observer had heard of it), observers, lived_on (it was no death: states came later).
+    the first observer had received it), observers, lived_on (it was no death: states came later).
 links.matrix(history)
     One row an observer and node: observer, node, state (last), rtt_median_ms, rtt_p95_ms, logged_in_share
     (of the lines), lines, lost (times that the link was lost), last_at.

@@ -16,7 +16,7 @@ def idle(history: DataFrame) -> DataFrame:
     Columns: node, uuid, states, last_at, load_share (mean), foreign_share (load that is not the mesh's),
     idle_cores (what is left of its cores without the mesh's own load).
 
-    With the mean load alone, whoever is given more messages would seem to have less room for them. So it is
+    With the mean load alone, a node with more messages would seem to have less room for them. So it is
     the load that a line through (messages a second, load) shows at no messages; where messages do not explain
     the load, all of it counts as foreign.
     """

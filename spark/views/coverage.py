@@ -13,7 +13,7 @@ def rows(history: DataFrame) -> DataFrame:
     """Return one row per node.
 
     Columns: node, uuid, boots, states, states_lost (numbers that are missing between the first and the last
-    of a boot: nobody's line of them came here), first_at, last_at (states), gap_s (longest time without a
+    of a boot: no line of them arrived here), first_at, last_at (states), gap_s (longest time without a
     state, from 30 s, by a clock that was set; null if there was none), gap_at (when that began), lines (of
     other kinds, that it wrote), future (rows later than now), past (rows before 2020; both by the clock of
     who wrote them).

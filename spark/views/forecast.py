@@ -59,13 +59,13 @@ def _reason(work: Line) -> Column:
     """Return the reason why the capacity is unknown, or null."""
     return (
         F.when(work.n < ENOUGH, F.format_string(f"only %d of {ENOUGH} points of {POINT} s", work.n))
-        .when(work.spread == 0, F.lit("its messages were always as many"))
-        .when(work.slope <= 0, F.lit("its load does not grow with its messages"))
+        .when(work.spread == 0, F.lit("the number of messages never changed"))
+        .when(work.slope <= 0, F.lit("its load does not depend on its messages"))
         .when(
             work.r2 < EXPLAINED,
             F.format_string("its messages explain only %.0f %% of its load", 100 * work.r2),
         )
-        .when(work.at(F.lit(0.0)) >= 1, F.lit("it is full without any messages"))
+        .when(work.at(F.lit(0.0)) >= 1, F.lit("its load reaches 1 without messages"))
     )
 
 

@@ -15,9 +15,9 @@ def of_queues(history: DataFrame, n: int = 1000) -> DataFrame:
 
     Columns: queue, parts (nodes with messages or consumers of it), put (messages, as the rates say), moved
     (messages, as the nodes say that got them), moved_share (of what was put), stranded_share (of the time in
-    which something was ready: messages waited where nobody takes, and somebody took elsewhere), stranded_max
-    (messages), starved_share (likewise: messages waited at one node while consumers at another had room for
-    more than waits there), starved_max (messages that could have been taken there).
+    which something was ready: messages waited at a node without a consumer, while another node had one),
+    stranded_max (messages), starved_share (likewise: messages waited at one node while consumers at another
+    had room for more than waits there), starved_max (messages that could have been taken there).
     """
     lines = of_kind(history, "queue").where(F.col("queue").startswith("queue/"))
     found = (

@@ -21,7 +21,7 @@ def growth(history: DataFrame) -> DataFrame:
 
     `verdict` is "growing" or "draining" if that line is surely no level one (95 %) and rises or falls by a
     message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines. A queue that
-    is empty at its last line does not grow: nobody writes lines of an empty one, so that no line falls.
+    is empty at its last line does not grow: no lines of an empty queue are written, so that no line falls.
     """
     at = seconds(settled())
     fitted = (

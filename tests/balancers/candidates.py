@@ -1,4 +1,4 @@
-"""Who could be chosen in these tests, and by what chance?"""
+"""Candidates of balancer tests, and the counts that chance allows."""
 
 import random
 from collections import Counter

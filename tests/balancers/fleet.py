@@ -1,4 +1,4 @@
-"""Several senders that balance over the same nodes: who gets how much, and when?"""
+"""Several senders that balance over the same nodes, with the share of each node."""
 
 from collections import Counter
 from collections.abc import Callable

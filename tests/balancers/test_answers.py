@@ -1,4 +1,4 @@
-"""What is remembered of how nodes answer, and for how long?"""
+"""Balancers remember how nodes answer, for a limited time."""
 
 from math import inf, nan
 

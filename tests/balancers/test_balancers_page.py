@@ -1,4 +1,4 @@
-"""Does docs/balancing.md tell what the strategies really do?"""
+"""docs/balancing.md describes what the strategies do."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Do all strategies keep the laws of balancers/base.py?"""
+"""All strategies keep the laws of balancers/base.py."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How far is a node believed, and how much does a weight move?"""
+"""The capacity of a node is believed within limits, and weights move it within limits."""
 
 from dataclasses import replace
 from math import inf, nan

@@ -1,4 +1,4 @@
-"""Does a foreign strategy that fails cost no message?"""
+"""A failing plug-in strategy costs no message."""
 
 from typing import Any
 

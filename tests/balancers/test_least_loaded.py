@@ -1,4 +1,4 @@
-"""Does work go where there is room, without everybody running there at once?"""
+"""Work goes to idle nodes, without overloading one of them."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Is the one with the most room taken, and a boaster not believed?"""
+"""The node with the most free memory is chosen, and false reports are limited."""
 
 from dataclasses import replace
 

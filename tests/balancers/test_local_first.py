@@ -1,4 +1,4 @@
-"""Does what can be done here stay here?"""
+"""Work that this node can do stays at this node."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Is a strategy found by its name, ours and those of others, and does an error say what to do?"""
+"""Strategies, ours and those of plug-ins, are found by name, and errors name the remedy."""
 
 import re
 from configparser import ConfigParser

@@ -1,4 +1,4 @@
-"""Do messages stay in the rack, and still get out of it when nobody is there?"""
+"""Messages stay in the rack, and leave it if no node of the rack is available."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Is every node's turn as frequent as any other's, whoever else is there?"""
+"""Every node is chosen equally often, whichever other nodes are candidates."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Does what was sent fade as the receivers' figures take it in?"""
+"""Counts of sent messages fade as the figures of the receivers include them."""
 
 from math import e
 

@@ -1,4 +1,4 @@
-"""Does what belongs together stay together, and as little as possible move?"""
+"""Messages of one key stay at one node, and few keys move when nodes change."""
 
 from collections import Counter
 

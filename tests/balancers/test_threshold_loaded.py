@@ -1,4 +1,4 @@
-"""Is nobody taken who has too much to do while somebody has not?"""
+"""No node above the threshold is chosen while another one is below it."""
 
 from dataclasses import replace
 

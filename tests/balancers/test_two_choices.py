@@ -1,4 +1,4 @@
-"""Does the quicker way win, and nobody everything?"""
+"""The faster of two candidates wins, and no node gets all messages."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Do weights, and counts of consumers, become shares of just that size?"""
+"""Weights and numbers of consumers become exact shares."""
 
 from collections import Counter
 from dataclasses import replace

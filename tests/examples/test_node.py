@@ -1,4 +1,4 @@
-"""Does a client that was written from docs/wire.md alone, in examples/node, get what the page promises?"""
+"""The client in examples/node, written from docs/wire.md alone, keeps the promises of the page."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""How does the client in examples/node prove who it is, and go on after a cut and a kill -9?"""
+"""The client in examples/node proves its identity, and continues after a cut and a kill -9."""
 
 import subprocess
 import tempfile

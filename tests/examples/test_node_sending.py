@@ -1,4 +1,4 @@
-"""Does the client in examples/node send to sessions, serve requests and reach a master elsewhere?"""
+"""The client in examples/node sends to sessions, serves requests and reaches a remote master."""
 
 import threading
 import time

@@ -41,20 +41,20 @@ def test_it_names_a_store(text: str) -> None:
     ],
 )
 def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(BadConfig, match=r"node\.store: a password does not belong") as refused:
+    with pytest.raises(BadConfig, match=r"node\.store: The address of a store") as refused:
         load(None, {"MESH_NODE__STORE": text}, {})
     assert "hush" not in str(refused.value)
-    assert "~/.pgpass or the environment's PGPASSWORD" in refused.value.hint
+    assert "~/.pgpass or PGPASSWORD" in refused.value.hint
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("SQLite", "'SQLite' is no store"),
-        ("", "'' is no store"),
-        ("mysql://db", "'mysql://db' is no store"),
-        ("host=db password=hush", "this is no store"),
-        ("mysql://heron:hush@db", "this is no store"),
+        ("SQLite", "'SQLite' is not a store"),
+        ("", "'' is not a store"),
+        ("mysql://db", "'mysql://db' is not a store"),
+        ("host=db password=hush", "this is not a store"),
+        ("mysql://heron:hush@db", "this is not a store"),
         ("postgresql://heron@db/mesh more", "not an address of PostgreSQL"),
         ("postgresql://heron@db/mesh#more", "not an address of PostgreSQL"),
     ],

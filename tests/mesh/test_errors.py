@@ -25,6 +25,6 @@ def test_of_many_words_no_more_than_a_page_is_shown() -> None:
 
 
 def test_an_error_is_short_in_all_its_texts_also_when_it_has_travelled() -> None:
-    error = BadName(f"{'n' * 100_000} is no name.", hint=f"mesh up --id {'h' * 100_000}")
+    error = BadName(f"{'n' * 100_000} is not a name.", hint=f"mesh up --id {'h' * 100_000}")
     assert len(str(error)) < 3 * LONGEST_WORD and len(error.args[0]) < 2 * LONGEST_WORD
     assert len(str(pickle.loads(pickle.dumps(RemoteError("z" * 100_000))))) < 2 * LONGEST_WORD

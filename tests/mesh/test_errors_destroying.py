@@ -17,12 +17,14 @@ EXAMPLES = "mesh/cli/examples.py"  # what a verb does is why it is typed
 NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name alone, or the words of a database
 HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
-    "mesh/cli/contexts.py": {"To begin anew: rm ": "the file is damaged, a link, or of another user"},
-    "mesh/cli/leave.py": {"to destroy them, for good:  rm ": "after `mesh leave`, of the copy that it keeps"},
+    "mesh/cli/contexts.py": {
+        "To start with an empty file: rm ": "the file is damaged, a link, or of another user"
+    },
+    "mesh/cli/leave.py": {"to destroy them:  rm ": "after `mesh leave`, of the copy that it keeps"},
     "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
-    "mesh/client/asking.py": {"nothing to erase.": "no hint: what was wrong"},
+    "mesh/client/asking.py": {"No topic to erase": "no hint: what was wrong"},
     "mesh/cli/relay.py": {
-        ". To do that:  mesh relay rm ": "that was typed, and the count of messages is said",
+        ". To remove it anyway:  mesh relay rm ": "that was typed, and the count of messages is said",
         " --force": "the same",
         "Remove it even if messages wait": "help of --force",
     },
@@ -32,43 +34,43 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "List, replay and purge dead letters.": "the list of verbs",
     },
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
-    "mesh/core/asking/erasing.py": {"erase it again later": "that was typed, and nodes were away"},
-    "mesh/core/subscribers/lastvalues.py": {"erase it again later": "the same, at the master"},
+    "mesh/core/asking/erasing.py": {"erase the topic again later": "that was typed, and nodes were away"},
+    "mesh/core/subscribers/lastvalues.py": {"erase the topic again later": "the same, at the master"},
     "mesh/core/peers/peer_handshake.py": {
-        "on purpose: mesh peer rm ": "a node has another key; forgets the old one"
+        "on purpose: `mesh peer rm ": "a node has another key; forgets the old one"
     },
     "mesh/core/queues/definitions/declaring.py": {
-        "or remove it first.": "declared otherwise; removal refuses a queue that is not empty",
-        "Remove some, or": "20,000 queues are declared",
+        "or delete it first.": "declared otherwise; removal refuses a queue that is not empty",
+        "Delete some, or": "20,000 queues are declared",
     },
     "mesh/core/queues/definitions/durables.py": {
-        "Remove some: mesh unsub NAME.": "as many durable subscriptions as there can be",
-        "or remove it first.": "declared otherwise, after two milder ways",
+        "Remove some with `mesh unsub NAME`.": "as many durable subscriptions as there can be",
+        "or remove it with `mesh unsub` first": "declared otherwise, after two milder ways",
     },
     "mesh/core/queues/looking/queue_part_calls.py": {
-        "To remove it with all that is in it": "removal was asked for, and the queue is in use or not empty",
+        "To delete it with its contents": "removal was asked for, and the queue is in use or not empty",
         "`mesh peer rm NODE` forgets": "removal was asked for, and a node is away; after waiting for it",
     },
     "mesh/core/queues/verbs/asked.py": {
-        "End that: unsubscribe(": "removal of its queue was asked for",
-        "), or mesh unsub ": "the same",
+        "Remove the subscription: unsubscribe(": "removal of its queue was asked for",
+        "), or `mesh unsub ": "the same",
     },
-    "mesh/core/rules/shared.py": {"Remove some that nobody needs.": "there is no room for more rows"},
-    "mesh/core/rules/sharedrules.py": {"Wait for them, or say --force.": "new masters while nodes are away"},
-    "mesh/core/rules/weights.py": {"right here all the same: --force": "weights of another mesh"},
-    "mesh/core/states/recall.py": {"without what is lost: mesh up --accept-rollback": "others prove a loss"},
+    "mesh/core/rules/shared.py": {"Remove unused ones.": "more rows"},
+    "mesh/core/rules/sharedrules.py": {"Wait for them, or use --force.": "new masters while nodes are away"},
+    "mesh/core/rules/weights.py": {"To apply them anyway: --force": "weights of another mesh"},
+    "mesh/core/states/recall.py": {"without the lost data: mesh up --accept-rollback": "others prove a loss"},
     "mesh/local/private.py": {
-        "stop your nodes and type: rm ": "the cookie is damaged",
-        "Type: rm ": "a link stands where a directory of this user must be",
+        "stop your nodes and run: rm ": "the cookie is damaged",
+        "Run: rm ": "a link stands where a directory of this user must be",
     },
-    "mesh/local/queueplaces.py": {"With --replace it is moved aside": "a restore meets a store; keeps it"},
-    "mesh/local/restore.py": {"With --replace it is moved aside": "a restore meets a directory; keeps it"},
+    "mesh/local/queueplaces.py": {"--replace moves it aside": "a restore meets a store; keeps it"},
+    "mesh/local/restore.py": {"--replace moves it aside": "a restore meets a directory; keeps it"},
     "mesh/reasons/texts.py": {
         "or `mesh unsub` an unused subscription": "it was full, and lost messages already"
     },
-    "mesh/reserved.py": {"Rules are changed by": "names the verbs, after a refused domain"},
+    "mesh/reserved.py": {"Change rules with": "names the verbs, after a refused domain"},
     "mesh/security/joining.py": {
-        "and join this: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
+        "and join this one: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
         " --replace": "keys of a site of that name are there; keeps them beside",
         "`mesh leave --cluster NAME` leaves another": "`mesh leave` was typed, of a mesh that is not there",
     },
@@ -77,23 +79,23 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "such as a token of role admin: rm ": "the same, of the admin's",
         "Remove it: rm ": "the record of rules seen here is damaged",
     },
-    "mesh/security/pins.py": {"type here: mesh peer rm ": "a node has another key, if that was on purpose"},
+    "mesh/security/pins.py": {"run here: mesh peer rm ": "a node has another key, if that was on purpose"},
     "mesh/security/ruling.py": {"If all nodes have lost them: rm ": "older rules than were seen here"},
-    "mesh/shell/queuestores.py": {"or remove it, if [[queues]] is as it was": "the record is damaged"},
+    "mesh/shell/queuestores.py": {"or remove it, if [[queues]] is unchanged": "the record is damaged"},
     "mesh/store/moving.py": {
-        "or discard it: mesh queue purge": "messages wait for queues that are memory now"
+        "or discard them with `mesh queue purge": "messages wait for queues that are memory now"
     },
     "mesh/store/opening.py": {
-        "without what is lost: ": "a file of queues is missing",
-        "all the same: mesh up --accept-rollback": "a file of queues is another node's",
+        "without the lost data: ": "a file of queues is missing",
+        "this node's file: mesh up --accept-rollback": "a file of queues is another node's",
     },
     "mesh/store/postgres.py": {"another one to start with an empty": "what was written is not there"},
     "mesh/store/postgres_setup.py": {"another database to start with an empty": "of another release"},
     "mesh/store/sqlite.py": {"move it away and start with an empty one": "damaged, or of another release"},
     "mesh/store/witnessed.py": {
-        "without what is lost: mesh up --accept-rollback": "the witness proves a loss"
+        "without the lost data: mesh up --accept-rollback": "the witness proves a loss"
     },
-    "spark/compaction.py": {" to another place, delete ": "the plan of a compaction is damaged"},
+    "spark/compaction.py": {" elsewhere, delete ": "the plan of a compaction is damaged"},
     "spark/failures.py": {"Delete {to}/_checkpoint": "the checkpoint is damaged; all is read once more"},
 }
 

@@ -26,7 +26,7 @@ def test_right_is_right_and_wrong_is_wrong() -> None:
     checked = Password(check_hash(STORED))
     assert checked.refuse("joe", "sesame", 0.0) == ""
     assert checked.refuse("joe", "Sesame", 0.0) == "wrong password"
-    assert checked.refuse("joe", "", 0.0) == "it wants a password"
+    assert checked.refuse("joe", "", 0.0) == "it requires a password"
     assert "sesame" not in STORED
 
 

@@ -135,9 +135,9 @@ def test_a_good_pattern_is_handed_back(pattern: str) -> None:
     ("pattern", "because"),
     [
         ("", "empty"),
-        ("a/#/b", "goes on after '#'"),
-        ("#/", "goes on after '#'"),
-        ("#/#", "goes on after '#'"),
+        ("a/#/b", "continues after '#'"),
+        ("#/", "continues after '#'"),
+        ("#/#", "continues after '#'"),
         ("a+", "within the level 'a\\+'"),
         ("a/b+c/d", "within the level"),
         ("a#", "within the level"),
@@ -162,7 +162,7 @@ def test_wildcards_of_other_systems_are_answered_with_the_pattern_that_is_meant(
     for text in ("a/+", "a/#", "a", "a.b", "a*/b", "x > y", "2*3", "a/b.*c", ""):
         assert meant(text) == "", text
         check_meant(text)
-    with pytest.raises(BadPattern, match=r"Here it is 'a/\+'"):
+    with pytest.raises(BadPattern, match=r"Write it as 'a/\+'"):
         check_meant("a/*")
     check_meant("__sys__x/*")
 

@@ -117,7 +117,7 @@ def test_headers_agree_with_a_plain_list(pairs: list[tuple[str, str]]) -> None:
     ],
 )
 def test_anything_but_pairs_of_strings_is_refused(items: object) -> None:
-    with pytest.raises(TypeError, match="a header is a pair of strings"):
+    with pytest.raises(TypeError, match="A header is a pair of strings"):
         Headers(items)  # type: ignore[arg-type]
 
 
@@ -194,7 +194,7 @@ def test_a_domain_that_is_too_long_or_unprintable_is_refused(domain: str) -> Non
 @pytest.mark.parametrize("domain", [None, 1, b"x", ["x"], {}, ("x",)])
 def test_trial_B1_a_domain_that_is_no_text_is_refused_by_name(domain: Any) -> None:
     for _ in range(2):  # nor is it looked up the second time
-        with pytest.raises(BadKey, match="domain is a str"):
+        with pytest.raises(BadKey, match="domain must be a str"):
             check_domain(domain)
 
 

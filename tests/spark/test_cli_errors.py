@@ -28,7 +28,7 @@ def test_without_pyspark_each_job_says_what_to_install(
 
 
 @pytest.mark.parametrize("job", ["ingest", "compact", "report", "weights"])
-@pytest.mark.parametrize(("place", "why"), [("/tmp/x:y", "a colon"), ("/tmp/x*", "stand for any others")])
+@pytest.mark.parametrize(("place", "why"), [("/tmp/x:y", "a colon"), ("/tmp/x*", "as wildcards")])
 def test_a_place_that_spark_cannot_use_is_refused(
     capsys: pytest.CaptureFixture[str], job: str, place: str, why: str
 ) -> None:

@@ -154,7 +154,7 @@ def test_nothing_is_changed_when_another_has_removed_the_new_files(session: Spar
     chosen = compaction.parts(files, where)
     beside = compaction.rewrite(session, files, where, chosen)
     files.remove(f"{where}/{beside}/{PARTS[1]}")
-    with pytest.raises(SparkJobError, match=rf"{PARTS[1]} nothing is there.*\[COMPACTION\]"):
+    with pytest.raises(SparkJobError, match=rf"{PARTS[1]} are missing.*\[COMPACTION\]"):
         compaction.plan(files, where, chosen, beside)
     assert compaction.in_force(files, where) is None
     assert files_of(to) == 2 * MANY

@@ -29,7 +29,7 @@ class Remote:
 def test_an_ingest_over_connect_says_what_it_needs() -> None:
     remote: Any = Remote()
     assert is_remote(remote)
-    with pytest.raises(SparkJobError, match=r"a session with a JVM of its own.*\[CONNECT\]"):
+    with pytest.raises(SparkJobError, match=r"a session with its own JVM.*\[CONNECT\]"):
         ingest(remote, ["/srv/snapshots"], "/srv/history")
 
 

@@ -56,9 +56,7 @@ def test_trial_B8_segments_that_are_half_copied_are_read_on_and_no_line_of_them_
         os.utime(path, (0, path.stat().st_mtime - YEAR))  # as cp -p does in the end
     second = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
     assert said(second) == (20, 28, 0)
-    assert sorted(told) == sorted(
-        f"file://{path} was not whole when it was read: it is read again." for path in whole
-    )
+    assert sorted(told) == sorted(f"file://{path} was incomplete and is read again." for path in whole)
     assert len(of_kind(session, tmp_path / "to", "event")) == 48
     assert history(session, str(tmp_path / "to")).count() == 48  # nothing in quarantine
     assert json.loads(marker.read_text()) == {run: [[1, 4]]}
@@ -96,7 +94,7 @@ def test_trial_B8_a_stream_that_goes_on_reads_on_too(
     finally:
         job.stop()
         thread.join()
-    assert len(told) == 1 and told[0].startswith(f"file://{path} was not whole")
+    assert len(told) == 1 and told[0].startswith(f"file://{path} was incomplete")
     assert len(of_kind(session, tmp_path / "to", "event")) == 12
 
 
@@ -145,4 +143,4 @@ def test_trial_A7_links_out_of_the_snapshots_and_around_in_them_are_not_followed
     told: list[str] = []
     made = ingest(session, [str(tmp_path / "link")], str(tmp_path / "to"), tell=told.append)
     assert said(made) == (1, 0, 0)
-    assert len(told) == 4 and all("is a link, and is not followed" in text for text in told)
+    assert len(told) == 4 and all("is a link and is not followed" in text for text in told)

@@ -208,7 +208,7 @@ def test_a_stream_waits_for_places_that_are_not_there_and_outlives_those_that_go
         job.stop()
         thread.join()
     assert done and said(done[0]) == (3, 0, 0)
-    assert told == [f"{address(str(place))} is not there." for place in (early, late, early)]
+    assert told == [f"{address(str(place))} does not exist." for place in (early, late, early)]
 
 
 def test_what_is_known_needs_not_fit_into_memory(session: SparkSession, tmp_path: Path) -> None:

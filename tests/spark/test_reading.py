@@ -88,7 +88,7 @@ def test_no_history_is_an_error_that_says_what_to_type(session: SparkSession, tm
 
 
 def test_a_name_that_spark_takes_for_a_pattern_is_refused(session: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(SparkJobError, match=r"stand for any others.*\[BAD_PLACE\]"):
+    with pytest.raises(SparkJobError, match=r"as wildcards.*\[BAD_PLACE\]"):
         history(session, str(tmp_path / "history-*"))
 
 

@@ -75,7 +75,7 @@ def test_no_weight_leaves_its_bounds_and_the_reason_says_so() -> None:
 )
 def test_whoever_has_too_little_history_counts_as_the_typical_node_and_is_no_measure(new: Measured) -> None:
     assert weights(new, measured("a", 1.0), measured("b", 2.0)) == {"new": 1.0, "a": 1.0, "b": 0.5}
-    assert reason(new, measured("a")).startswith("too little history to tell")
+    assert reason(new, measured("a")).startswith("too little history")
     assert weights(new) == {"new": 1.0}
 
 

@@ -79,7 +79,7 @@ def test_trial_B8_what_a_node_with_a_fast_clock_has_measured_does_not_count_for_
     [
         ([], "SEVERAL_CLUSTERS", "--cluster attic"),
         (["--since", "2026-02-01"], "EMPTY_HISTORY", "--since 30d"),
-        (["--cluster", "lap"], "EMPTY_HISTORY", "no node of the mesh lap"),
+        (["--cluster", "lap"], "EMPTY_HISTORY", "No node of the mesh lap"),
         (["--cluster", "lab", "--since", "2026-02-01"], "EMPTY_HISTORY", "--since 30d"),
         (["--out", "/no/such/place/w.json"], "CANNOT_WRITE", "--out FILE"),
     ],

@@ -37,5 +37,5 @@ def test_that_it_could_not_be_written_is_known_before_the_job_begins(tmp_path: P
     check(tmp_path / "mesh.html", "--html")
     with pytest.raises(SparkJobError, match="it is a directory"):
         check(tmp_path, "--html")
-    with pytest.raises(SparkJobError, match="there is no such directory"):
+    with pytest.raises(SparkJobError, match="the directory does not exist"):
         check(tmp_path / "nowhere" / "mesh.html", "--html")

@@ -268,7 +268,9 @@ NUMBERS = {
 
 
 def arguments() -> Options:
-    parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
+    parser = argparse.ArgumentParser(
+        prog="tools/bench", description="Measure the speed of Heronry on this machine."
+    )
     parts = [*(part for part in PARTS if not part.startswith("kills-")), "all", "goals"]
     parser.add_argument("part", choices=parts)
     for name, (usual, least, help) in NUMBERS.items():
@@ -277,8 +279,8 @@ def arguments() -> Options:
         "--story",
         choices=[*STORIES, QUEUES, "all"],
         default="nodes",
-        help="who is killed: masters of their own (nodes), a master and the way to it (masters), or who puts,"
-        " who keeps and who takes (queues)",
+        help="processes to kill: masters (nodes), a master and the route to it (masters), or the "
+        "producers, keepers and consumers of a queue (queues)",
     )
     help = "where a picture of spark, growth or peers is put, as a page"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=help)

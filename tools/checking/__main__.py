@@ -131,7 +131,7 @@ def split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @click.option("--all", "is_all", is_flag=True, help="Run all tests, also those of Spark and the browser.")
 @click.option(
     "--changed", "commit", is_flag=False, flag_value=LAST, metavar="[COMMIT]",
-    help="Check only what the diff since COMMIT touches. Default: the last commit.",
+    help="Check only files in the diff since COMMIT. Default: the last commit.",
 )  # fmt: skip
 @click.argument("words", metavar="[STEP]... [PATH or pytest OPTION]...", nargs=-1, type=click.UNPROCESSED)
 def main(is_all: bool, commit: str | None, words: tuple[str, ...]) -> None:

@@ -23,9 +23,13 @@ JSON_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--accept", is_flag=True, help="Accept the cost of today, and keep the tolerances.")
+@click.option("--accept", is_flag=True, help="Accept the present costs, and keep the tolerances.")
 @click.option(
-    "--baseline", "file", type=JSON_FILE, default=FILE, help="The accepted costs. Default: tests/costs.json."
+    "--baseline",
+    "file",
+    type=JSON_FILE,
+    default=FILE,
+    help="File of the accepted costs. Default: tests/costs.json.",
 )
 @click.option(
     "--only", "paths", type=click.Choice([*PATHS]), multiple=True, help="Measure this path. Default: all."
@@ -40,7 +44,7 @@ JSON_FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--before",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Name the functions that execute more instructions than in this file of --json.",
+    help="Name the functions that execute more instructions than in FILE, written by --json.",
 )
 def main(accept: bool, file: Path, paths: tuple[str, ...], target: Path | None, before: Path | None) -> None:
     """Count the cost of an envelope, and of each message in it.
@@ -49,7 +53,7 @@ def main(accept: bool, file: Path, paths: tuple[str, ...], target: Path | None, 
     and compares them with the accepted ones. Exit code 1: a figure exceeds its tolerance.
     """
     if accept and paths:
-        raise click.UsageError("--accept needs all paths: leave out --only.")
+        raise click.UsageError("--accept needs all paths: omit --only.")
     now = {name: measured(name) for name in paths or PATHS}
     if target is not None:
         text = json.dumps({name: asdict(cost) for name, cost in now.items()}, indent=1) + "\n"

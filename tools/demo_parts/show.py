@@ -160,13 +160,15 @@ def arguments() -> argparse.Namespace:
         description="Four nodes, real traffic, one of them killed with -9, and every line compared.",
     )
     parser.add_argument(
-        "--seconds", type=positive, metavar="N", help="end by itself; without it: Ctrl-C ends it"
+        "--seconds", type=positive, metavar="N", help="end after a while; default: run until Ctrl-C"
     )
-    parser.add_argument("--file", type=Path, metavar="FILE", help="whose lines are sent (default: a licence)")
+    parser.add_argument(
+        "--file", type=Path, metavar="FILE", help="send the lines of this file; default: a license"
+    )
     parser.add_argument(
         "--no-report",
         action="store_true",
-        help="end with the mesh: no Spark, which is fetched for the report",
+        help="end with the mesh, without a report by Spark, which would be downloaded",
     )
     parser.add_argument("--lose", type=int, default=0, help=argparse.SUPPRESS)  # lost on purpose
     return parser.parse_args()

@@ -155,7 +155,9 @@ class History:
         self._remember(node, self._at(tick, life.at))
         suspect, dead = (tick + 2, tick + WAITING) if life.how is End.SILENT else (tick, tick)
         self._news[suspect].append((node, wording.event("suspect", f"{name} does not answer")))
-        self._news[dead].append((node, wording.event("dead", f"{name} (boot {life.boot}) did not answer")))
+        self._news[dead].append(
+            (node, wording.event("dead", f"{name} (boot {life.boot}) is dead: no answer"))
+        )
 
     def _stop(self, tick: int, is_last: bool) -> None:
         """Stop the nodes whose time has come with a goodbye, at the last tick all of them."""
@@ -169,7 +171,7 @@ class History:
         if going:
             self._roster.remove(going)
         for node in going:
-            left = wording.event("left", f"{node.machine.name} (boot {node.life.boot}) said goodbye")
+            left = wording.event("left", f"{node.machine.name} (boot {node.life.boot}) left")
             self._say(node, f"0.0{left}", at + HOP)
 
     def _remember(self, node: Alive, at: int, how: End | None = None) -> None:

@@ -44,13 +44,17 @@ def show_docstrings(package: str) -> None:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write them there.")
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures to FILE."
+)
 @click.option(
     "--before",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="A file of --json to stand beside them.",
+    help="Print the figures of FILE, written by --json, next to them.",
 )
-@click.option("--names", is_flag=True, help="List names with two meanings, and attributes set from outside.")
+@click.option(
+    "--names", is_flag=True, help="List names with two meanings, and attributes that are set from outside."
+)
 @click.option(
     "--docstrings", "package", metavar="PACKAGE", help="List marked docstrings of PACKAGE, or of `all`."
 )

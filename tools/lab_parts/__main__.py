@@ -73,12 +73,14 @@ def run(host: int, command: tuple[str, ...]) -> None:
 @lab.command()
 @click.argument("one", type=HOST)
 @click.argument("other", type=HOST)
-@click.option("--delay", type=seconds, default="0", metavar="TIME", help="Of each packet, such as 50ms.")
-@click.option("--jitter", type=seconds, default="0", metavar="TIME", help="At most so much more.")
-@click.option("--loss", type=chance, default="0", metavar="CHANCE", help="Of each packet, such as 5%.")
-@click.option("--duplicate", type=chance, default="0", metavar="CHANCE", help="It comes twice.")
-@click.option("--reorder", type=chance, default="0", metavar="CHANCE", help="Others overtake it.")
-@click.option("--oneway", is_flag=True, help="Only what goes from ONE to OTHER.")
+@click.option("--delay", type=seconds, default="0", metavar="TIME", help="Delay each packet, such as 50ms.")
+@click.option(
+    "--jitter", type=seconds, default="0", metavar="TIME", help="Vary the delay by at most this time."
+)
+@click.option("--loss", type=chance, default="0", metavar="CHANCE", help="Lose packets, such as 5%.")
+@click.option("--duplicate", type=chance, default="0", metavar="CHANCE", help="Duplicate packets.")
+@click.option("--reorder", type=chance, default="0", metavar="CHANCE", help="Reorder packets.")
+@click.option("--oneway", is_flag=True, help="Apply only to packets from ONE to OTHER.")
 def shape(
     one: int,
     other: int,
@@ -132,7 +134,7 @@ def join() -> None:
 
 def _check(there: range, *given: int) -> None:
     if strangers := [host for host in given if host not in there]:
-        raise click.BadParameter(f"there is no host {strangers[0]}, only 1 to {len(there)}")
+        raise click.BadParameter(f"host {strangers[0]} does not exist, only 1 to {len(there)}")
 
 
 def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list[int]:
@@ -156,15 +158,19 @@ def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callab
 @lab.command()
 @click.option("--messages", type=click.IntRange(min=1), default=100_000, show_default=True)
 @click.option(
-    "--rate", type=click.IntRange(min=1), default=2_000, show_default=True, help="Of each of three."
+    "--rate",
+    type=click.IntRange(min=1),
+    default=2_000,
+    show_default=True,
+    help="Messages a second of each of three publishers.",
 )
 @click.option(
     "--rows",
     callback=_rows,
     metavar="R,…",
-    help=f"Rows of the fault matrix; {', '.join(map(str, NEED_ROOT))} need root. Default: all there.",
+    help=f"Rows of the fault matrix; {', '.join(map(str, NEED_ROOT))} need root. Default: all that can run.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of the faults; any one if not given.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the faults. Default: random.")
 def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     """Publish until enough messages are answered, while nodes and network fail; then count the arrivals."""
     plan = Plan(messages, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
@@ -176,9 +182,15 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
 
 @lab.command()
 @click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True)
-@click.option("--rate", type=click.IntRange(min=1), default=20, show_default=True, help="Of each of ten.")
-@click.option("--rows", callback=_rows, metavar="R,…", help="As of soak.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of all that happens; any one if not given.")
+@click.option(
+    "--rate",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Messages a second of each of ten publishers.",
+)
+@click.option("--rows", callback=_rows, metavar="R,…", help="As for `soak`.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
 def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
     """Put and consume at five nodes while clients come and go, and nodes and network fail; then count."""
     plan = QueuePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
@@ -190,9 +202,15 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
 
 @lab.command()
 @click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True)
-@click.option("--rate", type=click.IntRange(min=1), default=20, show_default=True, help="Of each of ten.")
-@click.option("--rows", callback=_rows, metavar="R,…", help="As of soak.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of all that happens; any one if not given.")
+@click.option(
+    "--rate",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Messages a second of each of ten publishers.",
+)
+@click.option("--rows", callback=_rows, metavar="R,…", help="As for `soak`.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
 def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
     """Serve and request at five nodes while clients come and go, and nodes and network fail; then count."""
     plan = ServicePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
@@ -203,9 +221,17 @@ def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> No
 
 
 @lab.command()
-@click.option("--kills", type=click.IntRange(min=1), default=50, show_default=True, help="Of gateways.")
-@click.option("--rate", type=click.IntRange(min=1), default=50, show_default=True, help="Of each of three.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the kills; any one if not given.")
+@click.option(
+    "--kills", type=click.IntRange(min=1), default=50, show_default=True, help="Number of killed gateways."
+)
+@click.option(
+    "--rate",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Messages a second of each of three publishers.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the kills. Default: random.")
 def sites(kills: int, rate: int, seed: int | None) -> None:
     """Publish at one site and read at another while gateways of both are killed; then count. Needs root."""
     plan = SitePlan(kills, rate, secrets.randbelow(1_000_000) if seed is None else seed)
@@ -222,14 +248,22 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
     type=click.FloatRange(min=0.01, max=30),
     default=7,
     show_default=True,
-    help="Of segments that the nodes have behind them, 0.4 GB each.",
+    help="Segments from before the start, 0.4 GB each.",
 )
 @click.option(
-    "--rate", type=click.IntRange(1, 5_000), default=200, show_default=True, help="Of each of three."
+    "--rate",
+    type=click.IntRange(1, 5_000),
+    default=200,
+    show_default=True,
+    help="Messages a second of each of three publishers.",
 )
-@click.option("--kept", type=click.IntRange(1, 4096), default=256, show_default=True, help="MiB of segments.")
-@click.option("--log", type=click.IntRange(1), default=1024, show_default=True, help="KiB of a log.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the days before; any one if not given.")
+@click.option(
+    "--kept", type=click.IntRange(1, 4096), default=256, show_default=True, help="Limit of segments, in MiB."
+)
+@click.option(
+    "--log", type=click.IntRange(1), default=1024, show_default=True, help="Limit of a log, in KiB."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the earlier days. Default: random.")
 def week(minutes: float, days: float, rate: int, kept: int, log: int, seed: int | None) -> None:
     """Upgrade, back up and restore nodes with a history under load; count messages, and measure growth."""
     seed = secrets.randbelow(1_000_000) if seed is None else seed

@@ -11,7 +11,7 @@ def seconds(text: str) -> float:
     """Parse a time such as 50ms, 0.2s or 2."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|)", text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no time: write 50ms, or 0.2s")
+        raise click.BadParameter(f"{text!r} is not a time: write 50ms, or 0.2s")
     return float(found[1]) * UNITS[found[2]]
 
 
@@ -20,12 +20,12 @@ def chance(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text)
     value = float(found[1]) / (100 if found[2] else 1) if found else 2.0
     if value > 1:
-        raise click.BadParameter(f"{text!r} is no chance: write 5%, or 0.05")
+        raise click.BadParameter(f"{text!r} is not a probability: write 5%, or 0.05")
     return value
 
 
 def hosts(text: str) -> list[int]:
     """Parse hosts such as 1,2."""
     if not re.fullmatch(r"\d+(,\d+)*", text):
-        raise click.BadParameter(f"{text!r} are no hosts: write 1,2")
+        raise click.BadParameter(f"{text!r} are not hosts: write 1,2")
     return [int(host) for host in text.split(",")]

@@ -24,30 +24,30 @@ INTERIM = 60.0  # s between two progress lines without a terminal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--hours", type=float, help="Go on for so long, on the clock.")
-@click.option("--seeds", type=int, help="Tell so many stories (without --hours: 100).")
-@click.option("--seed", default=0, show_default=True, help="The first one.")
+@click.option("--hours", type=float, help="Run for HOURS, by the clock.")
+@click.option("--seeds", type=int, help="Run N scenarios (without --hours: 100).")
+@click.option("--seed", default=0, show_default=True, help="First seed.")
 @click.option(
     "--profile",
     type=click.Choice([*ALL, "all"]),
     default="swarm",
     show_default=True,
-    help="Which faults and which work.",
+    help="Profile of faults and work.",
 )
 @click.option("--jobs", default=2, show_default=True, help="Processes.")
 @click.option(
     "--again",
     "known",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Tell the stories of this file: profile and seed in a line.",
+    help="Run the scenarios of FILE, with a profile and a seed on each line.",
 )
 @click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes one at a time, and find each.")
-@click.option("--reduce/--no-reduce", default=True, help="Look for the shortest script that fails.")
+@click.option("--reduce/--no-reduce", default=True, help="Search for the shortest script that fails.")
 @click.option(
     "--json",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the figures there; of --planted a row for each mistake: its seed and seconds.",
+    help="Write the figures to FILE; with --planted a row for each mistake: its seed and seconds.",
 )
 def main(
     hours: float | None,

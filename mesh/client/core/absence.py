@@ -37,5 +37,7 @@ class Absence:
 
     def _ring(self) -> None:
         if waiting := self._waiting():
-            self._desk.do(Report("waiting", f"away for {self._desk.now - self._since:.0f} s: {waiting}"))
+            self._desk.do(
+                Report("waiting", f"unreachable for {self._desk.now - self._since:.0f} s: {waiting}")
+            )
         self._later(AWAY_AGAIN)

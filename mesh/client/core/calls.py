@@ -39,8 +39,8 @@ def readable(command: c.Command) -> c.Command:
         c.decode(c.encode(command))
     except (RemoteError, TypeError, ValueError, OverflowError, RecursionError) as error:
         why = error.what if isinstance(error, RemoteError) else str(error)
-        hint = "What is asked is made of str, bytes, numbers, True, False, None, lists and dicts."
-        raise BadArgument(f"no node could read {shown(command)}: {why}.", hint=hint) from None
+        hint = "Arguments may be str, bytes, numbers, True, False, None, lists and dicts."
+        raise BadArgument(f"{shown(command)} cannot be sent: {why}.", hint=hint) from None
     return command
 
 
@@ -117,8 +117,8 @@ class Calls:
             self._watch(pending)
             return
         self.drop_pending(pending)
-        what = f"the node did not answer within {self._timeout:g} s."
-        _break(pending, MeshTimeout(what, hint="Is it running? See `mesh ls`."))
+        what = f"The node did not answer within {self._timeout:g} s."
+        _break(pending, MeshTimeout(what, hint="Check with `mesh ls` that it runs."))
 
     def on_reply(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
         pending = self._pending.get(reply.request)

@@ -128,7 +128,7 @@ class ClientCore:
             return
         self.is_over = True
         self.subscriptions.send_ack()
-        gone = why or Closed("this client is closed.")
+        gone = why or Closed("The client is closed.")
         self.services.end_all(gone)
         self.queues.end_all(gone)
         self.watches.end_all(gone)
@@ -289,7 +289,7 @@ class ClientCore:
         """Refuse the envelope over which the node hung up, since it would do so again."""
         bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
-            text = f"{self.line.home} hung up over it twice, and over nothing else: {refusal.reason}"
+            text = f"{self.line.home} closed the connection over it twice: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
@@ -309,5 +309,5 @@ class ClientCore:
 
 
 def _without(what: str = "addresses") -> NotAvailable:
-    hint = "Bring both to the same release."
-    return NotAvailable(f"the node is of an earlier release, which knows nothing of {what}.", hint=hint)
+    hint = "Upgrade both to the same release."
+    return NotAvailable(f"The node is of an earlier release, without {what}.", hint=hint)

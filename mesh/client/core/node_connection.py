@@ -30,7 +30,8 @@ STEADY = 10.0  # s after which a connection counts as stable
 REDIAL_MAX = 2.0  # s between attempts, at most
 SILENT = "silent"  # reason of a lost connection
 UNANSWERED = (
-    "Does it run? If so, `mesh why client NAME` there says why: too many connections (limits.connections)?"
+    "Check that it runs. If it does, run `mesh why client NAME` there: it may have too many "
+    "connections (limits.connections)."
 )
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
@@ -120,7 +121,7 @@ class NodeConnection:
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
         self._absence.cancel()
-        self._break(Closed("this client is closed."))
+        self._break(Closed("The client is closed."))
 
     def move(self) -> None:
         self._token, self._number = b"", self._wanted
@@ -230,7 +231,7 @@ class NodeConnection:
         key, self.key = self.key, 0
         self._desk.do(CloseConnection(key))
         if not (self._is_answered or self.why or why == SILENT):
-            what = f"{self.address} took no connection, or ended it without an answer."
+            what = f"{self.address} accepted no connection, or closed it without an answer."
             self.why = NodeNotFound(what, hint=UNANSWERED)
         if was_up:
             self._attempt = 0
@@ -246,7 +247,7 @@ class NodeConnection:
         waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
         node = self.home or self.address or "the node"
         why = "" if self.why is None else f" ({self.why.what.rstrip('.')})"
-        return f"{node}{why}; for it waits: {waiting}" if waiting else ""
+        return f"{node}{why}; waiting for it: {waiting}" if waiting else ""
 
     # --- receiving --------------------------------------------------------------------------------------
 
@@ -267,14 +268,16 @@ class NodeConnection:
             case c.Refuse():
                 self._on_refused(command)
             case c.Who() | c.Bye():
-                self.lose("the node went away")
+                self.lose("the connection to the node was lost")
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client that is in")
 
     def _prove(self, challenge: c.Challenge) -> None:
         it = self._access
         if it.curve is None and challenge.endpoint != it.address:
-            raise RemoteError(f"{it.address} says that it is {challenge.endpoint}: not who was dialled")
+            raise RemoteError(
+                f"{it.address} identifies itself as {challenge.endpoint}, which is not the dialed address"
+            )
         self._nonces, self._asked_by = (self._nonces[0], challenge.nonce), challenge.uuid
         signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
         self._desk.do(SendCommand(self.key, self._greeting(it.proof(*self._nonces), signature)))
@@ -308,8 +311,8 @@ class NodeConnection:
         if code:
             return c.Refuse(code, reason, hint, final=True)
         if not agreed(w.version, w.version):
-            text = f"{w.node.name} speaks wire version {w.version}, which this client does not know"
-            return c.Refuse("VERSION", text, "Bring both to the same release.", final=True)
+            text = f"{w.node.name} uses wire version {w.version}, which this client does not support"
+            return c.Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         return None
 
     def _on_refused(self, r: c.Refuse) -> None:
@@ -328,4 +331,4 @@ def _number_in(session: str) -> int:
     try:
         return SessionName.parse(session).session or 0
     except BadName as error:
-        raise RemoteError(f"a node gave a session a name that is none: {error.what}") from None
+        raise RemoteError(f"a node assigned an invalid session name: {error.what}") from None

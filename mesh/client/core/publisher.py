@@ -192,8 +192,8 @@ class Publisher:
             check_domain_free(domain)
         if not self.outbox.open:
             raise WouldBlock(
-                f"{self.outbox.flight} envelopes are unanswered: the window is full.",
-                hint="Await flush(), or use publish() or publish_many(), which wait by themselves.",
+                f"The window is full: {self.outbox.flight} envelopes are unanswered.",
+                hint="Await flush(), or use publish() or publish_many(), which wait.",
             )
         self.builder = Builder(domain, flags, to, self.outbox.next_number(domain), self.max_content)
         if until:
@@ -211,7 +211,7 @@ class Publisher:
         if len(content) > self.max_content:
             hint = "Send it in parts, or raise limits.max_content on every node (up to 64 MiB)."
             raise MessageTooLarge(
-                f"{to or key}: content of {len(content)} bytes, at most {self.max_content} allowed.",
+                f"The content for {to or key} has {len(content)} bytes; the limit is {self.max_content}.",
                 hint=hint,
             )
 

@@ -165,7 +165,7 @@ class QueueConsumption:
         lot = DeliveredEnvelope(envelope, indices, head.tries, self._opening, self._given + 1)
         self._given += len(lot)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
-            raise RemoteError(f"{self.address} gave far more than the {self.credit} that were asked for")
+            raise RemoteError(f"{self.address} sent far more than the credit of {self.credit}")
         if self._lease and any(head.tries):
             self._outdate(lot)
         self._leased(lot, self._desk.now)
@@ -273,13 +273,13 @@ class QueueConsumption:
         """Raise LocalError SETTLED, LeaseOver, or the reason of the end, if it cannot be settled."""
         state = lot.states[place]
         if state == SAID:
-            hint = "Each is acked, nacked or rejected once."
-            raise LocalError("this message was settled before.", hint=hint, code="SETTLED")
+            hint = "Each message is acked, nacked or rejected once."
+            raise LocalError("The message was settled before.", hint=hint, code="SETTLED")
         if self.error is not None:
-            what = f"{self.address} is not taken from any more: what was not settled by then went to others."
+            what = f"The consumer of {self.address} is closed; its unsettled messages went to others."
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
         if state == GONE or (self._epoch >= 0 and not lot.tag_of(place, self._opening)):
-            raise self.settling.lease_over("this message is not this consumer's any more.")
+            raise self.settling.lease_over("This message no longer belongs to this consumer.")
 
     def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
         """Settle messages, or extend their leases, after `check`.

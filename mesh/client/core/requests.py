@@ -21,7 +21,7 @@ from mesh.wire.properties import LONGEST_CODE
 REPLIES = 2**32 - 1  # the subscription number of replies
 GRAINS = 7  # deadlines are rounded to 1/64, to share alarms
 FINEST = -10  # but not below 2**-17 s, the clock's precision
-LOST = "somebody was given it, and nobody knows whether it was done: the node is another, or was restarted."
+LOST = "The request was delivered, but the node restarted before a reply. It may have run."
 
 
 class Bucket(dict[int, "ReplyWaiter"]):
@@ -77,9 +77,9 @@ class One:
             self.promise.set_exception(error)
 
     def on_deadline(self) -> None:
-        hint = "It may still be done. Does somebody reply there, and in time?"
+        hint = "The request may still run. Check that a server replies, and in time."
         self.on_refused(
-            MeshTimeout(f"no reply came from {self._to} within {_said(self._timeout)}.", hint=hint)
+            MeshTimeout(f"No reply came from {self._to} within {_said(self._timeout)}.", hint=hint)
         )
 
 

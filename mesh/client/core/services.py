@@ -41,7 +41,7 @@ class ClientServices:
         if self._all.pop(it.number, None) is None:
             return None
         it.flush()
-        gone = Closed("it is served no more.")
+        gone = Closed("The address is no longer served.")
         it.end_with(gone)
         self._ask_no_more(it, gone)
         if self._line.is_up:
@@ -51,7 +51,7 @@ class ClientServices:
     def give_up(self, it: ClientServing) -> None:
         """Drop a failed or abandoned service, which the node may have accepted."""
         if self._all.pop(it.number, None) is not None:
-            self._ask_no_more(it, Closed("it was given up."))
+            self._ask_no_more(it, Closed("The registration was canceled."))
             if self._line.is_up:
                 self._calls.send(lambda request: it.asked_for(request, 0))
 

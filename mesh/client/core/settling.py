@@ -146,10 +146,10 @@ class Settling:
         for lot, place in places:
             lot.states[place] = GONE
             self._ours(lot)
-        which = "this message was" if len(said) <= 1 else f"{len(places):,} of these messages were"
-        what = f"{which} not this consumer's any more when the node heard of it."
+        which = "this message" if len(said) <= 1 else f"{len(places):,} of these messages"
+        what = f"When the node received the settlement, {which} no longer belonged to this consumer."
         if may_be_done:
-            what = f"{which} not this consumer's any more when the node was back: it is settled, or others'."
+            what = f"When the node was reachable again, {which} no longer belonged to this consumer."
         said.broken(self.lease_over(what))
 
     def lease_over(self, what: str) -> MeshError:

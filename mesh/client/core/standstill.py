@@ -6,8 +6,8 @@ from mesh.errors import LeaseOver
 
 LONG = 5.0  # s that are logged
 RECENT = 60.0  # s for which a standstill explains lost leases
-ADVICE = "Run what takes long in a thread: await asyncio.to_thread(function), or use mesh.sync."
-TWICE = "It may be done twice: extend() in time, or consume with a longer lease=."
+ADVICE = "Run slow code in a thread: await asyncio.to_thread(function), or use mesh.sync."
+TWICE = "It may run twice: call extend() in time, or consume with a longer lease=."
 
 
 class Standstill:
@@ -23,11 +23,11 @@ class Standstill:
             return ""
         self._seconds, self._ended = now - due, now
         what = "the event loop was blocked, or this process was stopped"
-        return f"{what}, for {self._seconds:.0f} s: its node heard nothing of it. {ADVICE}"
+        return f"{what}, for {self._seconds:.0f} s without contact to its node. {ADVICE}"
 
     def lease_over(self, what: str, now: float) -> LeaseOver:
         """Return the error for messages that this consumer no longer holds, with the likely reason."""
         if now - self._ended > RECENT:
             return LeaseOver(what, hint=TWICE)
         why = f"The event loop of this client was blocked for {self._seconds:.0f} s."
-        return LeaseOver(f"{what} {why}", hint=f"{ADVICE} The message may be done twice.")
+        return LeaseOver(f"{what} {why}", hint=f"{ADVICE} The message may be delivered twice.")

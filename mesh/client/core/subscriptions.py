@@ -32,7 +32,7 @@ ACK_LATER = 0.02  # s, for a single short request or reply
 SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items
 
-DROPPED = "they were read too slowly, or had no room on the way from another node or site"
+DROPPED = "they were read too slowly, or a link from another node or site had no room"
 GAPS_AFTER = 1.0  # s of summing gaps before a report
 
 
@@ -87,8 +87,8 @@ class Subscriptions:
         if s.number in self._all and not s.is_left:
             why = ", and a session has one inbox" if s.number == INBOX else ""
             raise BadQuery(
-                f"it is open already{why}.",
-                hint="Leave it first, or read it in one place and hand the messages on.",
+                f"The subscription is open already{why}.",
+                hint="Leave it first, or read it in one place and distribute the messages.",
             )
 
     def enter(self, s: Intake) -> Pending | None:
@@ -116,7 +116,7 @@ class Subscriptions:
             return None
         del self._all[s.number]
         self._told.pop(s.number, None)
-        s.end_with(Closed("unsubscribed."))
+        s.end_with(Closed("The subscription has ended."))
         if self._line.is_up:
             return self._calls.send_with_timeout(lambda request: c.Unsubscribe(request, s.number))
         self._calls.send(lambda request: c.Unsubscribe(request, s.number))
@@ -176,7 +176,7 @@ class Subscriptions:
         self._told.pop(command.subscription, None)
         if s is not None:
             if command.code == SlowConsumer.code:
-                s.end_with(SlowConsumer(command.text, hint="Subscribe again, and take its messages faster."))
+                s.end_with(SlowConsumer(command.text, hint="Subscribe again, and read its messages faster."))
             else:
                 s.end_with(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
         self._calls.send(lambda request: c.Unsubscribe(request, command.subscription))
@@ -254,7 +254,7 @@ def queries(
     if len(keys) > 1:
         keys = [check_key(key) for key in keys]  # type: ignore[arg-type]  # None is refused there
     if not patterns:
-        raise BadQuery("nothing to ask for: no pattern was given.", hint="Give one at least.")
+        raise BadQuery("No pattern was given.", hint="Pass at least one.")
     return list(dict.fromkeys(query(key, each, xpath, domain) for key in keys for each in patterns))
 
 
@@ -263,7 +263,7 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
     asked = []
     for topic in topics:
         if not isinstance(topic, str):
-            raise BadType(f"a topic is a str, not {shown(topic)}.", hint='Such as "sensors/#".')
+            raise BadType(f"A topic must be a str, not {shown(topic)}.", hint='Such as "sensors/#".')
         is_pattern = not {"+", "#"}.isdisjoint(topic.split("/"))
         asked.append(query(None if is_pattern else topic, topic if is_pattern else None, None, domain))
     return list(dict.fromkeys(asked)) or [query(None, None, None, domain)]
@@ -274,9 +274,9 @@ def query(key: str | None, pattern: str | None, xpath: str | None, domain: str |
     given = [("exact", key), ("pattern", pattern), (XPATH, xpath)]
     named = [(kind, text) for kind, text in given if text is not None]
     if len(named) > 1:
-        raise BadQuery("more than one of a key, a pattern and an XPath were given.", hint="Use one of them.")
+        raise BadQuery("More than one of a key, a pattern and an XPath were given.", hint="Pass one of them.")
     if not named and not domain:
-        raise BadQuery("nothing to ask for.", hint="Give a key, pattern=, xpath= or domain=.")
+        raise BadQuery("No topic was given.", hint="Pass a key, pattern=, xpath= or domain=.")
     kind, text = named[0] if named else ("pattern", "#")
     if kind != XPATH:
         if isinstance(text, str):

@@ -66,7 +66,7 @@ class Takings:
         """Leave the queue; the promise resolves when the node knows. None: there is nothing to wait for."""
         if it.number not in self._all or it.is_leaving:
             return None
-        it.leave(Closed("this consumer was left."))
+        it.leave(Closed("The consumer is closed."))
         if not self._line.is_up:
             return None  # the next connection reports it
         promise = self._leaving[it.number] = self._desk.promise()

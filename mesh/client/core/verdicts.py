@@ -143,8 +143,8 @@ class Verdicts:
             if _is_of(answer, domain, number):
                 return self._published(answer, number)
         if domain == SENDS:
-            what = f"what became of {message_id(self._stream, domain, number)} is not known any more."
-            raise BadQuery(what, hint=f"Ask within the next {REMEMBERED:,} answers.")
+            what = f"The outcome of {message_id(self._stream, domain, number)} is no longer known."
+            raise BadQuery(what, hint=f"Call final() within the next {REMEMBERED:,} answers.")
         # The answer is too old: only its kind is known.
         state = "OK" if self._outbox.is_final(domain, number) else "FORWARD_WARNING"
         return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ class Verdicts:
         for answer in reversed(self._refusals):
             if _is_of(answer, domain, number):
                 return of_answer(answer)
-        return PublishRefused("it was refused, so long ago that the reason is forgotten.")
+        return PublishRefused("The message was refused; the reason is no longer known.")
 
     def first_refusal(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
         """Return the first refusal among the numbers in some ranges, or None.

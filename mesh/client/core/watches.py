@@ -138,7 +138,7 @@ class Watches:
         self._heard += 1
         if command.number != self._heard:
             raise RemoteError(
-                f"word {command.number} of who serves what, after {self._heard - 1}", code="GAP"
+                f"update {command.number} of served addresses, after {self._heard - 1}", code="GAP"
             )
         told: dict[str, dict[NodeProcess, Row]] = {}
         for row in command.rows:

@@ -21,9 +21,9 @@ NONCE = 16
 LONGEST = 300  # characters of a reason
 PENDING = 4 * KIB  # bytes of a message before admission
 SOFTWARE = "heronry 0.1.0"
-JOIN = "Type `mesh join` there; `mesh token` on a node of this mesh prints the token."
-NEWER = "A client of an earlier release has no key: bring it to that of the node."
-JOIN_SITE = "At this site type `mesh token --role relay --site NAME`, and there `mesh join --site NAME`."
+JOIN = "Run `mesh join` there; `mesh token` on a node of this mesh prints the token."
+NEWER = "The client is of an earlier release and has no key: upgrade it to the node's release."
+JOIN_SITE = "Run `mesh token --role relay --site NAME` at this site, and `mesh join --site NAME` there."
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
 # Rule 1: the dialing end sends HELLO first; anything else before it is ignored.
@@ -85,7 +85,9 @@ class Authenticator:
             hello = replace(hello, passwd=hello.passwd or passwds.get(c.endpoint) or passwds.get("", ""))
         elif c.endpoint != conn.endpoint:
             # A relay between the ends could pass our proof to another listener.
-            text = f"{conn.endpoint} says that it is {plain(c.endpoint)}: not who was dialled"
+            text = (
+                f"{conn.endpoint} identifies itself as {plain(c.endpoint)}, which is not the dialed address"
+            )
             self._desk.hang_up(conn)
             self._denied(conn, Refuse("ENDPOINT", text))
             return
@@ -155,19 +157,19 @@ class Authenticator:
         oldest, newest = h.versions
         if not self._agree(conn, oldest, newest, h.speaks):
             ours = f"this node {VERSION_MIN} to {self._desk.settings.wire_version}"
-            text = f"{_who(h)} speaks wire version {oldest} to {newest}, {ours}"
-            return Refuse("VERSION", text, "Bring both to the same release.", final=True)
+            text = f"{_who(h)} supports wire versions {oldest} to {newest}, {ours}"
+            return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         if h.proof and not conn.trusted and len(h.proof) != PROOF_BYTES:
-            text = f"{_who(h)} proves its secret by {len(h.proof)} bytes, this node by {PROOF_BYTES}"
-            return Refuse("VERSION", text, "Bring both to the same release.", final=True)
+            text = f"{_who(h)} proves its secret with {len(h.proof)} bytes, this node requires {PROOF_BYTES}"
+            return Refuse("VERSION", text, "Upgrade both to the same release.", final=True)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA, RELAY):
-            return Refuse("ROLE", f"no role {h.role[:20]!r}", final=True)
+            return Refuse("ROLE", f"unknown role {h.role[:20]!r}", final=True)
         if h.role == RELAY and (refusal := self._no_gate(conn, h)) is not None:
             return refusal
         cluster = self._desk.settings.cluster
         if h.cluster not in (("", cluster) if h.role != RELAY else (cluster,)):
             text = f"{_who(h)} belongs to cluster {h.cluster[:64]!r}, this node to {cluster!r}"
-            return Refuse("CLUSTER", text, "Start both with the same node.cluster.", final=True)
+            return Refuse("CLUSTER", text, "Start both with the same `node.cluster`.", final=True)
         if h.role == CLIENT and (len(h.key) != STREAM_KEY or h.stream != stream_of(h.key)):
             return Refuse(
                 "FORGED_STREAM", f"the stream of {_who(h)} is not named after its key", NEWER, final=True
@@ -178,15 +180,13 @@ class Authenticator:
         """Return the refusal of a gateway of that site, or `None`."""
         settings, known = self._desk.settings, self._keyring.relays if self._keyring is not None else {}
         if not settings.is_relay or conn.trusted:
-            text = f"{self._desk.me.name} is no gateway to other sites"
-            return Refuse("ROLE", text, "Dial a node that has relay = true in [site].", final=True)
+            text = f"{self._desk.me.name} is not a gateway to other sites"
+            return Refuse("ROLE", text, "Dial a node that has `relay = true` in [site].", final=True)
         if h.site not in known or h.site not in settings.sites:
-            text = f"{settings.site} knows no site {h.site[:64]!r}"
-            return Refuse(
-                "SITE", text, "Write [sites.NAME] there, with the name that it has here.", final=True
-            )
+            text = f"{settings.site} does not know the site {h.site[:64]!r}"
+            return Refuse("SITE", text, "Add [sites.NAME] there, with the name that it has here.", final=True)
         if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._desk.me.uuid:
-            return Refuse("MALFORMED", "a gateway introduces itself with a uuid of its own", final=True)
+            return Refuse("MALFORMED", "a gateway must introduce itself with its own uuid", final=True)
         return None
 
     def _agree(self, conn: Conn, oldest: int, newest: int, speaks: Sequence[str]) -> int:
@@ -235,7 +235,7 @@ class Authenticator:
             return None
         if self._keyring is not None:
             if h.role == RELAY:
-                text = f"{_who(h)} does not know what was given to the gateways of {h.site}"
+                text = f"{_who(h)} does not know the secret for gateways of {h.site}"
                 return Refuse("WRONG_SECRET", text, JOIN_SITE, final=True)
             text = f"{_who(h)} does not know the secret of a {NODE if h.role != CLIENT else 'client'}"
             return Refuse("WRONG_SECRET", f"{text} of this mesh", JOIN, final=True)
@@ -275,7 +275,10 @@ class Authenticator:
             self._mirrored(conn, h.process, h.node.address)
         text = f"{h.node.name} has the identity of this node"
         return Refuse(
-            "SAME_UUID", text, "Was a data directory copied? Start the copy with another --data.", final=True
+            "SAME_UUID",
+            text,
+            "Its data directory may be a copy: start the copy with another `--data DIR`.",
+            final=True,
         )
 
     def _is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
@@ -337,7 +340,7 @@ class Authenticator:
             if keyring is None:
                 text = f"{conn.endpoint} does not know this user's cookie"
                 return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
-            what = "what was given to us" if conn.site else "the secret of a node"
+            what = "the secret for gateways" if conn.site else "the secret of a node"
             return Refuse("WRONG_SECRET", f"{conn.endpoint} does not know {what}", final=True)
         text_signed = hello_text("listener", mine, theirs, where)
         if keyring is not None and not keyring.verify(w.node.key, w.signature, text_signed):
@@ -348,7 +351,9 @@ class Authenticator:
         """Return the refusal of a version that this node has not offered."""
         if self._agree(conn, w.version, w.version, w.speaks):
             return None
-        return Refuse("VERSION", f"{w.node.name} speaks wire version {w.version}, which nobody offered")
+        return Refuse(
+            "VERSION", f"{w.node.name} chose wire version {w.version}, which this node does not support"
+        )
 
     def _passwd_for(self, h: Hello) -> str:
         """Return our password for a node that dialed us; clients require none."""
@@ -361,7 +366,11 @@ class Authenticator:
         if self._password is None or conn.site:
             return None
         why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
-        return Refuse("PASSWORD", f"{w.node.name} did not tell our password: {why}") if why else None
+        return (
+            Refuse("PASSWORD", f"{w.node.name} did not send the password of this node: {why}")
+            if why
+            else None
+        )
 
 
 def plain(text: str) -> str:

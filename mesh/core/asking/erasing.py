@@ -114,7 +114,7 @@ class Erasing:
             if away:
                 where = "everywhere" if was_there else "anywhere"
                 text = f"{erasure.key} was not erased {where}: {_why(away)}."
-                failed(MasterAway(text, hint="See `mesh ls`, and erase it again later."))
+                failed(MasterAway(text, hint="See `mesh ls`, and erase the topic again later."))
             else:
                 then(was_there)
 
@@ -127,8 +127,11 @@ class Erasing:
         erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
-            raise LocalError(f"it came by more than {HOPS} nodes", code="TOO_MANY_HOPS")
-        what = f"{peer.node.name} erases for {plain(erasure.sender)[:80]!r}, of whom it did not come"
+            raise LocalError(f"the request passed more than {HOPS} nodes", code="TOO_MANY_HOPS")
+        what = (
+            f"{peer.node.name} forwards the erasure of {plain(erasure.sender)[:80]!r}, "
+            "which is not on its route"
+        )
         if not is_way(erasure.sender, route, peer.node.name):
             raise LocalError(what, code="FORGED_SENDER")
 
@@ -216,7 +219,7 @@ class Erasing:
             nonlocal waits
             waits -= 1
             if answer.state != "OK":
-                refused.append(f"{self._desk.me.name} could not write it ({answer.state})")
+                refused.append(f"{self._desk.me.name} could not write the erasure ({answer.state})")
             if not waits:
                 if not refused:
                     self._remember(erasure)

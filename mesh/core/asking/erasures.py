@@ -58,4 +58,6 @@ class Erasures:
     def _report_erased(self, erased: _Erased) -> None:
         if erased.count:
             topics = "topic was" if erased.count == 1 else "topics were"
-            self._report(f"{erased.count:,} more {topics} erased by {erased.by}, {erased.last!r} last")
+            self._report(
+                f"{erased.count:,} more {topics} erased by {erased.by}; the last was {erased.last!r}"
+            )

@@ -187,7 +187,7 @@ class InterestSync(Component):
         return Sources(tuple(hops), everyone, sources.masters, sources.away)
 
     def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters of such a message that are all unreachable and that this node replaces."""
+        """Return the masters of the message, if all are unreachable and this node replaces them."""
         return self._mapping.stands_for(key, e, self._nodes)
 
     def is_reachable(self, query: Query) -> bool:
@@ -202,10 +202,8 @@ class InterestSync(Component):
         positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
         if self._send_interest(conn, full) > 1 and conn.version < MORE:
-            text = (
-                f"{peer.node.name} is of an earlier release, and is asked for more ({len(full.add):,} things)"
-            )
-            text = f"{text} than that can be told at once: what it still owed us of some may be lost"
+            text = f"{peer.node.name}, of an earlier release, gets {len(full.add):,} queries,"
+            text = f"{text} more than it accepts at once; some of its messages may be lost"
             self._desk.event("link", text, peer.node, level="warning")
         self._slow.tells(peer.node.uuid, full.version, is_new=True)
 

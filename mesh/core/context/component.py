@@ -70,7 +70,7 @@ class Reloaded:
 
 
 def no_file() -> Reloaded:
-    text = "this node was started without a configuration that could be read again."
+    text = "The node was started without a configuration file."
     raise NotAvailable(text, hint="Start it with `mesh up --config FILE`.")
 
 
@@ -206,5 +206,5 @@ class Component:
         return 0
 
     def shares(self) -> Iterable[Share]:
-        """Return what this component holds for sessions, one by one."""
+        """Return the memory that this component holds for each session."""
         return ()

@@ -8,7 +8,7 @@ from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
 from mesh.wire.spoken import Seldom
 
-ONLY_READS = "a monitor reads, and changes nothing."
+ONLY_READS = "A monitor can only read."
 NODE, CLIENT, MONITOR = "node", "client", "monitor"  # roles that a secret proves
 CLIENTS = (NODE, CLIENT, MONITOR)  # grants with which clients are admitted
 

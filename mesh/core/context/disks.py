@@ -50,8 +50,11 @@ class Disks(Component):
         """
         right = self.shelf_of(queue).store
         if right != store:
-            what = f"{store or OWN} holds a message for {queue or 'no queue'}, whose store is {right or OWN}."
-            hint = "Was that store changed by hand, or one of another node put in its place?"
+            what = (
+                f"The store {store or OWN} holds a message for {queue or 'no queue'}, which "
+                f"belongs to {right or OWN}."
+            )
+            hint = "The store may have been edited, or replaced by that of another node."
             raise StoreError(what, hint=hint, code="STORE_MISPLACED")
 
     # --- component --------------------------------------------------------------------------------------

@@ -64,8 +64,8 @@ class RestoreTable(dict[str, Restores]):
 
     def __missing__(self, kind: str) -> Restores:
         raise StoreError(
-            f"The store holds an envelope of a kind that this release does not know: {kind}.",
-            hint="Use the release that wrote it.",
+            f"The store has an envelope of kind {kind}, which this release does not know.",
+            hint="Start the release that wrote it.",
             code=OF_ANOTHER,
         )
 

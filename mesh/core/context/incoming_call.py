@@ -49,8 +49,8 @@ class IncomingCall(Generic[A]):
     def check_keys(self) -> None:
         """Raise LocalError if the client does not have the keys of a node."""
         if self.conn.grant != NODE:
-            what = f"{self.ask.verb!r} is for those who have the keys of a node."
-            raise LocalError(what, hint="Type it on the machine of the node.", code="NOT_ALLOWED")
+            what = f"{self.ask.verb!r} requires the keys of a node."
+            raise LocalError(what, hint="Run it on the node's machine.", code="NOT_ALLOWED")
 
 
 class Right(StrEnum):

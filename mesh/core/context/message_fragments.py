@@ -51,11 +51,11 @@ class MessageFragments:
 
         Raises: RemoteError if that is `conn` itself, which would hold `size` bytes with its next piece.
         """
-        what = f"{self.held} bytes of unfinished messages are here, at most {TOGETHER} allowed"
+        what = f"incomplete messages take {self.held} bytes of the {TOGETHER} that are allowed"
         most = max(self._coming, key=_held, default=conn)
         if _held(most) <= size:
             raise RemoteError(what, code="NO_ROOM")
-        self._desk.note("warning", f"{what}: the connection that brought most of them is closed")
+        self._desk.note("warning", f"{what}; the connection with most of them is closed")
         self._desk.send(most, Refuse("NO_ROOM", what))
         self._desk.end_connection(most)
 
@@ -74,7 +74,7 @@ class MessageFragments:
     def on_acked(self, conn: Conn, ack: PieceAck) -> None:
         """Send the pieces that an acknowledgement makes room for. RemoteError for an invalid one."""
         if conn.cutter is None:
-            raise RemoteError("an acknowledgement of pieces, and none was sent", code="FORGED_ACK")
+            raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
         for frames in conn.cutter.on_acked(ack.taken):
             self._desk.emit(Send(conn.key, frames))
 

@@ -100,7 +100,7 @@ class NodeContext:
         self.believed = self._believed.at(now, wall)
         if self._believed.leapt:
             leap, minutes = f"{self._believed.leapt / 1e9:+,.0f} s", round(TRUST / 60)
-            text = f"the clock of this machine leapt by {leap}: for {minutes} minutes nothing expires by it"
+            text = f"system clock jumped by {leap}; expiry is suspended for {minutes} minutes"
             self.event("clock", text, level="warning")
 
     def denies(self, node: str) -> str:
@@ -175,7 +175,7 @@ class NodeContext:
         # A stranger is counted, but must not fill the log.
         level = "warning" if conn.is_open else "info"
         if conn.is_open or self.refusals.is_news(who, error.code, self.now):
-            self.note(level, f"{who} broke the protocol, its connection is closed: {error}", ACCESS)
+            self.note(level, f"{who} broke the protocol; its connection is closed: {error}", ACCESS)
         self.send(conn, Refuse(error.code, error.what))
         self.end_connection(conn)
 

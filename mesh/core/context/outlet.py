@@ -124,7 +124,7 @@ class Outlet:
             self._told.popleft()
 
     def flush(self, emit: Emit) -> None:
-        """Send what the window allows."""
+        """Send as many items as the window allows."""
         while self._queue and self.conn is not None and self._sender.open:
             self._send(emit, self.conn, *self._gather())
         if self._ending and self.conn is not None and self._sender.open:

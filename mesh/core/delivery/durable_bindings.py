@@ -115,7 +115,7 @@ class DurableBindings:
         if names:
             self._desk.count("durable_lost", count)
             keys, of = ", ".join(envelope.keys[:KEYS]), ", ".join(names[:KEYS])
-            text = f"{count:,} messages of {keys} may be lacking in {of}: {why}"
+            text = f"{of} may lack {count:,} messages of {keys}: {why}"
             self._desk.event("durable", text, level="warning")
 
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
@@ -129,8 +129,8 @@ class DurableBindings:
     def _copies(self, envelope: Envelope, flags: int = PERSISTENT) -> Iterator[tuple[BoundQueue, Envelope]]:
         for queue, indices in self._index.plan(envelope):
             if queue.refuses:
-                text = f"the durable subscription {queue.name!r} is full at {self._desk.me.name}."
-                hint = "Its consumers have to take some; or unsubscribe, if there are none any more."
+                text = f"The durable subscription {queue.name!r} is full at {self._desk.me.name}."
+                hint = "Start a consumer, or unsubscribe if none is left."
                 raise QueueFull(text, hint=hint)
             queue.expects(PRIORITY)
             piece = envelope if indices is None else envelope.cut(indices)

@@ -227,7 +227,9 @@ class Router(Component):
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
         except LegsFull as error:
-            raise TailBackFull(f"{self._desk.me.name} takes that later: {error}.") from error
+            raise TailBackFull(
+                f"The outbound buffer of {self._desk.me.name} is full for now: {error}."
+            ) from error
 
     def _marked(
         self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
@@ -319,7 +321,7 @@ class Router(Component):
         if kind_of(to) != QUEUE:
             return self._desk.face.address_resolvers[CLIENT]
         if (found := self._desk.face.address_resolvers.get(QUEUE)) is None:
-            raise NoQueue(f"{to} is not at {self._desk.me.name}, which has no queues.")
+            raise NoQueue(f"The queue {to} is not at {self._desk.me.name}, which has no queues.")
         return found
 
     def _landed(
@@ -455,8 +457,8 @@ class Router(Component):
 
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(
-            f"{self._desk.me.name} had refused it when it came first, and keeps to that.",
-            hint="Publish it anew.",
+            f"{self._desk.me.name} refused the message when it arrived first; the refusal is final.",
+            hint="Publish it as a new message.",
             code="REFUSED" if envelope.to else StoreFull.code,  # a direct message: no receiver, or no room
         )
         return refusal(envelope, error)

@@ -47,7 +47,7 @@ class CopyMarker:
         if mark(entry, masters, me, self.takes):
             lacking = entry.lacking.get(first, open_numbers) if first else open_numbers
             who = first or "none of its masters"
-            why = f"{who} was to take them for that"
+            why = f"{who} was to accept them for it"
             self._router.bindings.report_missing(entry.envelope, lacking.count(), why)
 
     # --- outbound ---------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from mesh.wire.envelope import Envelope
 LATELY = 60.0  # s after a change of rules in which loops are not final
 AGAIN = 0.1  # s until a returned entry is decided again
 RULES = "rules are changing: "
-EARLY = "what its publisher sent before is still under way"
+EARLY = "earlier messages of the publisher are still in transit"
 
 
 class DeferredEntries:

@@ -187,7 +187,7 @@ class Forwarder(Component):
         if is_site(hop):
             state = self._abroad().describe_hop(hop)
         else:
-            state = self._nodes.standing(hop).says if hop else "nobody is its master"
+            state = self._nodes.standing(hop).says if hop else "no master is known"
         return reason("WAITS_FOR", next=hop or "a master", why=entry.why, state=state)
 
     def figures(self) -> dict[str, int | float]:
@@ -360,7 +360,11 @@ class Forwarder(Component):
         """Return the handler of answers for an envelope that this node accepts, perhaps as a backup."""
         if envelope.to:
             return say
-        note = f"at {self._desk.me.name}, as {', '.join(stands_for)} cannot be asked" if stands_for else ""
+        note = (
+            f"at {self._desk.me.name}, because {', '.join(stands_for)} cannot be reached"
+            if stands_for
+            else ""
+        )
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
@@ -536,7 +540,7 @@ class Forwarder(Component):
             self.shipping.schedule_send(hop)
 
     def _rouse(self, decision: Decision) -> None:
-        """Send what a new decision allows to leave."""
+        """Send the envelopes that a new decision releases."""
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 

@@ -86,8 +86,8 @@ class Incoming:
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
-            error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
+            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            error = MessageTooLarge(what, hint="Raise `limits.max_content` there, or send it in parts.")
             self._refuse(peer, part, error)
 
         return short_parts(envelope, most, too_long)
@@ -118,9 +118,9 @@ class Incoming:
             return self.provenance.forged(peer, envelope)
         if me in nodes:
             path = " -> ".join((*nodes, me))
-            return CircularLoop(f"the rules send it in a circle: {path}", hint="See `mesh route`.")
+            return CircularLoop(f"Routing loop: {path}.", hint="Compare `mesh route` at these nodes.")
         if len(route) >= HOPS:
             path = " -> ".join((*nodes, me))
             self._desk.count("too_many_hops")
-            return PublishRefused(f"more than {HOPS} hops: {path}", code="TOO_MANY_HOPS")
+            return PublishRefused(f"The message passed more than {HOPS} nodes: {path}.", code="TOO_MANY_HOPS")
         return None

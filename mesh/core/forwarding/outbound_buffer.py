@@ -118,7 +118,10 @@ class OutboundBuffer:
             if entry.was_sent:  # the master may have it, so it must not be refused
                 self._stick(entry)
             else:
-                error = TailBackFull(self._full_text(entry), hint="Publish more slowly, or see `mesh ls`.")
+                error = TailBackFull(
+                    self._full_text(entry),
+                    hint="Publish more slowly, or see `mesh ls` for unreachable masters.",
+                )
                 self.refuse(entry, error)
         elif entry.envelope.persistent:
             entry.warned = True
@@ -232,7 +235,9 @@ class OutboundBuffer:
 
     def _full_text(self, entry: PendingForward) -> str:
         waiting, me = self._onward.messages - entry.messages, self._desk.me.name
-        return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
+        return (
+            f"The outbound buffer of {me} holds {waiting} messages and has no room for {entry.messages} more."
+        )
 
     # --- final answers ----------------------------------------------------------------------------------
 
@@ -336,7 +341,9 @@ class OutboundBuffer:
             heapq.heappush(self._due, (max(again, soon), entry.serial))
 
     def _give_up(self, entry: PendingForward, hop: str, first: int, last: int) -> None:
-        error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")
+        error = Expired(
+            f"The message expired on {self._desk.me.name} while it waited for {hop or 'a master'}."
+        )
         self._desk.count("expired", last - first + 1)
         self.record_final_answer(
             entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error))

@@ -99,8 +99,8 @@ class Provenance:
         """
         self._desk.count("forged")
         path = " -> ".join(hop.node for hop in envelope.route)
-        unnamed = f"by {path}, of which not each names the next as its way"
-        why = unnamed if is_late else "which did not come by it"
+        unnamed = f"by {path}, where a node does not confirm its next hop"
+        why = unnamed if is_late else "which is not on its route"
         what = f"{peer.node.name} forwards {plain(envelope.sender)[:80]!r}, {why}"
         if self._desk.now - peer.forged_told >= SAY_AGAIN:
             peer.forged_told = self._desk.now

@@ -62,7 +62,7 @@ class RefusalMemory:
 
     def _refusal_answer(self, e: Envelope, first: int, last: int) -> Answer:
         error = PublishRefused(
-            f"{self._node} had refused it when it was started again.", hint="Publish it anew."
+            f"{self._node} had refused the message when it restarted.", hint="Publish it as a new message."
         )
         return Answer(e.domain, first, last, error.code, 0, str(error))
 

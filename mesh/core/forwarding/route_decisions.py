@@ -146,11 +146,15 @@ class RouteDecisions:
         to = SessionName.parse(envelope.to)
         force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)
         if to.site:
-            return self._abroad(to.site, force) if not came else refuse("it came from there", "", CIRCULAR)
+            return (
+                self._abroad(to.site, force)
+                if not came
+                else refuse("the message came from that site", "", CIRCULAR)
+            )
         decision = self._mapping.address(to, domain, nodes, visited, force, of)
         is_lost = decision.code == UNKNOWN or (decision.kind is Kind.WAIT and decision.node == to.node)
         if is_lost and to.node and self._nodes.ask_way(to.node):
-            return wait(f"asking for the way to {to.node}", to.node)
+            return wait(f"asking for the route to {to.node}", to.node)
         if came and not force and decision.kind is Kind.WAIT and nodes.is_settled():
             return refuse(
                 f"node {to.node} cannot be reached from {self._desk.me.name}", to.node or "", UNKNOWN

@@ -63,7 +63,7 @@ class Routes(Component):
         """Call `then` with the steps of the route. LocalError for invalid names."""
         if ask.start and ask.start != self._desk.me.name:
             if not self._nodes.is_alive(ask.start):
-                text = f"no node {ask.start} can be asked."
+                text = f"Node {ask.start} cannot be reached."
                 raise LocalError(text, hint="See `mesh ls`.", code="UNKNOWN_NODE")
             self._pass_on([ask.start], ask, [], [], then)
             return
@@ -128,7 +128,7 @@ class Routes(Component):
 def _steps(node: str, told: PeerReply[Steps] | None) -> list[Step]:
     """Return the steps that another node reports, including those behind it."""
     if told is None or told.code:
-        why = "it did not answer" if told is None else f"it did not say ({told.code[:LONGEST]})"
+        why = "no answer" if told is None else f"no route ({told.code[:LONGEST]})"
         return [Step(node=node, decision="unknown", why=why)]
     return [
         Step(

@@ -39,16 +39,16 @@ EVENTS: dict[type[Sighted | Lived], ReachEvent] = {
 TOLD: dict[ReachEvent, tuple[str, str, str]] = {
     ReachEvent.JOINED: ("joined", "info", "{name} (boot {boot}) at {at}, found by {via}"),
     ReachEvent.RESTARTED: ("restarted", "info", "{name} is a new process (boot {boot})"),
-    ReachEvent.MOVED: ("moved", "info", "{name} is at {at} now"),
+    ReachEvent.MOVED: ("moved", "info", "{name} moved to {at}"),
     ReachEvent.SUSPECTED: ("suspect", "warning", "{name} does not answer"),
     ReachEvent.TRUSTED: ("alive", "info", "{name} answers again"),
-    ReachEvent.DIED: ("dead", "warning", "{name} (boot {boot}) did not answer"),
-    ReachEvent.SAID_GOODBYE: ("left", "info", "{name} (boot {boot}) said goodbye"),
-    ReachEvent.SAID_TO_LEAVE: ("left", "info", "{name} (boot {boot}) said goodbye"),
+    ReachEvent.DIED: ("dead", "warning", "{name} (boot {boot}) is dead: no answer"),
+    ReachEvent.SAID_GOODBYE: ("left", "info", "{name} (boot {boot}) left"),
+    ReachEvent.SAID_TO_LEAVE: ("left", "info", "{name} (boot {boot}) left"),
     ReachEvent.DOUBLED: (
         "conflict",
         "warning",
-        "two processes answer for {name}: was its data directory copied?",
+        "two processes answer for {name}: its data directory may be a copy",
     ),
 }
 
@@ -117,5 +117,5 @@ class Changes:
             self._desk.publish_fact(ViewChanged(lived))
         m = lived.member
         kind, level, template = TOLD[event]
-        text = template.format(name=m.name, boot=m.boot, at=m.address or "an address of its own", via=m.via)
+        text = template.format(name=m.name, boot=m.boot, at=m.address or "an unknown address", via=m.via)
         self._desk.event(kind, text, as_introduction(m.node), level)

@@ -37,7 +37,7 @@ class DuplicateDetector:
             if now - self._looked.get(address, -AGAIN) < AGAIN or len(self._dials) >= DIALS:
                 continue
             self._note_address(address, now)
-            self._desk.note("info", f"others say that this node is at {address}: who is there?")
+            self._desk.note("info", f"others report this node at {address}, which it does not use")
             self._dials.add(self._dialler.dial(address, NODE_CONTROL, b""))
 
     def _note_address(self, address: str, when: float) -> None:
@@ -60,14 +60,17 @@ class DuplicateDetector:
     def _judge(self, conn: Conn, process: bytes, address: str) -> None:
         """Apply rule 2."""
         me = self._desk.me
-        at = f"at {address or 'an address of its own'}{'' if conn.dialled else ', and has dialled us'}"
-        what = f"another process answers for {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), {at}"
+        at = f"at {address or 'an unknown address'}{'' if conn.dialled else ', and dialed this node'}"
+        what = f"another process has the identity of {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), {at}"
         if is_senior(self._desk.process, process):
             if process not in self._juniors:
                 self._juniors = {*list(self._juniors)[1 - PLACES :], process}
-                text = f"{what}. It was started later, and stops: was the data directory of this node copied?"
+                text = (
+                    f"{what}. It started later and stops; the data directory of this node may "
+                    "have been copied"
+                )
                 self._desk.event("conflict", text, level="warning")
             return
         self._desk.is_doubled = True
-        hint = "Was its data directory copied? Start the copy with another --data."
+        hint = "Its data directory may be a copy: start the copy with another `--data DIR`."
         self._desk.emit(Stop(f"{what}. {hint}", "CONFLICT"))

@@ -63,7 +63,7 @@ class HeldByPeer:
         """Raise RemoteError if too much waits for that peer. The next connection resends it."""
         if self.is_crowded(peer):
             self.drop_peer(peer)
-            text = f"{peer.node.name} brings more than {self._most} bytes by ways that nobody names"
+            text = f"{peer.node.name} sent more than {self._most} bytes over routes that no node confirms"
             raise RemoteError(text, code="FORGED_SENDER")
 
     def drop_peer(self, peer: Peer) -> None:

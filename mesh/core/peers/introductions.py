@@ -32,11 +32,11 @@ def _checked(*said: Any) -> Node:
     if len(node.uuid) != UUID:
         raise RemoteError("an introduction without a uuid of 16 bytes")
     if _NAME.fullmatch(node.name) is None or len(node.gossip) > LONGEST or len(node.key) not in (0, KEY):
-        raise RemoteError(f"an introduction that cannot be: {node.name[:80]!r}")
+        raise RemoteError(f"an invalid introduction: {node.name[:80]!r}")
     if not node.boot < BOOTS:
-        raise RemoteError(f"an introduction of boot {node.boot}, of at most {BOOTS - 1}")
+        raise RemoteError(f"an introduction with boot {node.boot}, above the limit of {BOOTS - 1}")
     if len(node.also) > ADDRESSES:
-        raise RemoteError(f"an introduction with {len(node.also)} addresses, at most {ADDRESSES}")
+        raise RemoteError(f"an introduction with {len(node.also)} addresses, above the limit of {ADDRESSES}")
     for address in (node.address, *node.also):
         if address and not is_dialable(address):
             raise RemoteError(f"an introduction with the address {address[:80]!r}, not tcp://IP:PORT")
@@ -57,7 +57,7 @@ def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
     try:
         return tuple(member.Rumour(as_node(r.node), r.incarnation, NodeLife(r.state), r.by) for r in said)
     except ValueError as error:
-        raise RemoteError(f"a rumour that cannot be: {error}") from error
+        raise RemoteError(f"an invalid rumor: {error}") from error
 
 
 def to_wire(rumours: Iterable[member.Rumour]) -> tuple[Rumour, ...]:

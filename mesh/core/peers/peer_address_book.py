@@ -32,8 +32,8 @@ DIALLED = 64  # of them, dialed at the next start
 FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a remembered node is not dialed
 LONGEST = 300  # characters of an address
 ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
-TRYING_ON = "Trying on."
-SILENT = "it does not answer (is a node running there?)"
+TRYING_ON = "Connecting."
+SILENT = "no answer (is a node running there?)"
 KINDS = CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
 
 
@@ -108,7 +108,7 @@ class PeerAddressBook(Component):
                 else:
                     self._met[key[1:]] = _read_met(row)
             except (MeshError, UnicodeDecodeError):  # addresses are only hints
-                self._desk.note("warning", "an address that was remembered cannot be read, and is forgotten")
+                self._desk.note("warning", "a stored peer address is damaged and was removed")
                 self._disk.later("peer", key, Delete("peer", key))
         self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
         self._old = frozenset(self._met)
@@ -177,7 +177,7 @@ class PeerAddressBook(Component):
         if not ADDRESS.fullmatch(address) or len(address) > LONGEST or len(self._seeds) >= MET:
             raise LocalError(
                 f"{address[:80]!r} cannot be added.",
-                hint="Write tcp://HOST:PORT; a thousand are the most.",
+                hint="Write tcp://HOST:PORT. A node keeps at most a thousand addresses.",
                 code="BAD_ADDRESS",
             )
         self._seeds[address] = Seed(ADDED)
@@ -205,7 +205,7 @@ class PeerAddressBook(Component):
             if seed.kind == ADDED:
                 self._disk.later("peer", b"a" + address.encode(), Delete("peer", b"a" + address.encode()))
         if uuids or found:
-            self._desk.event("peer", f"{what} was forgotten")
+            self._desk.event("peer", f"{what} was removed")
         return bool(uuids or found)
 
     @property

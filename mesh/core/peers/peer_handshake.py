@@ -27,7 +27,8 @@ from mesh.wire.metadata import heard
 TOLD = 64  # nodes whose last refusal is remembered
 DUEL = 0.5  # s in which both may have dialed at once
 DENIED = "DENIED"
-NO_LINK = "the mesh says that {} may not be linked"
+COPIED = "Its data directory may be a copy: start the copy with another `--data DIR`."
+NO_LINK = "the mesh denies links with {}"
 YOUNG = 30.0  # s: a node this young gives way when its name or its identity is taken
 TAKEN = ("NAME_IN_USE", "CONFLICT")  # codes of such refusals
 
@@ -51,18 +52,18 @@ class PeerHandshake(Component):
     def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
         """Return the peer for a HELLO of a node, or the refusal."""
         if h.node is None or len(h.node.uuid) != 16:
-            return Refuse("MALFORMED", "a node introduces itself with a uuid of 16 bytes", final=True)
+            return Refuse("MALFORMED", "a node must introduce itself with a uuid of 16 bytes", final=True)
         refusal = self._accept_introduction(h.node, h.process)
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
         if h.role == NODE_DATA and (name := self._desk.denies(h.node.name)):
-            return Refuse(DENIED, NO_LINK.format(name), "To change that: mesh node allow")
+            return Refuse(DENIED, NO_LINK.format(name), "To allow it: `mesh node allow`.")
         # Only while our dial is young: one that hangs at a firewall must not displace a working one.
         ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
         if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
-            return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
+            return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
         conn.role = h.role
         self._dialler.use_connection(peer, conn)
         return peer
@@ -98,7 +99,7 @@ class PeerHandshake(Component):
         return peer
 
     def _unwanted(self, conn: Conn, node: Introduction, refusal: Refuse, dialled: Peer | None) -> None:
-        """Hang up on a node that welcomed us and that this node refuses."""
+        """Close a connection to a node that accepted this node, but that this node refuses."""
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{refusal.reason} [{refusal.code}]")
             self._neighbours.acquaintances.on_refused(conn, is_us=False)
@@ -155,7 +156,7 @@ class PeerHandshake(Component):
         if peer is None:  # a seed: REFUSE does not name its sender
             peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))
         is_trivial = r.code in ("DUEL", "SAME_UUID")
-        why = f"it refused us: {r.reason} [{r.code}]"
+        why = f"it refused this node: {r.reason} [{r.code}]"
         is_news = not is_trivial and self._neighbours.acquaintances.says_no(conn, why)
         if conn.seed and r.final:
             self._neighbours.acquaintances.on_refused(conn, is_us=False)
@@ -163,7 +164,7 @@ class PeerHandshake(Component):
         if ends and self.is_young:
             self._desk.publish_fact(LoginRefused(Stop(f"{r.reason}. {r.hint}", r.code)))
         if not is_trivial:
-            text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
+            text = f"{conn.endpoint} refused this node: {r.reason}. {r.hint} [{r.code}]"
             if is_news and (peer is None or peer.link.reason != r.reason):
                 self._desk.event("refused", text, peer.node if peer else None, level="warning")
             else:  # as before
@@ -192,8 +193,8 @@ class PeerHandshake(Component):
         if node.uuid == self._desk.me.uuid:
             return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
         if self._pinned_otherwise(node):
-            text = f"{node.name} shows another key than the node {node.uuid.hex()[:8]} had before"
-            hint = f"If it was made anew on purpose: mesh peer rm {typed(node.name)}"
+            text = f"{node.name} has another key than node {node.uuid.hex()[:8]} had before"
+            hint = f"If its keys were recreated on purpose: `mesh peer rm {typed(node.name)}`."
             return Refuse("WRONG_IDENTITY", text, hint, final=True)
         events = self._neighbours.membership.hear(as_node(node), self._desk.now)
         for event in events:
@@ -202,12 +203,15 @@ class PeerHandshake(Component):
         self._neighbours.happened(events)
         known = self._neighbours.peers.get(node.uuid)
         if known is None:
-            return Refuse("TOO_MANY_NODES", f"this node knows {len(self._neighbours.peers)} others already")
+            return Refuse(
+                "TOO_MANY_NODES",
+                f"this node already knows {len(self._neighbours.peers)} nodes, which is the limit",
+            )
         member = self._neighbours.membership.of(node.uuid)
         is_doubled = member is not None and member.state is NodeLife.CONFLICT
-        hint = "Was a data directory copied? Start the copy with another --data." if is_doubled else ""
+        hint = COPIED if is_doubled else ""
         if node.boot < known.node.boot:
-            text = f"{node.name} was here with boot {known.node.boot} already"
+            text = f"{node.name} already reached boot {known.node.boot}"
             return Refuse("OLD_BOOT", text, hint, final=True)
         if is_doubled:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
@@ -240,12 +244,12 @@ class PeerHandshake(Component):
         text = (
             f"the name {newcomer.name!r} belongs to a live node at {holder.address or 'an unknown address'}"
         )
-        hint = "Start one of them with another --id."
+        hint = "Start one of them with another `--id`."
         if holder.uuid == self._desk.me.uuid:
             gives_way = self.is_young and is_senior(process, self._desk.process)
             if gives_way:
                 where = newcomer.node.address or "an unknown address"
-                what = f"the name {newcomer.name!r} belongs to a node at {where}, which was started first"
+                what = f"the name {newcomer.name!r} belongs to an older node at {where}"
                 self._desk.publish_fact(LoginRefused(Stop(f"{what}. {hint}", "NAME_IN_USE")))
             return Refuse("NAME_IN_USE", text, hint, final=not gives_way)
         answers = self._answers(self._neighbours.peers[holder.uuid], holder.heard)

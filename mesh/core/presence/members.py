@@ -88,7 +88,7 @@ class GroupMembers(Component):
     def check(self, name: str) -> None:
         """Raise LocalError if one more group would be too many."""
         if name not in self.own and len(self.own) >= MOST:
-            text = f"{self._desk.me.name} has members of {MOST:,} groups already."
+            text = f"{self._desk.me.name} has members of {MOST:,} groups, which is the limit."
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
@@ -126,7 +126,7 @@ class GroupMembers(Component):
         if told is None:
             return
         if command.number > told.number:
-            what = f"{peer.node.name} has heard number {command.number} of {told.number}"
+            what = f"{peer.node.name} acknowledged update {command.number} of {told.number}"
             raise RemoteError(what, code="FORGED_ACK")
         for number in [number for number in told.marks if number <= command.number]:
             told.version = max(told.version, told.marks.pop(number))
@@ -171,7 +171,7 @@ class GroupMembers(Component):
         uuid = peer.node.uuid
         told = self._told.setdefault(uuid, PeerVersion())
         if command.number != told.heard + 1:
-            what = f"{peer.node.name} says number {command.number} of its groups after {told.heard}"
+            what = f"{peer.node.name} sent group update {command.number} after {told.heard}"
             raise RemoteError(what, code="OUT_OF_ORDER")
         told.heard = command.number
         for name, members in command.groups:

@@ -88,8 +88,8 @@ class Presence(Component):
         """Raise LocalError if one more name would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             raise LocalError(
-                f"{self._desk.me.name} serves {MOST:,} names already.",
-                hint="Serve few names, and say in the content what is meant.",
+                f"{self._desk.me.name} serves {MOST:,} addresses, which is the limit.",
+                hint="Serve fewer addresses, and put the details into the content.",
                 code="TOO_MANY_ADDRESSES",
             )
 
@@ -210,7 +210,7 @@ class Presence(Component):
 
     def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
         if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
-            raise RemoteError("a client watches what is no address", code="MALFORMED")
+            raise RemoteError("a client watches an invalid address", code="MALFORMED")
         new, gone = self._clients.apply_command(session, command)
         self._desk.ending[self._say_news] = None
         for name in new:

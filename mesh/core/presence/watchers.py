@@ -50,7 +50,7 @@ class Watcher(Generic[W]):
             self.names.pop(name, None)
             self.due.pop(name, None)
         if len(self.names) > most:
-            raise RemoteError(f"more than {most:,} names are watched at once", code="TOO_MANY_NAMES")
+            raise RemoteError(f"more than {most:,} addresses are watched at once", code="TOO_MANY_NAMES")
         self.due.update(dict.fromkeys(command.add))
         return new, gone
 

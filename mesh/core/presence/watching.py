@@ -93,7 +93,7 @@ class WatchedNames:
         """Record a report of a node. Raises RemoteError for a missing number."""
         heard = self._heard.setdefault(uuid, WatchLink())
         if command.number != heard.number + 1:
-            what = f"a node says number {command.number} of what it serves after {heard.number}"
+            what = f"a node sent service update {command.number} after {heard.number}"
             raise RemoteError(what, code="OUT_OF_ORDER")
         heard.number = command.number
         heard.knows = max(heard.knows, command.knows)

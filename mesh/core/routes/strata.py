@@ -35,7 +35,7 @@ MOST = 1024  # measured domains, those of own rules first
 PAUSE, FEW = 0.05, 64  # s between two measurements per FEW domains
 LATE, SOON = 10.0, 1.0  # s between updates of latencies; after a new connection
 LOOKED = 60.0  # s that a requested domain is measured
-BACK, UNSAID = "comes back to this node", "has not said how far it is"
+BACK, UNSAID = "leads back to this node", "has not reported its distance"
 
 
 class LiveStrata(Component):
@@ -198,10 +198,10 @@ class LiveStrata(Component):
         if way is None:
             return UNSAID
         if not way.way:
-            return "has no way itself"
+            return "has no route itself"
         if me in way.way:
             return BACK
-        return "" if is_way(me, way, claims) else f"ends at {way.way[-1]}, which is no master"
+        return "" if is_way(me, way, claims) else f"ends at {way.way[-1]}, which is not a master"
 
     def explain(self, what: What) -> Iterator[Reason]:
         """Yield the distance to the master of a topic, and broken routes while their nodes are alive."""

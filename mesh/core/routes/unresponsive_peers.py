@@ -49,7 +49,7 @@ class UnresponsivePeers:
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
                 self._told[uuid] = self._desk.now
                 self._report_event(
-                    uuid, "lives and does not answer: nobody waits for it until it does", "warning"
+                    uuid, "is alive but does not answer; requests skip it until it does", "warning"
                 )
 
     def answers(self, uuid: bytes) -> None:

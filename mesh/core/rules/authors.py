@@ -69,13 +69,13 @@ class Authors(Component):
             return
         key = f"key {row.key.hex()}" if row.key else "no key"
         why = (
-            f"{by.node.name} vouches for {VOUCHED:,} rows already"
+            f"{by.node.name} already vouches for {VOUCHED:,} rows"
             if is_before
-            else "it never was, as far as is known here"
+            else "this node has never known it as one"
         )
         raise UnknownAuthor(
-            f"the author of {row.name!r} is no member of this mesh: {row.author.hex()} ({key}); {why}.",
-            hint=f"Ask who runs {by.node.name}: `mesh events --kind {row.kind}`.",
+            f"The author of {row.name!r} is not a member of this mesh: {row.author.hex()} ({key}); {why}.",
+            hint=f"Ask the operator of {by.node.name}; see `mesh events --kind {row.kind}`.",
             code="UNKNOWN_AUTHOR",
         )
 

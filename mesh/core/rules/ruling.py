@@ -114,7 +114,7 @@ class Ruling(Component):
         try:
             self.reload(by)
         except LocalError as error:
-            self._desk.event("settings", f"{by}: nothing is taken on: {error}", level="warning")
+            self._desk.event("settings", f"{by}: no setting was applied: {error}", level="warning")
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
         """Set the rules of the settings, in force after SWITCH s. A repeated call restarts the wait.
@@ -149,8 +149,8 @@ class Ruling(Component):
         # Messages of several masters are distinguished by the order in which each master sends them.
         now = (self._mapping.rules, counted)
         if self._desk.serves and not all(leaves_shared(before, rules) for before in now):
-            text = "other rules for what has several masters, or backups, count after a restart only."
-            raise NotAvailable(text, hint="Write it into the nodes' files, and start them again.")
+            text = "Changed rules for topics with several masters or backups require a restart."
+            raise NotAvailable(text, hint="Write them into the nodes' files, and restart the nodes.")
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
 
     # --- the two steps ------------------------------------------------------------------------------------
@@ -266,9 +266,9 @@ class Ruling(Component):
 
 def told(found: Reloaded) -> str:
     """Return the applied and the postponed changes as text."""
-    taken = f"taken on: {'; '.join(_some(found.now))}" if found.now else ""
-    rest = f"wants a restart, and is as before: {', '.join(_some(found.later))}" if found.later else ""
-    return ". ".join(filter(None, (taken, rest))) or "the settings are as they were"
+    taken = f"applied: {'; '.join(_some(found.now))}" if found.now else ""
+    rest = f"unchanged until a restart: {', '.join(_some(found.later))}" if found.later else ""
+    return ". ".join(filter(None, (taken, rest))) or "no setting has changed"
 
 
 def _some(lines: Sequence[str]) -> Sequence[str]:

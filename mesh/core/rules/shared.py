@@ -171,11 +171,13 @@ class Shared(Component):
     def _check(self, row: SharedRow) -> None:
         """Raise LocalError for a row that cannot be accepted."""
         if not self._tables[row.kind].has_room(row):
-            what = f"there is no room for more rows of {row.kind!r}: a mesh has {ROWS:,}, and 16 MiB."
-            raise LocalError(what, hint="Remove some that nobody needs.", code="TOO_MANY_ROWS")
+            what = (
+                f"The mesh has no room for more rows of {row.kind!r}: the limit is {ROWS:,} rows, and 16 MiB."
+            )
+            raise LocalError(what, hint="Remove unused ones.", code="TOO_MANY_ROWS")
         if not self._is_signed(row):
             whom = "the admin of this mesh" if self._kinds[row.kind].by_admin else "the node that wrote it"
-            raise LocalError(f"a row is not signed by {whom}.", code="WRONG_SIGNATURE")
+            raise LocalError(f"The row is not signed by {whom}.", code="WRONG_SIGNATURE")
         self._kinds[row.kind].check(row)
 
     def _check_time(self, row: SharedRow, by: Peer | None = None) -> None:
@@ -183,7 +185,9 @@ class Shared(Component):
         author = self._neighbours.peers.get(row.author)
         ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
         if row.stamp > self._desk.wall + ahead + self._kinds[row.kind].ahead:
-            raise LocalError("a row was written in the future: is a clock wrong?", code="CLOCK_AHEAD")
+            raise LocalError(
+                "The row has a timestamp in the future; a clock may be wrong.", code="CLOCK_AHEAD"
+            )
 
     def _is_signed(self, row: SharedRow) -> bool:
         return self._authors.is_signed(row, self._kinds[row.kind].by_admin)
@@ -237,7 +241,7 @@ class Shared(Component):
                     continue
                 self._check(row)
             except MeshError as error:  # other nodes have it too
-                self._desk.note("warning", f"a row that all share cannot be read: {error}")
+                self._desk.note("warning", f"a shared row is damaged: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             else:
                 self._counts(row, None)
@@ -334,7 +338,7 @@ class Shared(Component):
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
         """Accept one row, and return its position."""
         if row.kind != kind or row.place <= place:
-            raise LocalError("a row that nobody asked for.", code="BAD_ROW")
+            raise LocalError("The node sent a row that was not requested.", code="BAD_ROW")
         self._check_time(row, peer)
         table = self._tables[kind]
         if table.is_news(row) and not table.is_over(row, self._desk.believed):
@@ -347,7 +351,7 @@ class Shared(Component):
     def _doubt(self, peer: Peer, kind: str, error: MeshError) -> None:
         if peer.node.uuid not in self._doubted:
             self._doubted.add(peer.node.uuid)
-            self._desk.event(kind, f"{peer.node.name} told none: {error}", peer.node, level="warning")
+            self._desk.event(kind, f"{peer.node.name} sent no rows: {error}", peer.node, level="warning")
 
     def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._doubted.discard(fact.peer.node.uuid)

@@ -67,7 +67,7 @@ class SharedRules(Component):
     def _check(self, row: SharedRow) -> None:
         """Raise LocalError for a row that cannot hold rules."""
         if row.name:
-            raise LocalError(f"rules have no name, and not {row.name[:80]!r}.", code="BAD_ROW")
+            raise LocalError(f"A row of rules must not have the name {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
@@ -80,11 +80,11 @@ class SharedRules(Component):
             self._ruling.share(agreed, self._shared.summary(RULES))
         except LocalError as error:
             self._refused = f"{error}"
-            self._desk.event(RULES, f"it does not go by the {whose}: {error}", node, level="warning")
+            self._desk.event(RULES, f"{whose} are not in force here: {error}", node, level="warning")
             return
         self._refused = ""
         if is_news:
-            self._desk.event(RULES, f"goes by the {whose}: {'; '.join(difference(before, agreed))}", node)
+            self._desk.event(RULES, f"{whose} are in force: {'; '.join(difference(before, agreed))}", node)
 
     # --- for clients --------------------------------------------------------------------------------------
 
@@ -137,23 +137,26 @@ class SharedRules(Component):
         gone = {peer.node.name for peer in self._nodes.away()}
         away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # on none of its disks
         if away and not asked.ask.force and before.rules != after.rules:
-            text = f"away: {', '.join(away)}. Their clients miss what a new master takes till they are back."
-            raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")
+            text = (
+                f"Nodes that cannot be reached: {', '.join(away)}. Their clients miss messages of "
+                "a new master until they return."
+            )
+            raise LocalError(text, hint="Wait for them, or use --force.", code="NODES_AWAY")
         if not is_again:
             self._shared.bring(row)
-            self._desk.event(RULES, f"{asked.doer} has brought rules for all nodes")
+            self._desk.event(RULES, f"mesh-wide rules were set by {asked.doer}")
         ask = AskRow(row=msgspec.to_builtins(row, builtin_types=(bytes,)))
         self._shared.ask_speaking(RULES, ask, ReplyValue, partial(self._has_spread, asked, row, away))
 
     def _admins(self, said: object) -> SharedRow:
         row = row_of(said)
         if row.kind != RULES:
-            raise LocalError(f"this is a row of {row.kind!r}, and not of rules.", code="BAD_ROW")
+            raise LocalError(f"The row has kind {row.kind!r} instead of rules.", code="BAD_ROW")
         keyring = self._desk.settings.keyring
         if keyring is not None and not keyring.admin:
             raise LocalError(
-                "this mesh has no admin whose rules all would take.",
-                hint="Make one: mesh init --admin, then join all nodes again, and start them again.",
+                "The mesh has no admin, who alone can set mesh-wide rules.",
+                hint="Create one: `mesh init --admin`; then join all nodes again and restart them.",
                 code="NO_ADMIN",
             )
         return row
@@ -164,8 +167,8 @@ class SharedRules(Component):
             known = self._shared.get(RULES, "")
             by = unpacked(known.value).by if known is not None else ""
             who = f", at {iso(self.stamp)} by {harmless(by) or '?'}" if known is not None else ""
-            text = f"the rules were changed meanwhile{who}: nothing is done."
-            raise LocalError(text, hint="See `mesh rule ls`, then say it again.", code="STALE")
+            text = f"The rules were changed meanwhile{who}; yours were not set."
+            raise LocalError(text, hint="See `mesh rule ls`, then repeat the command.", code="STALE")
 
     def _has_spread(
         self,
@@ -176,8 +179,8 @@ class SharedRules(Component):
         missing: list[str],
     ) -> None:
         if self.stamp != row.stamp:
-            text = "others were set at the same time at another node, and count."
-            asked.fail(LocalError(text, hint="See `mesh rule ls`, then say it again.", code="STALE"))
+            text = "Other rules, set at the same time at another node, have replaced yours."
+            asked.fail(LocalError(text, hint="See `mesh rule ls`, then repeat the command.", code="STALE"))
             return
         told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
         stored = partial(self._disk.commit_if_any, lambda error: asked.reply(told) if error is None else None)
@@ -201,6 +204,6 @@ def difference(before: Agreed, after: Agreed) -> list[str]:
 
 def _said(name: str, entry: AgreedNode | None) -> str:
     if entry is None:
-        return f"{name}: as files say"
+        return f"{name}: as in its file"
     rules = f"{len(entry.rules)} rules" if entry.rules is not None else ""
     return f"{name}: {', '.join(filter(None, (rules, ALLOWED[entry.allowed])))}"

@@ -107,6 +107,10 @@ class Standby(Component):
         """Report that a master with this node as a backup has appeared or disappeared."""
         what = self._mapping.stands_in_for(peer.node.name)
         if what:
-            text = "is there: it takes" if is_back else "is away: this node, or a backup before it, takes"
+            text = (
+                "is reachable again: it is the master of"
+                if is_back
+                else "is unreachable: this node, or an earlier backup, is the master of"
+            )
             topics = ", ".join(what)
             self._desk.event("rules", f"{peer.node.name} {text} {topics}", peer.node)

@@ -100,7 +100,7 @@ class Weights(Component):
             if old.stamp > self.stamp:
                 self._shared.write_row(WEIGHTS, "", old.stamp, packed(old))
         except MeshError as error:  # other nodes have it too
-            self._desk.note("warning", f"the weights that were stored cannot be read: {error}")
+            self._desk.note("warning", f"the stored weights are damaged: {error}")
 
     # --- the row ------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class Weights(Component):
         new = weight_set(unpack(row.value))
         check_times(new, self._desk.wall)
         if row.name or new.stamp != row.stamp:
-            raise bad("they have another name or stamp than their row.")
+            raise bad("Their name or timestamp differs from that of their row.")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply the weights of the row."""
@@ -117,7 +117,7 @@ class Weights(Component):
         self._set, self._are_over = new, self._desk.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
             done = "applied" if new.weights else "cleared"
-            self._report_weights(f"were {done} by {new.by}, as {by.node.name} says", by)
+            self._report_weights(f"were {done} by {new.by}, according to {by.node.name}", by)
 
     def _write_weights(self, new: WeightSet, by: Peer | None = None) -> None:
         self._shared.write_row(WEIGHTS, "", new.stamp, packed(new), by)
@@ -161,12 +161,12 @@ class Weights(Component):
     def _apply(self, said: Learnt, by: str) -> None:
         mine, theirs = self._desk.settings.cluster, said.cluster or self._desk.settings.cluster
         if mine != theirs:
-            text = f"these weights were learnt in the mesh {theirs!r:.80}, and this is {mine!r}."
-            raise LocalError(text, hint="If they are right here all the same: --force", code="CLUSTER")
+            text = f"The weights were learned in the mesh {theirs!r:.80}, and this is {mine!r}."
+            raise LocalError(text, hint="To apply them anyway: --force", code="CLUSTER")
         new = checked(WeightSet(self._shared.stamp(WEIGHTS, ""), said.made, said.expires, by, said.weights))
         check_times(new, self._desk.wall)
         if new.expires <= self._desk.wall:
-            raise bad(f"these weights have expired, at {iso(new.expires)}.", "Learn newer ones.")
+            raise bad(f"The weights expired at {iso(new.expires)}.", "Run `mesh weights learn` again.")
         self._write_weights(new)
         self._report_weights(f"were applied by {by}, until {iso(new.expires)}")
 
@@ -203,7 +203,7 @@ class Weights(Component):
         """Report once that the weights have expired."""
         if not self._are_over and self._desk.wall >= self._set.expires:
             self._are_over = True
-            self._report_weights(f"have expired, at {iso(self._set.expires)}")
+            self._report_weights(f"expired at {iso(self._set.expires)}")
 
     def _report_weights(self, what: str, peer: Peer | None = None) -> None:
         n = len(self._set.weights)

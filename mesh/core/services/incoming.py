@@ -57,7 +57,7 @@ class IncomingSends(Component):
     def _on_sends(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
-            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
+            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
         for envelope, ttl in zip(envelopes, ttls, strict=True):
             try:
                 self._check(peer, envelope)
@@ -71,7 +71,9 @@ class IncomingSends(Component):
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here
             if len(e.route) >= HOPS or e.flags:
-                raise PublishRefused("it has come too far, or with flags", code="TOO_MANY_HOPS")
+                raise PublishRefused(
+                    "The request passed too many nodes, or has invalid flags.", code="TOO_MANY_HOPS"
+                )
             if self._doubted.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
                 raise PublishRefused(self._doubted.report(peer, e, True), code="FORGED_SENDER")
             return
@@ -89,7 +91,7 @@ class IncomingSends(Component):
             or e.flags & ~(REQUEST | EVERY)
         ):
             self._desk.count("forged")
-            what = f"{peer.node.name} sends to an address what is of none of its clients"
+            what = f"{peer.node.name} sends a request that does not come from its clients"
             raise PublishRefused(what, code="FORGED_SENDER")
         if e.props:
             check_properties(e)
@@ -99,8 +101,8 @@ class IncomingSends(Component):
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
-            error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
+            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            error = MessageTooLarge(what, hint="Raise `limits.max_content` there, or send it in parts.")
             self._refuse(peer, part, error)
 
         return list(short_parts(envelope, most, too_long))

@@ -124,7 +124,9 @@ class RequestOutcomes:
         matched = sum(count or 0 for count in way.nodes.values())
         answer = Answer("", 1, 1, matched=matched)
         if way.is_lost and not matched:
-            answer = Answer("", 1, 1, LOST, text="whoever served it is gone, and perhaps has done it.")
+            answer = Answer(
+                "", 1, 1, LOST, text="The server disconnected before a reply. It may have run the request."
+            )
         elif not matched:
             answer = way.refusal or Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
         way.matched = matched
@@ -288,7 +290,7 @@ class RequestOutcomes:
             if memory is None:
                 continue
             numbers = list(way.open)
-            text = f"{name} is gone, and perhaps somebody there has done it."
+            text = f"Node {name} left or restarted before a reply. The request may have run there."
             if way.is_for_all:
                 self._lost_for_all(memory, way, uuid, text)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:
@@ -327,7 +329,7 @@ class RequestOutcomes:
         memory = self.streams.get(stream)
         if memory is None:
             return
-        text = "its client held more at its node than it may, and perhaps somebody has done it."
+        text = "The client exceeded the limit of bytes at its node. The request may have run."
         for way in dict.fromkeys([*memory.unanswered.values(), *memory.asked.values()]):
             if way is not None:
                 numbers = list(way.open)

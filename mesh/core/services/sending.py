@@ -164,8 +164,8 @@ class Sending(Component):
     def _check_room(self, session: Session | SiteGuest, memory: SentRequests, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
-                f"{session.text} waits for {len(memory.asked):,} replies.",
-                hint="Await some of them first.",
+                f"{session.text} has {len(memory.asked):,} requests without a reply, which is the limit.",
+                hint="Await some of the replies first.",
                 code="TOO_MANY_REQUESTS",
             )
 

@@ -103,18 +103,18 @@ class ServedAddresses(Component):
             check_address(address)
         if command.credit > ADDRESS_CREDIT:
             raise BadArgument(
-                f"{command.credit:,} messages at once are too many.", hint=f"At most {ADDRESS_CREDIT:,}."
+                f"The credit {command.credit:,} is too large.", hint=f"The limit is {ADDRESS_CREDIT:,}."
             )
         if command.selector or command.lease or command.held:
-            raise BadArgument("only of a queue one says what one wants, for how long, and what one has.")
+            raise BadArgument("A selector, lease or list of held messages is allowed only for queues.")
         ours = self._of.setdefault(session, {})
         if number in ours:
             self._end_consumer(session, number, ALL if command.credit else command.begun)
         if command.credit:
             if len(ours) >= self._desk.settings.max_subscriptions:
                 raise LocalError(
-                    f"{session.name} serves {len(ours):,} addresses.",
-                    hint="Serve few, and say in the content what is meant.",
+                    f"{session.name} serves {len(ours):,} addresses, which is the limit.",
+                    hint="Serve fewer addresses, and put the details into the content.",
                     code="TOO_MANY_ADDRESSES",
                 )
             self._open(session, command, address)
@@ -166,11 +166,13 @@ class ServedAddresses(Component):
             else:
                 address.add_first(given.alone())
         for work, at in server.line:
-            self._skipped(work, at, LOST, f"{server.name} has gone before it took it.")
+            self._skipped(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
         for work in address.waiting():
             if not address.ready(work.source):
                 address.drop(work)
-                self._refuse(work, NOBODY, f"nobody serves {address.name} at {self._desk.me.name} any more.")
+                self._refuse(
+                    work, NOBODY, f"No client serves {address.name} at {self._desk.me.name} any longer."
+                )
         if address.servers:
             self._has_room(address)
         else:
@@ -205,9 +207,13 @@ class ServedAddresses(Component):
         address = self.addresses.get(envelope.to)
         ready = address.ready(source) if address is not None else []
         if address is None or not ready:
-            self._refuse(work, NOBODY, f"nobody serves {harmless(envelope.to)} at {self._desk.me.name}.")
+            self._refuse(work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._desk.me.name}.")
         elif address.bytes + work.size > self._desk.settings.backlog_bytes:
-            self._refuse(work, FULL, f"{address.bytes:,} bytes wait for those who serve {envelope.to}.")
+            self._refuse(
+                work,
+                FULL,
+                f"The servers of {envelope.to} are too slow: {address.bytes:,} bytes wait for them.",
+            )
         elif work.is_for_all:
             self._to_all(work, ready)
             self._has_room(address)
@@ -263,7 +269,7 @@ class ServedAddresses(Component):
             work, at = server.line.popleft()
             count = min(server.room, work.envelope.count - at)
             if work.until <= self._desk.now:
-                self._skipped(work, at, LATE, "its time was over before anybody took it.")
+                self._skipped(work, at, LATE, "The request expired before a server accepted it.")
                 continue
             self._deliver(address, server, work, range(at, at + count))
             if at + count < work.envelope.count:
@@ -274,7 +280,7 @@ class ServedAddresses(Component):
             work = line[0]
             if work.until <= self._desk.now:
                 address.drop(work)
-                self._refuse(work, LATE, "its time was over before anybody took it.")
+                self._refuse(work, LATE, "The request expired before a server accepted it.")
                 continue
             count = work.envelope.count
             shares = shared_out(address.ready(work.source), count - work.at)
@@ -321,20 +327,20 @@ class ServedAddresses(Component):
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """Settle deliveries, and return the replies. Raises RemoteError for tags that were never assigned."""
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
-            what = f"{len(command.replied)} replies were announced, others came"
+            what = f"{len(command.replied)} replies were announced, but others came"
             raise RemoteError(what, code="MALFORMED")
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:
             self._desk.count("settled_late")
             return
         if command.request or command.entries:
-            raise RemoteError(f"{address.name} is no queue", code="MALFORMED")
+            raise RemoteError(f"{address.name} is not a queue", code="MALFORMED")
         if envelopes:
             self._replied(server, command, envelopes[0])
         for given in server.settle(command.done):
             self._served += 1
             if given.work.is_request:
-                self._fail(given, "REQUEST_FAILED", f"{server.name} has ended with it, and did not reply.")
+                self._fail(given, "REQUEST_FAILED", f"{server.name} finished the request without a reply.")
         self._has_room(address)
 
     def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
@@ -356,7 +362,9 @@ class ServedAddresses(Component):
 
     def _lose(self, server: Server, given: GivenMessage) -> None:
         if given.work.is_request:
-            self._fail(given, LOST, f"{server.name} has gone, and perhaps it has done it.")
+            self._fail(
+                given, LOST, f"{server.name} disconnected before a reply. It may have run the request."
+            )
 
     def _fail(self, given: GivenMessage, code: str, text: str) -> None:
         e = given.work.envelope

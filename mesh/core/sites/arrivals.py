@@ -55,7 +55,7 @@ class NeighbourSite:
         """
         where = f"[sites.{site}] at {here}, in the file of {self.node}"
         return PublishRefused(
-            f"the site {site} may not {what}.", hint=f"See {setting} in {where}.", code="NO_RIGHT"
+            f"The site {site} may not {what}.", hint=f"See {setting} in {where}.", code="NO_RIGHT"
         )
 
 
@@ -107,7 +107,7 @@ def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool =
     except BadName:
         is_forged = True
     if is_forged:
-        what = f"{envelope.sender[:80]!r} did not send that by the site {came.name}."
+        what = f"The message of {envelope.sender[:80]!r} cannot come through the site {came.name}."
         return PublishRefused(what, hint=_hint(sites, came, here), code="FORGED_SENDER")
     return _circle(envelope, (*sites, here))
 
@@ -115,7 +115,7 @@ def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool =
 def _hint(sites: list[str], came: NeighbourSite, here: str) -> str:
     """Return a hint if the two sites disagree on the route between them, otherwise ""."""
     other = next((site for site in sites if came.ways.get(site, came.name) != came.name), "")
-    way = f"For {here} the way to {other} is by {came.ways.get(other)}: see via in [sites.{other}] there."
+    way = f"{here} reaches {other} through {came.ways.get(other)}: compare `via` in [sites.{other}] there."
     return way if other else ""
 
 
@@ -142,10 +142,12 @@ def _is_strange(envelope: Envelope, sites: list[str], came: NeighbourSite, flags
 def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
     path = " -> ".join(sites)
     if len(set(sites)) < len(sites):
-        hint = "Let each site send to those only that do not send to it, or by another way."
-        return CircularLoop(f"sites send it in a circle: {path}", hint=hint)
+        hint = "Forward a topic in one direction only, or over another route."
+        return CircularLoop(f"Routing loop of sites: {path}.", hint=hint)
     if len(envelope.route) >= HOPS:
-        return PublishRefused(f"more than {HOPS} hops, by the sites {path}", code="TOO_MANY_HOPS")
+        return PublishRefused(
+            f"The message passed more than {HOPS} nodes, over the sites {path}.", code="TOO_MANY_HOPS"
+        )
     return None
 
 
@@ -157,17 +159,17 @@ def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | No
     if is_followed(envelope.sent, now):
         return None
     seconds = (envelope.sent - now) / 1e9
-    what = f"the clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
-    hint = f"Set the clock that is wrong: {came.node} takes what is less than {AHEAD // 10**9} s ahead."
+    what = f"The clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
+    hint = f"Set the wrong clock. {came.node} accepts less than {AHEAD // 10**9} s."
     return PublishRefused(what, hint=hint, code="CLOCK_AHEAD")
 
 
 def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
     first, following = origin(envelope), came.ways.get(to)
     if not came.rights[first].may_pass(to):
-        return came.no_right(f"send by {here} to {to[:64]!r}", "serves", first, here)
+        return came.no_right(f"send through {here} to {to[:64]!r}", "serves", first, here)
     if following is None:
-        return PublishRefused(f"{here} knows no way to the site {to[:64]!r}.", code=UNREACHABLE)
+        return PublishRefused(f"{here} has no route to the site {to[:64]!r}.", code=UNREACHABLE)
     return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
 
 
@@ -182,7 +184,7 @@ def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError
     """Return why a direct message may not enter, or None. Names have been parsed before, without BadName."""
     to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:
-        return SiteUnreachable(f"nothing goes by {here} to the site {(to.site or '')[:64]!r}.")
+        return SiteUnreachable(f"{here} does not forward to the site {(to.site or '')[:64]!r}.")
     if is_own(envelope.domain) or any(key.startswith(SYSTEM) for key in envelope.keys):
         what = _writing(repr(envelope.keys[0][:80]), envelope.domain)
         return came.no_right(what, "accepts", first, here)

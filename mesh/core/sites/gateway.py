@@ -29,8 +29,8 @@ from mesh.wire.replies import SiteLink
 DUEL = 0.5  # s in which simultaneous dials count as a duel
 MOST = 16  # connected gateways of one site
 UUID = 16  # bytes
-NO_TOKEN = "mesh join --site {0} was not typed here, or no mesh config reload since"
-NO_KEYS = "a mesh without keys is no site to others: mesh init"
+NO_TOKEN = "no keys for it: run `mesh join --site {0}` and `mesh config reload` here"
+NO_KEYS = "a mesh without keys cannot be a site: run `mesh init`"
 WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
 
 # Rule 1: a gateway of another site is neither a peer nor a client. It may send only the commands listed in
@@ -103,7 +103,7 @@ class Gateways(Component):
         for news in self.views.tick(now) if self._gates else ():
             word = WORDS[news.event.removeprefix("site-")]
             level = "warning" if news.event == "site-unreachable" else "info"
-            self._desk.event(news.event, f"the site {news.site} {word}", level=level)
+            self._desk.event(news.event, f"site {news.site} {word}", level=level)
         if self._gates:
             self._desk.wake(self.views.deadline())
 
@@ -137,7 +137,7 @@ class Gateways(Component):
         elif gate.addresses:
             state, why = "no token", NO_TOKEN.format(gate.name)
         else:
-            state, why = "waits to be dialled", ""
+            state, why = "waits for the other site to dial", ""
         return SiteLink(node=self._desk.me.name, gateways=names, state=state, why=why)
 
     # --- which there are ----------------------------------------------------------------------------------
@@ -220,9 +220,9 @@ class Gateways(Component):
         gate, uuid = self._gates[h.site], h.node.uuid
         both_dial = gate.dial is not None and self._desk.now - gate.dial.opened < DUEL and not gate.gateways
         if both_dial and keep_mine(self._desk.me.uuid, uuid, True):
-            return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
+            return Refuse("DUEL", "simultaneous dials: the connection of the lower uuid stays")
         if uuid not in gate.gateways and len(gate.gateways) >= MOST:
-            return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are connected here already")
+            return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are already connected here")
         conn.site = h.site
         s = self._desk.settings
         return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.features)
@@ -251,7 +251,7 @@ class Gateways(Component):
         gate, mine = self._gates[conn.site], self._desk.me.uuid
         if len(w.node.uuid) != UUID or w.node.uuid == mine:
             self._desk.hang_up(conn)
-            self.on_refused(conn, Refuse("MALFORMED", "it shows no uuid of its own", final=True))
+            self.on_refused(conn, Refuse("MALFORMED", "the gateway has no uuid of its own", final=True))
         elif conn is not gate.dial or (
             w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
         ):
@@ -275,7 +275,7 @@ class Gateways(Component):
     def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
         now = self._desk.now
         if now >= gateway.silent_at:
-            self._desk.note("info", f"{gateway.node.name} of the site {gate.name} fell silent")
+            self._desk.note("info", f"{gateway.node.name} of the site {gate.name} does not answer")
             self._on_disconnected(gate, gateway.conn)
         elif now >= gateway.said + PING:
             gateway.said = now
@@ -326,13 +326,11 @@ class Gateways(Component):
 
     def _site(self, conn: Conn, gate: SiteConnection, said: Site, _: object) -> None:
         if said.name != gate.name:
-            what = f"a gateway of the site {gate.name} says that it is of {said.name[:64]!r}"
+            what = f"a gateway of the site {gate.name} claims to be of {said.name[:64]!r}"
             raise RemoteError(what, code="SITE")
         members = [SiteMember(node_name(name), uuid) for name, uuid in said.nodes]
         if any(len(member.gateway) not in (0, UUID) for member in members):
-            raise RemoteError(
-                f"a gateway of the site {gate.name} names a uuid that is none", code="MALFORMED"
-            )
+            raise RemoteError(f"a gateway of the site {gate.name} sends an invalid uuid", code="MALFORMED")
         self.views.record_report(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
         self._desk.wake(self.views.deadline())
 
@@ -352,6 +350,6 @@ class Gateways(Component):
                 self._desk.send(conn, site)
 
     def _me(self) -> Introduction:
-        """Return what other sites may know of this node."""
+        """Return the facts about this node that other sites may know."""
         me = self._desk.me
         return Introduction(me.uuid, me.name, me.boot, "", key=me.key)

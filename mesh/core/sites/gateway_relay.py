@@ -207,15 +207,18 @@ class GatewayRelay(Component):
         return is_of(self._desk.settings.site, envelope.sender)
 
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
-        """Refuse what no linked gateway accepts, or accepts now."""
-        e, text = envelope, f"{self._desk.me.name} is linked with no gateway of {site} that takes it."
+        """Refuse an envelope that no linked gateway accepts, or accepts now."""
+        e, text = (
+            envelope,
+            f"{self._desk.me.name} has no connection with a gateway of {site} that accepts it.",
+        )
         answer = Answer(e.domain, e.first, e.last, state=state, text=text)
         self._back(source, site, Outcome(e.stream, answer))
 
     def _from_master(self, conn: Conn, peer: Peer, command: Relay, envelopes: list[Envelope]) -> None:
         for envelope in envelopes:
             if envelope.numbers:
-                what = f"{peer.node.name} has something relayed with holes in it"
+                what = f"{peer.node.name} relays an envelope with gaps"
                 raise RemoteError(what, code="MALFORMED")
         self.forward(peer.node.uuid, command.site, envelopes, command.dropped)
 

@@ -53,15 +53,15 @@ class GatewayRoutes(Component):
             return f"{what} (did you mean {' or '.join(alike)}?)"
         named = sorted(s.ways)[:NAMED]
         if not named:
-            return f"{what}, and no other"
+            return f"{what}, and knows no other"
         more = f" and {len(s.ways) - len(named):,} more" if len(s.ways) > len(named) else ""
         return f"{what}; it knows {', '.join(named)}{more}"
 
     def why_no_way(self, site: str) -> str:
         """Return why no gateway reaches the site, as far as this node knows."""
         if paused_by := self._transit.paused_by(site):
-            return f"{paused_by} has paused what goes to {site}"
-        return f"no way leads from {self._desk.me.name} to the site {site}: see `mesh why site {site}`"
+            return f"{paused_by} has paused messages for {site}"
+        return f"{self._desk.me.name} has no route to the site {site}: see `mesh why site {site}`"
 
     def is_known(self, site: str) -> bool:
         """Return whether the gateways to `site` are known, and keep them up to date if so."""

@@ -50,8 +50,8 @@ class Pausing(Component):
         if not paused:
             return ""
         here = self._desk.settings.site or self._desk.me.name
-        named = paused if paused == site else f"{paused}, and by that to {site}"
-        return f"{here} has paused what goes to {named} (`mesh relay resume {paused}` in {here})"
+        named = paused if paused == site else f"{paused}, and so for {site}"
+        return f"{here} has paused messages for {named} (`mesh relay resume {paused}` in {here})"
 
     def _paused(self, site: str) -> str:
         """Return the site, or the neighbor through which it is reached, if paused, otherwise ""."""
@@ -66,13 +66,13 @@ class Pausing(Component):
         """Pause or resume a site. A repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:
-            what = f"{self._desk.me.name} knows no site {site[:64]!r}."
+            what = f"{self._desk.me.name} does not know the site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self._rows.get(site, False) != pause
         if is_news:
             self._shared.write_row(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
-            done = "is paused" if pause else "goes on"
-            self._desk.event(PAUSES, f"what is for {site} {done}: so says {asked.doer}")
+            done = "is paused" if pause else "is resumed"
+            self._desk.event(PAUSES, f"{site} {done} by {asked.doer}")
         said = SitePaused(changed=is_news)
         self._disk.commit_if_any(lambda error: asked.reply(said) if error is None else None)
 
@@ -80,9 +80,11 @@ class Pausing(Component):
         """Raise LocalError for a row that is no valid pause."""
         node_name(row.name)
         if row.value not in (b"", PAUSED):
-            raise LocalError(f"a site is paused or not, and not {row.value[:40]!r}.", code="BAD_ROW")
+            raise LocalError(
+                f"A site is paused or not; the value {row.value[:40]!r} is invalid.", code="BAD_ROW"
+            )
         if row.value and row.name not in self._rows and len(self._rows) >= MOST:
-            raise LocalError("there are rows of too many sites.", code="TOO_MANY_ROWS")
+            raise LocalError("The mesh has rows for too many sites.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         if row.value:

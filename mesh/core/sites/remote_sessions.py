@@ -78,7 +78,7 @@ class RemoteSessions(Component):
     def _on_sends(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
         if len(ttls) != len(envelopes):
-            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
+            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} time limits", code="MALFORMED")
         for e, ttl in zip(envelopes, ttls, strict=True):
             try:
                 self._check(gate, e)
@@ -107,7 +107,10 @@ class RemoteSessions(Component):
             raise came.no_right(f"send to {address[:80]!r}", "serves", first, s.site)
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
-            what = f"{count:,} messages of the site {gate.name} are unanswered at {self._desk.me.name}."
+            what = (
+                f"The site {gate.name} has {count:,} unanswered messages at {self._desk.me.name}, "
+                "which is the limit."
+            )
             raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
         if e.props:
             check_properties(e)
@@ -124,8 +127,8 @@ class RemoteSessions(Component):
         return visit
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
-        what = f"{self._desk.me.name} takes messages of {self._desk.settings.max_content} bytes at most."
-        hint = f"Raise limits.max_content at {self._desk.settings.site}, or send it in parts."
+        what = f"{self._desk.me.name} accepts at most {self._desk.settings.max_content} bytes per message."
+        hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send it in parts."
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:

@@ -122,10 +122,12 @@ class SiteRequests(Component):
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
         if conn is None:
-            text = f"{self._desk.me.name} has no connection with a gateway of {site[:64]} that takes that."
+            text = (
+                f"{self._desk.me.name} has no connection with a gateway of {site[:64]} that accepts requests."
+            )
             self._refuse(source, e, UNREACHABLE, text)
         elif self._counts[site] + e.count > OPEN:
-            text = f"{self._counts[site]:,} messages for the site {site} are unanswered."
+            text = f"{self._counts[site]:,} messages for the site {site} are unanswered, which is the limit."
             self._refuse(source, e, "TOO_MANY_REQUESTS", text)
         else:
             until = end_of(ttl, self._desk.now)
@@ -239,7 +241,7 @@ class SiteRequests(Component):
         for stream, n, trip in self._open_requests():
             if trip.conn.site == site and trip.conn not in conns:
                 lost.setdefault(stream, []).append(n)
-        text = f"the connection with the site {site} is lost, and perhaps somebody there has done it."
+        text = f"The connection with the site {site} was lost. The request may have run there."
         for stream, numbers in lost.items():
             self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
 
@@ -254,7 +256,7 @@ class SiteRequests(Component):
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
-        text = "its time is over, and perhaps somebody there has done it."
+        text = "The request timed out. It may have run at the other site."
         for stream, n, trip in self._open_requests():
             if trip.until + SWEEP >= self._desk.now:
                 continue

@@ -169,9 +169,9 @@ class SiteConflicts(Component):
         topic = lost.value.key
         sites = f"{lost.value.site(self._here)} and {lost.winner.site(self._here)}"
         where = conflict_key(topic, lost.value.envelope.domain)
-        more = f"; {self._count:,} such values by now" if self._count > 1 else ""
-        unkept = f", of which {self._untold:,} were too many to be kept" if self._untold else ""
-        return f"{sites} have both set {topic!r}: the older value is kept as {where!r}{more}{unkept}"
+        more = f"; {self._count:,} such values so far" if self._count > 1 else ""
+        unkept = f", of which {self._untold:,} exceeded the limit and were discarded" if self._untold else ""
+        return f"{topic!r} was set by both {sites}: the older value is kept as {where!r}{more}{unkept}"
 
     def _publish_lost(self, lost: LostValue) -> None:
         self._number += 1

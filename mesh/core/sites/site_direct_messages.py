@@ -81,7 +81,10 @@ class SiteDirectMessages(Component):
         before, self._sites = self._sites, self._desk.settings.ways
         for site in before.keys() - self._sites.keys():
             if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
-                text = f"{count(waiting, 'letter')} for {site} will not go there: it is known no more"
+                text = (
+                    f"discarded {count(waiting, 'direct message')} for site {site}, which is no "
+                    "longer configured"
+                )
                 self._desk.event("site", text, level="warning")
         self._forwarder.review()
 
@@ -95,7 +98,7 @@ class SiteDirectMessages(Component):
         paused = self._why_paused(site)
         if not paused and not self._exits.is_known(site):
             self._look_up_gateways(site)
-            return wait(f"asking who is a gateway to {site}", hop)
+            return wait(f"asking for a gateway to {site}", hop)
         if self.has_way(hop):
             return forward(f"a gateway to {site}", hop)
         why = paused or self._exits.why_no_way(site)
@@ -112,7 +115,7 @@ class SiteDirectMessages(Component):
     def describe_hop(self, hop: str) -> str:
         if paused := self._why_paused(hop.removeprefix(WAY)):
             return paused
-        return "a gateway is linked with it" if self.has_way(hop) else "no gateway is linked with it"
+        return "a gateway is connected with it" if self.has_way(hop) else "no gateway is connected with it"
 
     def _look_up_gateways(self, site: str) -> None:
         """Look up the gateways, then decide on the waiting messages after the current requester."""

@@ -78,7 +78,7 @@ class SiteIngress(Component):
         self._desk.publish_fact(MissedFromSite(neighbour, dropped))
         if now >= self._told.get(site, now):
             self._told[site] = now + TOLD_AGAIN
-            text = f"{site} had no room for {count(total, 'message')} that were for this site"
+            text = f"{site} discarded {count(total, 'message')} for this site: its buffer was full"
             self._desk.event("site", text, level="warning")
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
@@ -92,7 +92,7 @@ class SiteIngress(Component):
         who, now = turn_of(envelope), self._desk.now
         is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
+            error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
         elif error is None and self._is_full(envelope):
             error = self._no_room()
         if error is not None:
@@ -102,7 +102,7 @@ class SiteIngress(Component):
         return error
 
     def _no_room(self) -> TailBackFull:
-        return TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")
+        return TailBackFull(f"The outbound buffer of {self._desk.me.name} for unreachable masters is full.")
 
     def _is_full(self, envelope: Envelope) -> bool:
         """Return whether the half for other sites is full. Buffered envelopes always pass."""
@@ -113,8 +113,8 @@ class SiteIngress(Component):
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:
-            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
-            hint = f"Raise limits.max_content at {self._desk.settings.site}, or send it in parts."
+            what = f"{self._desk.me.name} accepts at most {most} bytes per message."
+            hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send it in parts."
             self._refuse(source, part, MessageTooLarge(what, hint=hint))
 
         return short_parts(envelope, most, too_long)

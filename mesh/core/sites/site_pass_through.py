@@ -111,7 +111,7 @@ class SitePassThrough(Component):
     def forward(
         self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
     ) -> None:
-        """Forward what a gateway brought for another site than this one."""
+        """Forward the envelopes of a gateway that are for another site than this one."""
         going: dict[bytes, list[Envelope]] = {}
         here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
         for envelope in envelopes:
@@ -142,13 +142,15 @@ class SitePassThrough(Component):
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
+            error = TailBackFull(f"{self._desk.me.name} must accept an earlier deferred message first.")
         elif error is None and self._is_full(name, envelope):
-            error = TailBackFull(f"too much is on its way from {name} through {here}.")
+            error = TailBackFull(
+                f"The messages in transit from {name} through {here} have reached their limit."
+            )
         elif error is None and (paused := self._why_paused(site)):
             error = PublishRefused(f"{paused}.", code=UNREACHABLE)
         elif error is None and self._gateway_of(site, envelope) is None:
-            error = PublishRefused(f"nobody of {here} is linked with {site} now.", code=UNREACHABLE)
+            error = PublishRefused(f"{here} has no connection with {site} now.", code=UNREACHABLE)
         if waiter.is_letter and isinstance(error, TailBackFull):
             error = PublishRefused(str(error), code=WAY_LOST)
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
@@ -235,7 +237,7 @@ class SitePassThrough(Component):
                 self._put_off(to, lines.pop(key))
 
     def _put_off(self, site: str, line: PassingLine) -> None:
-        text = f"it was lost on its way through {self._desk.settings.site}."
+        text = f"The message was lost in transit through {self._desk.settings.site}."
         for waiter in line.asked.all():
             numbers, freed = line.asked.drop(waiter)
             self._free(waiter, freed)

@@ -230,7 +230,10 @@ class SiteRelay(Component):
 
     def _give_up(self, feed: SiteFeed) -> None:
         if feed.pending:
-            text = f"{count(feed.pending, 'message')} for {feed.site} will not go there: it is known no more"
+            text = (
+                f"discarded {count(feed.pending, 'message')} for site {feed.site}, which is no "
+                "longer configured"
+            )
             self._desk.event("site", text, level="warning")
         feed.close()
         self._marking.passed(feed.site, feed.passed_over.take_settled(inf))
@@ -284,8 +287,11 @@ class SiteRelay(Component):
         """Raise SiteFull if a site with the `rejecting` setting has no room left."""
         for feed in feeds:
             if feed.rejects and not feed.has_room(envelope.persistent):
-                what = f"at {self._desk.me.name} {feed.waiting_bytes:,} bytes wait for the site {feed.site}."
-                hint = f"Publish it again when that is reached, see `mesh why site {feed.site}`; or raise "
+                what = (
+                    f"{self._desk.me.name} has {feed.waiting_bytes:,} waiting bytes for the site "
+                    f"{feed.site}, which is the limit."
+                )
+                hint = f"Publish it again when the site is reachable (`mesh why site {feed.site}`), or raise "
                 raise SiteFull(what, hint=f"{hint}max_bytes in [sites.{feed.site}].")
 
     def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
@@ -431,7 +437,7 @@ class SiteRelay(Component):
         if now >= out.put_off_told + TOLD_AGAIN:
             out.put_off_told = now
             why = f"{answer.state}: {answer.text[:TEXT]!r}"
-            text = f"{site} cannot take some of what is for it, so that waits here: {why}"
+            text = f"{site} cannot accept some messages, which wait here: {why}"
             self._desk.event("site", text, level="warning")
         return True
 

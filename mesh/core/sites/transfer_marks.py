@@ -98,7 +98,7 @@ class TransferMarks(Component):
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
-        """Read what gateways here announce of the site.
+        """Read the announcements of gateways here about the site.
 
         A store that appears for the first time lacks what the site was sent before, so it causes a transfer.
         """
@@ -112,7 +112,7 @@ class TransferMarks(Component):
                 self._desk.wake(due)
                 return
             self._next[site] = self._desk.now + AGAIN
-            self._desk.event("site", f"{site} has a store that was not seen before: it is sent last values")
+            self._desk.event("site", f"{site} has a new store: its retained values are sent again")
             self.want(site, lambda: None)
         if known.see(stores):
             row = STORES + site.encode()
@@ -145,7 +145,7 @@ class TransferMarks(Component):
         dropped = mark.take_report(self._desk.now)
         if dropped is not None:
             what = count(dropped, "message")
-            text = f"there is no more room for what is for {site}: {what} will not go there"
+            text = f"{site} will lack {what}: its buffer here is full"
             self._desk.event("site", text, level="warning")
         self._desk.wake(mark.due)
 

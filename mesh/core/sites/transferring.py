@@ -227,9 +227,9 @@ class Transferring(Component):
             self._desk.wake(self._desk.now)
             return
         self._marking.clear(site)
-        text = f"{site} has been sent all last values that are for it: {transfer.sent:,}"
+        text = f"{site} has received all its retained values: {transfer.sent:,}"
         refused = f", of which it refused {transfer.refused:,}" if transfer.refused else ""
-        ahead = f"; {transfer.ahead:,} were set by a clock that is far ahead, and stay here"
+        ahead = f"; {transfer.ahead:,} stay here, because their timestamps are far in the future"
         said = text + refused + (ahead if transfer.ahead else "")
         self._desk.event("site", said, level="info" if said == text else "warning")
 
@@ -237,7 +237,7 @@ class Transferring(Component):
         """Stop, because the site does not support transfers. The count of what it lacks stays."""
         self._end_transfer(site)
         self._marking.defer_transfer(site)
-        self._desk.event("site", f"{site} takes no last values: {why[:200]!r}", level="warning")
+        self._desk.event("site", f"{site} does not accept retained values: {why[:200]!r}", level="warning")
 
     def _end_transfer(self, site: str) -> None:
         self._transfers.pop(site, None)

@@ -31,5 +31,5 @@ def _home(sender: str) -> tuple[str | None, str | None]:
     """Return the site, None for this one, and the node of a client's session name. Raises: BadName."""
     name = SessionName.parse(sender)
     if name.session is None or name.client.startswith(SYSTEM):
-        raise BadName(f"{sender!r} is no session that a node opens for a client.")
+        raise BadName(f"{sender!r} is not a client session at a node.")
     return name.site, name.node

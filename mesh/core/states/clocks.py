@@ -77,7 +77,7 @@ class Clocks(Component):
             self._desk.event("clock", apart(self._desk.me.name, found), level="warning")
         right = {uuid for uuid in self._reported - self._apart.keys() if self._is_right(uuid)}
         if names := [connected[uuid][0] for uuid in sorted(right) if uuid in connected]:
-            self._desk.event("clock", f"{_names(names)}: less than {APART:.0f} s from ours again")
+            self._desk.event("clock", f"{_names(names)} within {APART:.0f} s of ours again")
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:
@@ -90,12 +90,12 @@ def apart(here: str, found: Mapping[str, float]) -> str:
     """Return the text of an event about the clocks of the given nodes, with how many s each is ahead."""
     if len(found) > NAMED:
         furthest = max(found.values(), key=abs)
-        what = f"{_names(list(found))} are up to {_by(furthest)} the clock of {here}"
-        which = f"compare `date -u` there and at {here}: it may be the one that is wrong"
+        what = f"{_names(list(found))} up to {_by(furthest)} the clock of {here}"
+        which = f"compare `date -u` there and at {here}, which may be the wrong one"
     else:
         what = ", ".join(f"the clock of {name} is {_by(ahead)} ours" for name, ahead in found.items())
         which = "compare `date -u` at both"
-    return f"{what}: which of two values is the last may be wrong. Set the clock that is wrong ({which})"
+    return f"{what}; the latest of two values may be misjudged. Set the wrong clock ({which})"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -106,7 +106,7 @@ class Gossiping(Component):
             message = decode(gossip)
         except ValueError as error:
             self._desk.count("malformed_gossip")
-            self._desk.note("debug", f"gossip that cannot be read: {error}", GOSSIP)
+            self._desk.note("debug", f"malformed gossip: {error}", GOSSIP)
             return b""
         for known in self.gossip.heard(message, self._boot_of, self._desk.now):
             self.topics.publish_state(known.state)

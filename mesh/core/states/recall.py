@@ -175,16 +175,18 @@ class Recall(Component):
 
 def _rolled_back(state: NodeState, by: str, reach: StoreReach) -> str:
     return (
-        f"The store went backwards: it holds {reach.commits} commits and is at position {reach.log}, but had "
-        f"{state.commits} and was at {state.log} in boot {state.boot}: that has this node signed, and {by} "
-        "kept it. A part of it was lost, an old copy was put in its place, or node.store was changed. Put "
-        "its newest copy back, or, to go on without what is lost: mesh up --accept-rollback"
+        f"The store went backwards: it holds {reach.commits} commits and is at position "
+        f"{reach.log}, but {by} kept a state, signed by this node, with {state.commits} "
+        f"commits at {state.log} in boot {state.boot}. A part of it was lost, an old copy "
+        "took its place, or node.store was changed. Restore its newest copy, or, to continue "
+        "without the lost data: mesh up --accept-rollback"
     )
 
 
 def _too_old(state: NodeState, by: str, boot: int) -> str:
     return (
-        f"This would be boot {boot}, but there was a boot {state.boot} already: that has this node signed, "
-        f"and {by} kept it. Its data directory is an old copy, or a copy of it was started elsewhere. Put "
-        f'its newest copy back, or write "boot": {state.boot} into its identity.json.'
+        f"This would be boot {boot}, but {by} kept a state, signed by this node, of boot "
+        f"{state.boot}. The data directory is an old copy, or a copy of it was started "
+        f'elsewhere. Restore its newest copy, or write "boot": {state.boot} into its '
+        "identity.json."
     )

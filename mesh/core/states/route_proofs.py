@@ -126,7 +126,7 @@ class RouteProofs(Component):
         try:
             lines = decode(command.gossip).lines[:HOPS]
         except ValueError as error:
-            raise RemoteError(f"states that cannot be read: {error}", code="MALFORMED") from error
+            raise RemoteError(f"malformed node states: {error}", code="MALFORMED") from error
         nodes = {as_node(node).uuid: without_metadata(node) for node in command.nodes[:HOPS]}
         for line in lines if self._keyring is not None else ():
             state = read(line)

@@ -50,8 +50,9 @@ class OwnWays(Component):
         left = self._onward[WAYS:]
         if left:
             text = (
-                f"the rules name {len(self._onward)} ways, and others believe {WAYS}: what goes by "
-                f"{', '.join(left[:WAYS])} may be refused as FORGED_SENDER"
+                f"the rules name {len(self._onward)} next hops, and other nodes accept "
+                f"{WAYS}: messages through {', '.join(left[:WAYS])} may be refused as "
+                "FORGED_SENDER"
             )
             self._desk.event("link", text, level="warning")
 

@@ -45,15 +45,15 @@ class AbsentClients:
         """
         me, most, is_new = self._desk.me.name, self._desk.settings.inboxes_bytes, to not in inboxes
         if is_new and len(inboxes) >= ABROAD and is_foreign(envelope.sender):
-            text = f"{me} has letters wait for {len(inboxes):,} names."
-            raise PublishRefused(text, hint="Send to somebody who is connected.", code="INBOX_FULL")
+            text = f"{me} keeps inboxes for {len(inboxes):,} names of other sites, which is the limit."
+            raise PublishRefused(text, hint="Send to a connected client.", code="INBOX_FULL")
         size = len(envelope.body) + OWN + is_new * INBOX
         if self._bytes + size > most:
             self._desk.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
-            text = f"{self._bytes:,} bytes wait at {me} for clients that are not connected."
-            hint = "They have to read their inboxes; or raise limits.inboxes_bytes there."
+            text = f"{me} holds {self._bytes:,} bytes for disconnected clients, which is the limit."
+            hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` there."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")
         if envelope.flags & PERSISTENT and self.is_tight():
-            text = f"the disk of {me} has little room, so nothing more waits there for who is not connected."
-            raise StoreFull(text, hint="Make room there, or send when the receiver is connected.")
+            text = f"The disk of {me} has too little space to keep messages for disconnected clients."
+            raise StoreFull(text, hint="Free disk space there, or send when the receiver is connected.")
         self._bytes += size

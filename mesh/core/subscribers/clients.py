@@ -106,7 +106,7 @@ class Clients(Component):
         must_prove = session is not None and session.has_spoken
         wanted = token(self._desk.settings.secret, str(name), h.stream)
         if (h.token or must_prove) and not same(h.token, wanted):
-            return Refuse("BAD_TOKEN", f"{name} belongs to somebody else", final=True)
+            return Refuse("BAD_TOKEN", f"{name} belongs to another client", final=True)
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
@@ -120,8 +120,8 @@ class Clients(Component):
         most = self._desk.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
-        what = f"its key has {most:,} sessions here, and no more are allowed"
-        return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise limits.key_sessions there.")
+        what = f"its key has {most:,} sessions here, which is the limit"
+        return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.key_sessions` there.")
 
     def _check_name(self, h: Hello) -> None:
         """Refuse a client name that belongs to the mesh or to one of its nodes."""
@@ -141,10 +141,10 @@ class Clients(Component):
             return None
         most = self._desk.settings.max_sessions
         if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
-            what = f"this node has {len(self.sessions):,} sessions, and {most:,} are allowed"
-            return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise limits.sessions there.")
+            what = f"this node has {len(self.sessions):,} sessions, and the limit is {most:,}"
+            return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.sessions` there.")
         if h.session < 0 and not h.token:
-            return Refuse("BAD_NAME", f"{name}: the node gives negative session numbers", final=True)
+            return Refuse("BAD_NAME", f"{name}: only the node assigns negative session numbers", final=True)
         if holder is not None:
             self.close(holder)
         return self._new(name, h.stream)
@@ -238,18 +238,18 @@ class Clients(Component):
         """Disconnect a client that reads nothing while its messages are dropped, and report it."""
         if session.conn is None:
             return
-        what = f"{self.subscribing.named(session, feed)} has taken nothing for {seconds:.0f} s"
-        hint = "Take its messages faster, or see overflow= of subscribe()."
-        self._cut_off(session, what, f"{what}, while messages were dropped for it: it is cut off", hint)
+        what = f"{self.subscribing.named(session, feed)} has accepted no message for {seconds:.0f} s"
+        hint = "Read its messages faster, or see overflow= of subscribe()."
+        self._cut_off(session, what, f"{what} while messages were dropped for it: disconnected", hint)
         for each in session.feeds.values():
             each.shed()
 
     def cut_off_largest(self, session: Session, held: int) -> None:
         """Disconnect a session that holds too much memory, and free that."""
-        what = f"{session.text} has {held:,} bytes at this node that it has not taken or settled"
+        what = f"{session.text} holds {held:,} bytes at this node in unread or unsettled messages"
         most = f"{self._desk.settings.sessions_bytes:,}"
-        hint = "Take and settle messages faster, or raise limits.sessions_bytes there."
-        self._cut_off(session, what, f"{what}, and all sessions may have {most}: it is cut off", hint)
+        hint = "Read and settle messages faster, or raise `limits.sessions_bytes` there."
+        self._cut_off(session, what, f"{what}; all sessions together may hold {most}: disconnected", hint)
         session.outlet.restart()
         for feed in session.feeds.values():
             feed.restart()
@@ -270,13 +270,17 @@ class Clients(Component):
         """Take envelopes of the session's own streams; any other breaks the protocol."""
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
-            raise RemoteError(f"{len(envelopes)} envelopes, {len(command.ttls)} times", code="MALFORMED")
+            raise RemoteError(
+                f"{len(envelopes)} envelopes with {len(command.ttls)} time limits", code="MALFORMED"
+            )
         sent, free = session.sent, self._ingress.free
         for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             domain = e.domain
             if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
-                raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
+                raise RemoteError(
+                    f"{session.name} publishes with the sender of another session", code="FORGED_SENDER"
+                )
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
                 if refused is not None:  # not counted in the accounts, which keep a row for each domain
@@ -305,11 +309,11 @@ class Clients(Component):
         kind = kind_of(envelope.to)
         send = self._desk.face.destination_handlers.get(kind)
         if send is None:
-            text = f"in domain {SENDS!r} is what goes to addresses, and {envelope.to[:80]!r} is none."
+            text = f"Messages in domain {SENDS!r} must go to an address, and {envelope.to[:80]!r} is not one."
             self._all.answer_client(session.stream, refusal(envelope, PublishRefused(text, code="BAD_NAME")))
             return
         if envelope.flags & ODD_IN_SENDS:
-            text = "what goes to an address is neither persistent nor does it wait for anybody."
+            text = "A message to an address can be neither persistent nor queued."
             self._all.answer_client(
                 session.stream, refusal(envelope, PublishRefused(text, code="BAD_ARGUMENT"))
             )

@@ -35,11 +35,13 @@ class Consuming(Component):
         if not conn.may_write:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
         if number in (INBOX, REPLIES):
-            raise BadArgument(f"{number} is the number of something else.", hint="Take one from 1 up.")
+            raise BadArgument(
+                f"The subscription number {number} is reserved.", hint="Use a number from 1 up."
+            )
         kind = kind_of(command.address)
         for other, giver in self._desk.face.delivery_sources.items():
             if other != kind and giver.has(session, number):
-                raise BadArgument(f"{number} is the number of something else.", hint="Take another one.")
+                raise BadArgument(f"The subscription number {number} is in use.", hint="Use another number.")
         gives = self._desk.face.delivery_sources
         gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which rejects invalid addresses
 
@@ -51,7 +53,7 @@ class Consuming(Component):
                 return
         self._desk.count("settled_late")
         if command.request:
-            over = LocalError("nothing is given out under that number any more.", code="LEASE_OVER")
+            over = LocalError("The consumer with that number is closed.", code="LEASE_OVER")
             self._desk.reply_to(conn, command.request, lambda: _raise(over))
 
 

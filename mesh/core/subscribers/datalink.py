@@ -211,7 +211,10 @@ class DataLinks(Component):
         """Have all items in flight resent, complete, as contents of one are not held here any longer."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
-        self._desk.note("info", f"{peer.node.name} took us to hold what we do not: it is to send it whole")
+        self._desk.note(
+            "info",
+            f"{peer.node.name} sent a message without contents that this node does not hold; it resends all",
+        )
         self._desk.end_connection(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
@@ -313,7 +316,7 @@ class DataLinks(Component):
         return False
 
     def received(self) -> dict[bytes, int]:
-        """Return the current position up to which we have each master's log."""
+        """Return the position up to which this node has each master's log."""
         return self._received
 
     def _note_received(self, peer: Peer, master: bytes) -> None:

@@ -1,4 +1,4 @@
-"""First values of subscriptions: the retained values of their topics, some of whose masters are away."""
+"""First values of subscriptions: retained values of topics, some of whose masters are unreachable."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Inboxes(Component):
         to = SessionName.parse(envelope.to).at(self._desk.me.name)
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
-            raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
+            raise NotConnected(f"{to} is not connected.", hint="To queue the message: force_queuing=True.")
         if not sessions:
             self._absent.check(str(to), envelope, self._feeds)
         names = {session.text: session.text for session in sessions}  # inbox -> addressee of its copy
@@ -132,9 +132,9 @@ class Inboxes(Component):
             waiting = self.taker(name).accepted_bytes
             is_full = self._absent.is_full and waiting > 0
             if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
-                text = f"{waiting} bytes wait for {name}."
+                text = f"The inbox of {name} is full: {waiting} bytes wait."
                 self._desk.loss_counter(name)(envelope, "INBOX_FULL", envelope.count)
-                raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
+                raise PublishRefused(text, hint="The client must read its inbox().", code="INBOX_FULL")
         copies: list[tuple[Envelope, Targets]] = []
         for name, whom in names.items():
             copies.append((replace(envelope, to=whom), [(self.taker(name), None)]))
@@ -191,7 +191,9 @@ class Inboxes(Component):
             # In the commit of the dead letters, or they would expire again after a crash.
             self._shelf.keep_only(parcel, left)
         e = parcel.envelope.cut(void)
-        answer = Answer(e.domain, e.first, e.last, "EXPIRED", 0, f"it waited for {name} too long.")
+        answer = Answer(
+            e.domain, e.first, e.last, "EXPIRED", 0, f"The message expired while it waited for {name}."
+        )
         self._dead.publish_refused(e, answer, owner_of(self.owners, name, self._desk.me.name))
         self._desk.count("expired", e.count)
 

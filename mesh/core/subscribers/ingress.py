@@ -34,7 +34,7 @@ class Ingress:
         """Return why an envelope is refused, or `None`. RemoteError if it breaks the protocol."""
         last = session.sent.get(e.domain, 0)
         if e.first <= last:
-            text = f"{session.name} sends number {e.first} of domain {e.domain!r} after {last}"
+            text = f"{session.name} sent number {e.first} of domain {e.domain!r} after {last}"
             raise RemoteError(text, code="OUT_OF_ORDER")
         return self._reserved(e) or self._too_many(session, e.domain)
 
@@ -63,8 +63,9 @@ class Ingress:
         count = self._counts.get(holder, 0)
         if count >= DOMAINS:
             return PublishRefused(
-                f"{session.name} and others with its key have published in {count:,} domains.",
-                hint="Use keys, which cost nothing, and few domains.",
+                f"{session.name} and other sessions with its key have published in {count:,} "
+                "domains, which is the limit.",
+                hint="Use more keys and fewer domains.",
                 code="TOO_MANY_DOMAINS",
             )
         domains[domain] = self._desk.now
@@ -79,13 +80,15 @@ class Ingress:
         """
         is_put = kind_of(e.to) == QUEUE
         if e.put and not is_put:
-            raise RemoteError(f"{session.name} puts something into {e.to[:80]!r}", code="MALFORMED")
+            raise RemoteError(
+                f"{session.name} sent queue terms with a message to {e.to[:80]!r}", code="MALFORMED"
+            )
         if not is_put:
             return of_queue(e.domain) if e.domain.startswith(PUTS) else None
         if e.to != e.domain:
-            return BadName(f"what is for {e.to[:80]!r} stands in the domain of that name.")
+            return BadName(f"A message to {e.to[:80]!r} must be in the domain of that name.")
         if e.flags & ~PERSISTENT:
-            return BadArgument("what is put into a queue is persistent or not, and nothing else.")
+            return BadArgument("A message to a queue can have no flag but persistent.")
         try:
             if e.put:
                 check_text(e.put[2], "group", PUT_GROUP, BadArgument)

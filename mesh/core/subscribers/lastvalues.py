@@ -73,7 +73,7 @@ class LastValues(Component):
             if all(as_seen_by(asked.who, value.envelope) is value.envelope for value in found.values):
                 self._erase(asked)
             else:
-                what = f"{key} was for one receiver: it is taken away by that one, its sender, or a node."
+                what = f"{key} had one receiver: its erasure requires that client, its sender or a node."
                 asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
 
         self._lookup.look_up(Query("exact", key), found)
@@ -82,8 +82,8 @@ class LastValues(Component):
         session, ask = asked.who, asked.ask
         it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text)
         if self._forwarder.onward.holds(session.stream, it.domain):
-            text = f"{it.key} was not erased: what was published before still waits for the master."
-            raise MasterAway(text, hint="See `mesh ls`, and erase it again later.")
+            text = f"{it.key} was not erased: earlier messages still wait for the master."
+            raise MasterAway(text, hint="See `mesh ls`, and erase the topic again later.")
 
         def done(was_there: bool) -> None:
             if was_there:
@@ -123,7 +123,7 @@ class LastValues(Component):
 def _say(asked: IncomingCall[AskGet], found: LookupResult) -> None:
     """Answer a client."""
     if not found.best and found.away:
-        text = f"{listed(found.away)} cannot be reached, and nothing is cached here."
+        text = f"{listed(found.away)} cannot be reached, and no value is cached here."
         asked.fail(MasterAway(text, hint="See `mesh ls`."))
         return
     seen = [replace(value, envelope=as_seen_by(asked.who, value.envelope)) for value in found.values]

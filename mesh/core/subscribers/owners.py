@@ -52,8 +52,9 @@ class Owners:
         client = session.name.of_all_sessions()
         if not self.may_open(session):
             raise LocalError(
-                f"the inbox of {client} belongs to another key, and still holds or awaits messages.",
-                hint=f"Choose another name (client=…), or at that node: mesh inbox release {client.client}",
+                f"The inbox of {client} belongs to another key, and holds or awaits messages.",
+                hint="Choose another name (client=…), or run at that node: `mesh inbox release "
+                f"{client.client}`.",
                 code="INBOX_TAKEN",
             )
         if session.is_named:

@@ -37,7 +37,7 @@ QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 class PeerSubscriptions(Component):
     """The feeds of other nodes: which messages each is owed.
 
-    `received()` returns how far we have each log.
+    `received()` returns the position up to which this node has each log.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class PeerSubscriptions(Component):
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
         if len(line) > LINE // self._turn:
-            what = f"{peer.node.name} says faster what it wants than it can be taken up"
+            what = f"{peer.node.name} sends its queries faster than they can be applied"
             raise RemoteError(what, code="TOO_MANY_QUERIES")
         try:
             self._process_queries(peer)
@@ -227,7 +227,10 @@ class PeerSubscriptions(Component):
         known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
         if known >= ours and not peer.exchange.leads:
             peer.exchange.leads = True
-            text = f"{peer.node.name} has what we lack: position {known} of this node's log, {ours} is next"
+            text = (
+                f"{peer.node.name} has messages that this node lacks: position {known} of its "
+                f"log, {ours} is next"
+            )
             self._desk.event("peer", text, peer.node, level="warning")
 
     def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:

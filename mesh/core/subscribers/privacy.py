@@ -59,7 +59,7 @@ def _is_of(session: Session, headers: Headers) -> bool:
 def _closed(e: Envelope, headers: Headers) -> Envelope:
     """Return the envelope with the same number of messages, but without their contents."""
     said = [(name, headers[name]) for name in SHOWN if name in headers]
-    own = encode_properties(Properties(Headers([*said, (PRIVATE, "it was for one receiver")])))
+    own = encode_properties(Properties(Headers([*said, (PRIVATE, "the message had one receiver")])))
     return replace(
         e, sizes=len(own), props=array("I", [len(own)] * e.count).tobytes(), body=own * e.count, expires=0
     )

@@ -101,8 +101,8 @@ def of_message(
     """Yield reasons about a message: its publisher here, and subscribers that have not read it yet."""
     if (is_done := desk.accounts.is_done(stream, domain, number)) is not None:
         session = sessions.by_stream.get(stream)
-        who = session.text if session is not None else "a session that is gone"
-        answer = "has had its last word" if is_done else "waits for its last word"
+        who = session.text if session is not None else "a session that no longer exists"
+        answer = "has its final answer" if is_done else "waits for its final answer"
         yield reason("PUBLISHED_HERE", who=who, answer=answer)
     looked = 0
     for session in sessions.by_stream.values():

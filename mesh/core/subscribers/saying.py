@@ -38,7 +38,7 @@ class Saying:
     def check_next(self, peer: Peer, part: Interest) -> None:
         """Raise RemoteError if this part belongs to another INTEREST than the unfinished one."""
         if (part.version, part.full) != (self.version, self.full):
-            what = f"{peer.node.name} said INTEREST {part.version} before all of {self.version}"
+            what = f"{peer.node.name} sent INTEREST {part.version} before all of {self.version}"
             raise RemoteError(what, code="UNEXPECTED")
 
     def record_named(self, queries: Iterable[Query]) -> None:
@@ -58,8 +58,8 @@ def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Col
     count = len(feed.queries) + len(add) - len(remove)
     said = count - len(saying.unsaid)
     if said > WANTED or count > 2 * WANTED:
-        raise RemoteError(f"{peer.node.name} wants more than {WANTED:,} things", code="TOO_MANY_QUERIES")
+        raise RemoteError(f"{peer.node.name} has more than {WANTED:,} queries", code="TOO_MANY_QUERIES")
     size = feed.wanted_bytes + sum(map(weight, add)) - sum(map(weight, remove))
     if size - saying.unsaid_bytes > WANTED_BYTES or size > 2 * WANTED_BYTES:
-        what = f"{peer.node.name} wants things that take {size:,} bytes, {WANTED_BYTES:,} at most"
+        what = f"{peer.node.name} has queries of {size:,} bytes, above the limit of {WANTED_BYTES:,}"
         raise RemoteError(what, code="TOO_MANY_QUERIES")

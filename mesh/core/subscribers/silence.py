@@ -47,9 +47,9 @@ class SilentClients:
         if session is not None and has_work and (is_over or self._reported.get(conn) != conn.heard):
             self._reported[conn] = conn.heard
             what = (
-                "it loses what it has" if is_over else f"the node waits {settings.busy:,.0f} s (timing.busy)"
+                "it loses the session" if is_over else f"the node waits {settings.busy:,.0f} s (timing.busy)"
             )
-            text = f"{session.text} has said nothing for {unheard:,.0f} s, and has work: {ADVICE}; {what}"
+            text = f"{session.text} has been silent for {unheard:,.0f} s, and has work: {ADVICE}; {what}"
             self._desk.event(KIND, text, level="warning")
         if is_over:
             self._desk.end_connection(conn)

@@ -94,5 +94,5 @@ class Solicited:
             return
         peer.exchange.unasked_told = self._desk.now
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))
-        text = f"{peer.node.name} sends {what!r}, which nobody here asked it for: it is dropped"
+        text = f"{peer.node.name} sends {what!r}, which this node did not request; it is dropped"
         self._desk.event("refused", text, peer.node, level="warning")

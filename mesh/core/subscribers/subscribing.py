@@ -113,7 +113,7 @@ class SubscriberFeeds(Component):
             self._open_inbox(session, command)
             return
         if command.subscription == REPLIES:
-            raise BadQuery(f"subscription {REPLIES} is that of replies.", hint="Take a lower number.")
+            raise BadQuery(f"Subscription {REPLIES} is reserved for replies.", hint="Use a lower number.")
         if command.subscription in session.ended:
             self._desk.send(session.conn, session.ended[command.subscription])
             return
@@ -141,7 +141,7 @@ class SubscriberFeeds(Component):
 
     def _open_inbox(self, session: Session, command: Subscribe) -> None:
         if command.subscription != INBOX or command.query.kind != "inbox":
-            raise BadQuery("subscription 0 is the inbox, and no other is.", hint="See docs/wire.md.")
+            raise BadQuery("Subscription 0 is reserved for the inbox.", hint="See docs/wire.md.")
         try:
             self._inboxes.open_inbox(session)
         except LocalError as error:
@@ -169,11 +169,15 @@ class SubscriberFeeds(Component):
         most = self._desk.settings.max_subscriptions
         if len(session.feeds) >= most:
             raise LocalError(
-                f"{session.name} has {most} subscriptions.", hint="Use patterns.", code="TOO_MANY"
+                f"{session.name} has {most} subscriptions, which is the limit.",
+                hint="Use patterns.",
+                code="TOO_MANY",
             )
         if self._count >= self._desk.settings.max_all_subscriptions:
             raise LocalError(
-                f"this node has {self._count:,} subscriptions.", hint="Use patterns.", code="TOO_MANY"
+                f"This node has {self._count:,} subscriptions, which is the limit.",
+                hint="Use patterns.",
+                code="TOO_MANY",
             )
         if query.kind == XPATH:
             self._check_xpaths(session, query)
@@ -188,12 +192,12 @@ class SubscriberFeeds(Component):
         """Raise TOO_MANY if the XPaths together make a single message too expensive."""
         texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
         visits = visits_together(texts | {query.text})
-        whose, most = f"the XPaths that {session.name} has subscribed to", MOST_OF_ONE
+        whose, most = f"The XPath subscriptions of {session.name}", MOST_OF_ONE
         if visits <= most:
             visits, most = self._router.clients.visits_with(query), MOST_TOGETHER
-            whose = "the XPaths that all clients of this node have subscribed to"
+            whose = "The XPath subscriptions of all clients of this node"
         if visits > most:
-            hint = f"Subscribe to fewer, or to {THAT_LOOK_AT_LESS}"
+            hint = f"Use fewer of them, or {THAT_LOOK_AT_LESS}"
             raise LocalError(too_many_visits(whose, visits, most), hint=hint, code="TOO_MANY")
 
     def _make_feed(

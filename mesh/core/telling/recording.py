@@ -114,7 +114,7 @@ class Recording(Component):
         """Record the final figures at a clean stop."""
         if self._interval:
             self._figures()
-            self._event(STOPPED, "said goodbye", None)
+            self._event(STOPPED, "stopped cleanly", None)
 
     def _figures(self) -> None:
         for peer in islice(self._linked(), LINKS):

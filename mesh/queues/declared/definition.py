@@ -69,12 +69,12 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
 def terms_of(said: Mapping[str, Any]) -> QueueTerms:
     """Return the terms given by name, with defaults for the rest. Raises: BadArgument for an invalid term."""
     if not isinstance(said, Mapping):
-        raise BadArgument(f"the terms of a queue are named, not {shown(said)}.", hint="Say max_attempts=5.")
+        raise BadArgument(f"Queue terms must be named, not {shown(said)}.", hint="Write max_attempts=5.")
     for name in said:
         if name not in _FIELDS:
             near = get_close_matches(name[:40], _FIELDS, n=1) if isinstance(name, str) else ()
-            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_FIELDS)}."
-            raise BadArgument(f"a queue has no {shown(name)}.", hint=hint)
+            hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(_FIELDS)}."
+            raise BadArgument(f"Unknown queue term {shown(name)}.", hint=hint)
     return QueueTerms(**{name: _FIELDS[name](name, value) for name, value in said.items()})
 
 
@@ -95,7 +95,7 @@ def unpacked(data: bytes) -> QueueTerms:
     """
     said = unpack(data)
     if not isinstance(said, dict) or len(said) > MOST_FIELDS:
-        raise LocalError("this is no definition of a queue.", code="BAD_ROW")
+        raise LocalError("This is not the definition of a queue.", code="BAD_ROW")
     return terms_of({name: value for name, value in said.items() if name in _FIELDS})
 
 
@@ -113,9 +113,7 @@ def same(old: QueueTerms, new: QueueTerms) -> bool:
 def check_own(name: str, terms: QueueTerms) -> None:
     """Check that a queue of that name can have these terms. Raises: BadArgument."""
     if terms.dead_letter == f"{PUTS}{name}":
-        what = (
-            f"dead_letter={terms.dead_letter!r} is the queue itself: what failed there would fail for ever."
-        )
+        what = f"dead_letter={terms.dead_letter!r} is the queue itself, so dead letters would fail for ever."
         raise BadArgument(what, hint="Name another queue, or a key.")
 
 
@@ -132,7 +130,7 @@ def _one_of(values: Iterable[str]) -> Callable[[str, Any], str]:
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in known:
             near = get_close_matches(value[:40], known, n=1) if isinstance(value, str) else ()
-            hint = f"Did you mean {near[0]!r}?" if near else f"It is one of {', '.join(known)}."
+            hint = f"Did you mean {near[0]!r}?" if near else f"Use one of {', '.join(known)}."
             raise _bad(name, value, hint)
         return str.__str__(value)
 
@@ -146,7 +144,7 @@ def _whole(lowest: int, highest: int) -> Callable[[str, Any], int]:
         except TypeError:
             number = None
         if number is None or isinstance(value, bool) or not lowest <= number <= highest:
-            raise _bad(name, value, f"It is a whole number from {lowest:,} to {highest:,}.")
+            raise _bad(name, value, f"It must be a whole number from {lowest:,} to {highest:,}.")
         return number
 
     return check
@@ -160,19 +158,19 @@ def _seconds(*, zero: bool) -> Callable[[str, Any], float | None]:
         number = float(value) if is_number and abs(value) <= YEARS else -1.0
         if not isfinite(number) or number < 0 or not (number or zero):
             bounds = f"from 0 to {YEARS:,.0f}" if zero else f"above 0, at most {YEARS:,.0f}"
-            raise _bad(name, value, f"It is a number of seconds {bounds} (ten years), or None.")
+            raise _bad(name, value, f"It must be a number of seconds {bounds} (ten years), or None.")
         return number
 
     return check
 
 
 def _dead_letter(name: str, value: Any) -> str:
-    hint = f'It is a key, {PUTS}NAME, or "" for the dead letters of the mesh.'
+    hint = f'It must be a key, {PUTS}NAME, or "" for the dead letters of the mesh.'
     if not isinstance(value, str):
         raise _bad(name, value, hint)
     text = str.__str__(value)
     if text.startswith(SYSTEM):  # a key that only nodes may publish
-        raise _bad(name, value, f"{hint} What begins with {SYSTEM} is the mesh's own.")
+        raise _bad(name, value, f"{hint} Names that begin with {SYSTEM} are reserved.")
     try:
         if text.startswith(PUTS):
             queue_of(text)
@@ -184,7 +182,7 @@ def _dead_letter(name: str, value: Any) -> str:
 
 
 def _nodes(name: str, value: Any) -> tuple[str, ...]:
-    hint = f"""They are at most {NODES} names, such as ["heron", "egret"]."""
+    hint = f'It must be at most {NODES} names, such as ["heron", "egret"].'
     if not isinstance(value, list | tuple | set | frozenset) or len(value) > NODES:
         raise _bad(name, value, hint)
     return tuple(sorted({_named(name, each, hint) for each in value}))
@@ -198,18 +196,18 @@ def _named(name: str, value: Any, hint: str) -> str:
 
 
 def _policy(name: str, value: Any) -> str:
-    hint = 'It is the name of an installed plug-in, or "" for the usual rules.'
+    hint = 'It must be the name of an installed plug-in, or "" for the usual rules.'
     return "" if isinstance(value, str) and not value else _named(name, value, hint)
 
 
 def _yes_or_no(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _bad(name, value, "It is True or False.")
+        raise _bad(name, value, "It must be True or False.")
     return value
 
 
 def _bad(name: str, value: object, hint: str) -> BadArgument:
-    return BadArgument(f"a queue cannot have {name}={shown(value)}.", hint=hint)
+    return BadArgument(f"A queue cannot have {name}={shown(value)}.", hint=hint)
 
 
 _FIELDS: dict[str, Callable[[str, Any], Any]] = {

@@ -37,11 +37,13 @@ def durable_of(queries: Iterable[Query]) -> DurableTerms:
         check_query(query)
         check_domain(query.domain)
         if query.text.startswith(SYSTEM):  # dead letters are published there
-            hint = "Subscribe to that without durable=."
-            raise BadQuery(f"{query.text[:80]!r} is the mesh's own: it does not last.", hint=hint)
+            hint = "Subscribe without durable=."
+            raise BadQuery(f"{query.text[:80]!r} is reserved for the mesh and cannot be durable.", hint=hint)
     if not 1 <= len(found) <= QUERIES:
-        what = f"a durable subscription has {len(found)} keys and patterns."
-        raise BadQuery(what, hint=f"It has 1 to {QUERIES}; a pattern such as 'orders/#' is many.")
+        what = f"A durable subscription cannot have {len(found)} keys and patterns."
+        raise BadQuery(
+            what, hint=f"The limit is 1 to {QUERIES}; a pattern such as 'orders/#' matches many keys."
+        )
     return DurableTerms(tuple(sorted(found, key=lambda query: (query.domain, query.text, query.kind))))
 
 
@@ -55,7 +57,7 @@ def unpacked(data: bytes) -> DurableTerms:
     try:
         return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LocalError(f"this is no durable subscription: {error}.", code="BAD_ROW") from error
+        raise LocalError(f"This is not a durable subscription: {error}.", code="BAD_ROW") from error
 
 
 def said(durable: DurableTerms) -> str:

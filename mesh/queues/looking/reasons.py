@@ -16,7 +16,7 @@ from mesh.queues.part.local_queue import LocalQueue
 
 SHOWN = 4  # selectors or nodes that are listed
 LONG = 100  # characters of one
-NOBODY, NONE = "nobody takes here", "none of those who take here selects them"
+NOBODY, NONE = "no consumer is here", "no consumer here selects them"
 MOVES = "they move to"
 WaitReason = tuple[int, str]  # number of messages, reason
 
@@ -49,16 +49,16 @@ def reasons(
     if part.later.messages:
         yield (
             part.later.messages,
-            f"not before their time: the first in {max(0.0, part.later.due - now):.1f} s",
+            f"delayed: the first becomes ready in {max(0.0, part.later.due - now):.1f} s",
         )
     if part.out:
-        yield part.out, "somebody has them, and has not said that they are done"
+        yield part.out, "a consumer has them and has not settled them"
     if part.away > part.out:
-        yield part.away - part.out, "whoever had them before this node began may come back for them"
+        yield part.away - part.out, "outstanding since before the node restarted; their consumers may return"
     for node, n in _going(part).items():
-        yield n, f"moving to {harmless(name_of(node))}"
+        yield n, f"in transit to {harmless(name_of(node))}"
     if part.dying:
-        yield part.dying, "they are dead, and not yet where dead ones go"
+        yield part.dying, "failed for the last time; not dead-lettered yet"
 
 
 def is_in_vain(text: str) -> bool:
@@ -77,13 +77,13 @@ def _going(part: LocalQueue) -> Counter[bytes]:
 
 def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collection[str]) -> str:
     if ways_out:
-        return f"this node is drained: they go to {_few(ways_out)}"
+        return f"this node is being drained: they move to {_few(ways_out)}"
     causes = []
     if drained:
-        causes.append(f"drained as well: {_few(drained)}; after `mesh drain --cancel` at one they go there")
+        causes.append(f"{_few(drained)} is being drained as well (`mesh drain --cancel` there ends that)")
     if full := {*closed} - {*drained}:
-        causes.append(f"{_few(full)} would not have them a moment ago")
-    text = "this node is drained, and no other one can take them now"
+        causes.append(f"{_few(full)} refused them a moment ago")
+    text = "this node is being drained, and no other node can accept them now"
     return "; ".join([text, *causes])
 
 
@@ -97,27 +97,27 @@ def _nobody(takers: Collection[QueueConsumer]) -> str:
 def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
     if not any(taker.room for taker in takers):
         has = sum(taker.busy for taker in takers)
-        return f"all {len(takers)} who take here are busy, with {has:,} messages"
+        return f"all {len(takers)} consumers here are busy, with {has:,} messages"
     if part.groups:
-        return "they wait for others of their groups"
-    return "they are about to be given out here"
+        return "they wait for earlier messages of their groups"
+    return "they are about to be delivered here"
 
 
 def _elsewhere(terms: QueueTerms, others: Mapping[str, QueueReport], closed: Collection[str]) -> str:
     if terms.scope == "node":
-        return "the queue is of this node alone"
+        return "the queue exists only at this node"
     if not others:
-        return "nobody takes at another node"
+        return "no other node has a consumer"
     if terms.redistribution is None or terms.distribution == "strict":
-        return f"what waits does not move, as the queue is declared, though {_few(others)} take"
+        return f"by the queue's declaration they do not move, although {_few(others)} has consumers"
     strangers = sorted(others)
     if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):
-        return f"who takes at {_few(strangers)} is not where its messages stay"
+        return f"consumers at {_few(strangers)} are outside the nodes of the queue"
     if refused := [name for name in others if name in closed]:
-        return f"{_few(refused)} would not have them a moment ago, and is asked again"
+        return f"{_few(refused)} refused them a moment ago, and is asked again"
     wanting = [name for name, stock in others.items() if stock.wants]
     if not wanting:
-        return f"who takes at {_few(others)} has no room"
+        return f"consumers at {_few(others)} have no credit"
     selected = [f"{text!r}" for name in wanting for text in others[name].selectors]
     wishes = f", where {_few(selected)} is selected" if selected else ""
     return f"{MOVES} {_few(wanting)} after {terms.redistribution:g} s{wishes}"

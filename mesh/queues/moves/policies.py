@@ -64,7 +64,7 @@ class GuardedPolicy:
         except Exception as error:  # foreign code may raise anything; messages still move
             problem = f"raised {type(error).__name__}: {error!s:.80}"
         self.faults += 1
-        self.fault = f"redistribution {self.name} {problem}; the usual rules answered instead."
+        self.fault = f"redistribution {self.name} {problem}; the usual rules were used instead."
         return moves(terms, mine, others, busy, now)
 
 
@@ -89,11 +89,11 @@ def policy(name: str = "") -> Policy:
         known = sorted({entry.name for entry in _foreign()})
         near = difflib.get_close_matches(name[:80], known, n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
-        hint = f"{meant}Installed: {', '.join(known) or 'none'}. Without a name the usual rules hold."
-        raise _bad(f"no redistribution {name[:80]!r} is installed.", hint)
+        hint = f"{meant}Installed: {', '.join(known) or 'none'}. Without a name, the usual rules apply."
+        raise _bad(f"The redistribution {name[:80]!r} is not installed.", hint)
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
-        raise _bad(f"redistribution {name} is brought by {several}.", "Uninstall all but one.")
+        raise _bad(f"The redistribution {name} is installed by {several}.", "Uninstall all but one.")
     return GuardedPolicy(name, _made(found[0]))
 
 
@@ -103,9 +103,9 @@ def _made(entry: EntryPoint) -> Policy:
         made: Policy = entry.load()
     except Exception as error:  # foreign code may raise anything; name its origin
         why = f"{what} cannot be loaded: {type(error).__name__}: {error!s:.200}."
-        raise _bad(why, "Mend or uninstall it, or name no redistribution.") from error
+        raise _bad(why, "Fix or uninstall it, or set no redistribution.") from error
     if not callable(made):
-        raise _bad(f"{what} is no function.", f"Its signature is that of {moves.__module__}.moves.")
+        raise _bad(f"{what} is not a function.", f"Its signature must be that of {moves.__module__}.moves.")
     return made
 
 

@@ -482,7 +482,7 @@ class LocalQueue:
         runs = taker.holding.settle(first, last)
         for run in runs:
             self._returned(run)
-            text = reason or f"{taker.name} has rejected it."
+            text = reason or f"The consumer {taker.name} rejected the message."
             self._dies(run.lot, run.runs, REJECTED, text)
         return _others(runs, first, last)
 
@@ -503,7 +503,12 @@ class LocalQueue:
         over = [n for n in numbers_of(runs) if lot.failures(n) >= most]
         if not over:
             return runs
-        self._dies(lot, joined(over), TRIED, f"it was given out {most} time{'s' * (most > 1)} in vain.")
+        self._dies(
+            lot,
+            joined(over),
+            TRIED,
+            f"The message failed at {most} {'delivery' if most == 1 else 'deliveries'}.",
+        )
         return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
 
     def _dies(self, lot: QueuedEnvelope, runs: Runs, code: str, text: str) -> None:
@@ -666,7 +671,7 @@ class LocalQueue:
         """Dead-letter the ready messages that have expired."""
         for lot, void in self._expiring.take_expired(wall):
             lot.take_out(void)
-            self._dies(lot, void, EXPIRED, f"it waited in {self.name} too long.")
+            self._dies(lot, void, EXPIRED, f"The message expired in {self.name}.")
 
 
 def _others(runs: list[DeliveryRun], first: int, last: int) -> Runs:

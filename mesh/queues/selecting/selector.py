@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     r""" | [=!<>]= | [<>()\[\],-] """,
     re.VERBOSE,
 )
-_EXAMPLE = """A selector is like region == "eu" and priority > 5."""
+_EXAMPLE = 'A selector looks like region == "eu" and priority > 5.'
 
 
 class Selector:
@@ -78,7 +78,7 @@ class _Compiler:
         except SyntaxError as error:
             end = len(self._text.strip(" "))  # where Python reports offset 0
             place = (error.offset - 1 if error.offset else end) + self._indent
-            raise self._bad(place, f"this is no expression, {error.msg}") from None
+            raise self._bad(place, f"this is not an expression, {error.msg}") from None
         except (ValueError, MemoryError, RecursionError) as error:
             raise self._bad(0, f"it cannot be read, {error}") from None
         return self._term(tree.body, 1)
@@ -89,28 +89,28 @@ class _Compiler:
 
     def _check_words(self) -> None:
         if not self._text.strip(" "):
-            hint = "Leave it out to want everything."
-            raise BadSelector("the selector is empty.", hint=hint)
+            hint = "Omit it to receive all messages."
+            raise BadSelector("The selector is empty.", hint=hint)
         place = 0
         while place < len(self._text):
             found = _TOKEN.match(self._text, place)
             if found is None:
-                what = f"{self._text[place]!r} cannot stand here"
+                what = f"{self._text[place]!r} is invalid here"
                 raise self._bad(place, what, self._hint_of(self._text[place:]))
             place = found.end()
 
     @staticmethod
     def _hint_of(rest: str) -> str:
         if rest[0] == "=":
-            return "Two are equal with ==."
+            return "Compare with ==."
         if rest[0] in "&|!":
-            return "Say and, or, not."
+            return "Use and, or, not."
         if rest[0] in "\"'":
-            return "A text stands between two quotation marks, without a backslash."
-        return "There is no arithmetic, and no attributes." if rest[0] in "+*/%.@~^" else _EXAMPLE
+            return "Write a text between two quotation marks, without a backslash."
+        return "Arithmetic and attributes are not supported." if rest[0] in "+*/%.@~^" else _EXAMPLE
 
     def _bad(self, place: int, what: str, hint: str = _EXAMPLE) -> BadSelector:
-        return BadSelector(f"the selector {self._text!r} at character {place + 1}: {what}.", hint=hint)
+        return BadSelector(f"The selector {self._text!r} at character {place + 1}: {what}.", hint=hint)
 
     def _refused(self, node: ast.expr, what: str, hint: str = _EXAMPLE) -> BadSelector:
         before = self._text.strip(" ").encode()[: node.col_offset]  # Python counts bytes
@@ -118,7 +118,7 @@ class _Compiler:
 
     def _term(self, node: ast.expr, level: int) -> SelectorTerm:
         if level > DEEPEST:
-            raise self._refused(node, f"it is nested deeper than {DEEPEST} levels", "Say it more simply.")
+            raise self._refused(node, f"it is nested deeper than {DEEPEST} levels", "Simplify it.")
         match node:
             case ast.Constant(value=str() | int() | float() | None as value):
                 return lambda message: value
@@ -137,12 +137,12 @@ class _Compiler:
                 return self._compare(node, level)
             case ast.Call():
                 return self._like(node, level)
-        hint = "There are comparisons, in, is None, and, or, not, and like()."
-        raise self._refused(node, f"a selector has no {_KINDS.get(type(node), 'such thing')}", hint)
+        hint = "Use comparisons, in, is None, and, or, not, and like()."
+        raise self._refused(node, f"a selector cannot have {_KINDS.get(type(node), 'such thing')}", hint)
 
     def _name(self, node: ast.expr, name: str) -> SelectorTerm:
         if name.startswith("__") and name.endswith("__"):
-            raise self._refused(node, f"{name} is no name of a header")
+            raise self._refused(node, f"{name} is not the name of a header")
         own = {KEY: operator.attrgetter(KEY), PRIORITY: operator.attrgetter(PRIORITY)}.get(name)
         said = header(name)
         if own is None:
@@ -162,9 +162,7 @@ class _Compiler:
             if isinstance(op, ast.Is | ast.IsNot) and not (
                 isinstance(right, ast.Constant) and right.value is None
             ):
-                raise self._refused(
-                    left, "only None can stand behind is and is not", "Two are equal with ==."
-                )
+                raise self._refused(left, "only None can follow is and is not", "Compare with ==.")
             is_in = isinstance(op, ast.In | ast.NotIn)
             steps.append((COMPARES[type(op)], self._container(right, level + 1, is_in)))
             left = right
@@ -184,20 +182,20 @@ class _Compiler:
                 term, test = self._term(value, level + 1), like(pattern)
                 return lambda message: isinstance(text := term(message), str) and test(text)
             case ast.Call(func=ast.Name(id="like")):
-                hint = 'Say like(name, "a%"): % is any text, _ any one character.'
-                raise self._refused(node, "like() is of a name and a text", hint)
-        raise self._refused(node, "nothing can be called but like()", 'Say like(name, "a%").')
+                hint = 'Write like(name, "a%"): % is any text, _ any one character.'
+                raise self._refused(node, "like() requires a name and a text", hint)
+        raise self._refused(node, "only like() can be called", 'Write like(name, "a%").')
 
 
 _KINDS: dict[type[ast.expr], str] = {
     ast.BinOp: "arithmetic",
     ast.UnaryOp: "arithmetic",
     ast.Tuple: "lists but behind in",
-    ast.List: "lists but behind in",
+    ast.List: "lists except after in",
     ast.IfExp: "if and else",
     ast.Lambda: "functions",
-    ast.Subscript: """indices but headers["name"]""",
-    ast.JoinedStr: "text that is put together",
+    ast.Subscript: 'indices except headers["name"]',
+    ast.JoinedStr: "concatenated text",
     ast.ListComp: "loops",
     ast.GeneratorExp: "loops",
 }

@@ -64,7 +64,7 @@ class HttpRequest:
 
 def read(head: bytes) -> HttpRequest | HttpResponse:
     """Return the request, or the refusal of a malformed one. `head` ends with the empty line."""
-    bad = no("400 Bad Request", "this is no request of HTTP/1.1")
+    bad = no("400 Bad Request", "not a request of HTTP/1.1")
     lines = head.decode("latin-1").split("\r\n")
     first = lines[0].split(" ")
     if len(first) != 3 or first[2] not in ("HTTP/1.0", "HTTP/1.1") or not first[1].startswith("/"):
@@ -88,18 +88,17 @@ def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpRespon
     """Return the allowed path, or a refusal. `port` is the local port."""
     if not is_here(request.headers.get("host", ""), port):
         return no(
-            "421 Misdirected Request",
-            "Host must be this machine, by its address or as localhost, and the port",
+            "421 Misdirected Request", "Host must be the address of this machine or localhost, with the port"
         )
     if request.method not in ("GET", "HEAD"):
         return no("405 Method Not Allowed", "only GET and HEAD", "Allow: GET, HEAD")
     try:
         path = HttpPath(request.path)
     except ValueError:
-        return no("404 Not Found", f"there are {', '.join(path.value for path in HttpPath)}")
+        return no("404 Not Found", f"use one of {', '.join(path.value for path in HttpPath)}")
     said = request.headers.get("authorization", "")
     if path not in OPEN and not hmac.compare_digest(said.encode("latin-1"), f"Bearer {token}".encode()):
-        why = "Authorization: Bearer TOKEN is wanted; `mesh metrics --token` says where it is"
+        why = "Authorization: Bearer TOKEN is required; `mesh metrics --token` prints its file"
         return no("401 Unauthorized", why, "WWW-Authenticate: Bearer")
     return path
 

@@ -24,11 +24,11 @@ def check_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     hint = 'Such as "127.0.0.1:7780".'
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise BadConfig(f"http.listen = {text!r:.80} is no address with a port.", hint=hint)
+        raise BadConfig(f"http.listen = {text!r:.80} is not an address with a port.", hint=hint)
     host = "127.0.0.1" if host == "localhost" else host
     if not is_loopback(f"tcp://{text}") and host != "127.0.0.1":
-        hint = "It is not encrypted. For other machines put a reverse proxy in front of it."
-        raise BadConfig(f"http.listen = {text!r:.80} is not of this machine alone.", hint=hint)
+        hint = "HTTP is not encrypted. For other machines, put a reverse proxy in front of it."
+        raise BadConfig(f"http.listen = {text!r:.80} is reachable from other machines.", hint=hint)
     return host.strip("[]"), int(port)
 
 
@@ -43,7 +43,7 @@ def bound(text: str) -> socket.socket:
         server.setblocking(False)
     except OSError as error:
         server.close()
-        hint = "Choose another port in http.listen; 0 takes a free one."
+        hint = "Choose another port in http.listen; 0 selects a free one."
         raise BindRefused(f"http.listen = {text!r}: {error.strerror or error}.", hint=hint) from error
     return server
 
@@ -61,8 +61,8 @@ def token_of(state: Path, given: Path | None) -> str:
             return _checked(path, read_private(path, LONGEST + 2, _HINT))
         with open_regular(path) as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o027:
-                what = f"{path} can be changed by its group, or read by everybody."
-                raise DataDirRefused(what, hint=f"Type: chmod 640 {typed(path)}")
+                what = f"{path} can be changed by its group, or read by every user."
+                raise DataDirRefused(what, hint=f"Run: chmod 640 {typed(path)}")
             return _checked(path, file.read(LONGEST + 2))
     except OSError as error:
         raise refused(path, error, _HINT) from error
@@ -71,6 +71,6 @@ def token_of(state: Path, given: Path | None) -> str:
 def _checked(path: Path, found: bytes) -> str:
     text = found.decode("latin-1").strip()
     if not _TOKEN.fullmatch(text):
-        what = f"{path} holds no token: 16 to {LONGEST} letters of ASCII, in one line."
-        raise DataDirRefused(what, hint=f"Type: openssl rand -hex 32 > {typed(path)}")
+        what = f"{path} has no token: write 16 to {LONGEST} ASCII letters in one line."
+        raise DataDirRefused(what, hint=f"Run: openssl rand -hex 32 > {typed(path)}")
     return text

@@ -65,7 +65,7 @@ class HttpThread:
         try:
             self._loop.run_until_complete(self._live())
         except Exception as error:
-            log.error("HTTP is answered no more: %s", error)
+            log.error("HTTP has stopped: %s", error)
         finally:
             with contextlib.suppress(Exception):
                 self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -107,7 +107,7 @@ class HttpThread:
         self._open += 1
         try:
             if self._open > CONNECTIONS:
-                writer.write(no("503 Service Unavailable", "too many ask at once").frames())
+                writer.write(no("503 Service Unavailable", "too many requests at once").frames())
             else:
                 writer.write(await self._response_to(request))
             await writer.drain()

@@ -19,7 +19,7 @@ def findings(facts: Facts) -> list[Finding]:
     """Return the findings, the worst first, or a single good one if there are none."""
     found = [finding for rule in RULES for finding in rule(facts)]
     if not found and facts.nodes:
-        text = "Nobody is slow, restless or off the clock, no queue grows, and no line is missing."
+        text = "No node is slow, flapping or off the clock, no queue grows, and no line is missing."
         found = [Finding(GOOD, text, "load")]
     return sorted(found, key=lambda finding: list(RANKS).index(finding.rank))
 
@@ -27,11 +27,11 @@ def findings(facts: Facts) -> list[Finding]:
 def verdict(facts: Facts) -> str:
     """Return a summary in one sentence."""
     if not facts.nodes:
-        return "Nothing is known of this time."
+        return "There is no data for this time."
     ranks = [finding.rank for finding in findings(facts)]
     where = f"among {among(facts)}"
     bad, warn = ranks.count(BAD), ranks.count(WARN)
-    odd = f"{counted(warn, 'thing')} to look at"
+    odd = f"{counted(warn, 'finding')} to check"
     if bad:
         there = f"There {'is' if bad == 1 else 'are'} {counted(bad, 'problem')}"
         return f"{there}, and {odd}, {where}." if warn else f"{there} {where}."

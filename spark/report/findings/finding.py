@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from spark.report.figures import listed
 
 BAD, WARN, NOTE, GOOD = "bad", "warn", "note", "good"
-RANKS = {BAD: "Problem", WARN: "Look at", NOTE: "Note", GOOD: "All well"}
+RANKS = {BAD: "Problem", WARN: "Check", NOTE: "Note", GOOD: "All well"}
 
 
 @dataclass(frozen=True, slots=True)

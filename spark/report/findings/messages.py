@@ -15,10 +15,11 @@ def queues(facts: Facts) -> Iterator[Finding]:
     growing = [queue for queue in facts.queues if queue.verdict == "growing"]
     for queue in growing[:3]:
         come, go = queue.arrives_per_s, queue.leaves_per_s
-        rates = "" if come is None else f": {decimal(come)} a second come, {decimal(go)} go"
+        rates = "" if come is None else f": {decimal(come)} arrive a second, {decimal(go)} leave"
         text = (
-            f"At {queue.observer} the queue {queue.name} grows by {number(queue.growth_per_hour)} messages "
-            f"an hour{rates}; {_waits(queue)}{', and nobody takes them' if queue.is_stranded else ''}."
+            f"At {queue.observer} the queue {queue.name} grows by "
+            f"{number(queue.growth_per_hour)} messages an hour{rates}; "
+            f"{_waits(queue)}{', without a consumer' if queue.is_stranded else ''}."
         )
         yield Finding(BAD, text, "queues")
     if growing[3:]:
@@ -26,8 +27,8 @@ def queues(facts: Facts) -> Iterator[Finding]:
     stranded = [queue for queue in facts.queues if queue.is_stranded and queue not in growing[:3]]
     stranded.sort(key=lambda queue: -queue.depth)
     for queue in stranded[:1]:
-        others = f" Nor from {listed([_at(other) for other in stranded[1:]])}." if stranded[1:] else ""
-        text = f"Nobody takes from the queue {_at(queue)}: {_waits(queue)}.{others}"
+        others = f" Nor has {listed([_at(other) for other in stranded[1:]])}." if stranded[1:] else ""
+        text = f"The queue {_at(queue)} has no consumer: {_waits(queue)}.{others}"
         yield Finding(WARN, text, "queues")
 
 
@@ -38,22 +39,22 @@ def parts(facts: Facts) -> Iterator[Finding]:
     starved.sort(key=lambda each: -(each.starved_share or 0))
     for each in stranded[:1]:
         text = (
-            f"In {percent(each.stranded_share, 1)} of the time in which something waited in the queue "
-            f"{each.name}, it waited where nobody takes, and somebody took elsewhere: "
+            f"The queue {each.name} had messages at a node without a consumer, while another "
+            f"node had one, in {percent(each.stranded_share, 1)} of the time with a backlog: "
             f"{counted(each.stranded_max or 0, 'message')} at most{_others(stranded)}."
         )
         yield Finding(WARN, text, "queues")
     for each in starved[:1]:
         text = (
-            f"In {percent(each.starved_share, 1)} of the time in which something waited in the queue "
-            f"{each.name}, consumers at another node had room for it: for "
+            f"Consumers of the queue {each.name} at another node had credit for waiting "
+            f"messages in {percent(each.starved_share, 1)} of the time with a backlog: for "
             f"{counted(each.starved_max or 0, 'message')} at most{_others(starved)}."
         )
         yield Finding(NOTE, text, "queues")
 
 
 def _others(found: Sequence[Parts]) -> str:
-    return f". So it was with {listed([each.name for each in found[1:]])}" if found[1:] else ""
+    return f". The same is true of {listed([each.name for each in found[1:]])}" if found[1:] else ""
 
 
 def _at(queue: Queue) -> str:
@@ -95,7 +96,7 @@ def failing(facts: Facts) -> Iterator[Finding]:
     ]
     for share, address, asked in sorted(bad, reverse=True)[:1]:
         others = sorted(name for _, name, _ in bad if name != address)
-        more = f" So did many of those to {listed(others)}." if others else ""
+        more = f" So did many requests to {listed(others)}." if others else ""
         text = f"Of {counted(asked, 'request')} to {address} {percent(share, 1)} failed.{more}"
         yield Finding(WARN, text, "services")
 

@@ -18,11 +18,11 @@ def gone(facts: Facts) -> Iterator[Finding]:
     gone = [life for life in facts.last_lives.values() if life.ended in ("dead", "silent")]
     if len(gone) == 1:
         when = spoken(gone[0].ended_at or gone[0].last_at)
-        yield Finding(BAD, f"{gone[0].node} died at {when} and has not come back.", "membership")
+        yield Finding(BAD, f"{gone[0].node} died at {when} and has not returned.", "membership")
     elif gone:
         names = labels(facts, [life.node for life in gone])
         of_one = " of one machine" if len(names) == 1 else ""
-        text = f"{counted(len(gone), 'node')}{of_one} died and have not come back: {listed(names)}."
+        text = f"{counted(len(gone), 'node')}{of_one} died and have not returned: {listed(names)}."
         yield Finding(BAD, text, "membership")
 
 
@@ -43,8 +43,8 @@ def false_alarms(facts: Facts) -> Iterator[Finding]:
     if alarms:
         names = listed(sorted(set(alarms)))
         times = "Once" if len(alarms) == 1 else f"{len(alarms):,} times"
-        why = "a cut network, or a machine that stood still"
-        text = f"{times} a node was held dead that lived on ({names}): {why}."
+        why = "a network partition, or a machine that paused"
+        text = f"{times} a living node was declared dead ({names}): {why}."
         yield Finding(WARN, text, "detection")
 
 
@@ -56,8 +56,8 @@ def slow(facts: Facts) -> Iterator[Finding]:
     for node in slow[:1]:
         others = f" {listed(names[1:])} too." if names[1:] else ""
         text = (
-            f"{names[0]} is slow: its loop comes {duration(node.lag_s)} late, "
-            f"that of the typical node {duration(typical)}.{others}"
+            f"{names[0]} is slow: its event loop is {duration(node.lag_s)} late, that of the "
+            f"typical node {duration(typical)}.{others}"
         )
         yield Finding(BAD, text, "load")
 
@@ -67,8 +67,8 @@ def busy(facts: Facts) -> Iterator[Finding]:
     yield from _of_machines(
         facts,
         [node for node in facts.nodes if (node.cpu_percent or 0) >= BUSY_PERCENT],
-        lambda node, who: f"{who} has hardly any cpu left: {percent(node.cpu_percent)} in use at the mean",
-        lambda who: f"{who} have hardly any cpu left: over {BUSY_PERCENT} % in use at the mean",
+        lambda node, who: f"{who} has little CPU left: {percent(node.cpu_percent)} in use on average",
+        lambda who: f"{who} have little CPU left: over {BUSY_PERCENT} % in use on average",
     )
     yield from _of_machines(
         facts,
@@ -90,11 +90,11 @@ def _of_machines(
 def near_capacity(facts: Facts) -> Iterator[Finding]:
     full = sorted((row for row in facts.forecasts if row.full_at), key=lambda row: str(row.full_at))
     for row in full[:1]:
-        last = spoken(row.full_last_at) if row.full_last_at else "a time too far off to tell"
-        others = f" After it {listed([other.node for other in full[1:]])}." if full[1:] else ""
+        last = spoken(row.full_last_at) if row.full_last_at else "a time too far ahead to forecast"
+        others = f" {listed([other.node for other in full[1:]])} will follow." if full[1:] else ""
         text = (
-            f"If its load goes on growing as it did, {row.node} is full on {spoken(row.full_at)} "
-            f"(between {spoken(row.full_first_at)} and {last}).{others}"
+            f"If its load keeps growing, {row.node} is full on {spoken(row.full_at)} (between "
+            f"{spoken(row.full_first_at)} and {last}).{others}"
         )
         yield Finding(WARN, text, "capacity")
     near = [row for row in facts.forecasts if row.in_use >= NEAR_CAPACITY and not row.full_at]
@@ -102,7 +102,7 @@ def near_capacity(facts: Facts) -> Iterator[Finding]:
     for row in near[:1]:
         others = f" {listed([other.node for other in near[1:]])} too." if near[1:] else ""
         text = (
-            f"{row.node} carried {number(row.rate_per_s)} of the {number(row.capacity_per_s)} messages "
-            f"a second that it can take, at the mean.{others}"
+            f"{row.node} handled {number(row.rate_per_s)} of its capacity of "
+            f"{number(row.capacity_per_s)} messages a second, on average.{others}"
         )
         yield Finding(WARN, text, "capacity")

@@ -20,8 +20,8 @@ def links(facts: Facts) -> Iterator[Finding]:
     for share, link in sorted(loose, key=lambda row: row[0])[:1]:
         more = f" {counted(len(loose) - 1, 'more link')} like it." if loose[1:] else ""
         text = (
-            f"The link from {link.observer} to {link.node} was lost {counted(link.lost, 'time')}, and was "
-            f"there for {percent(share, 1)} of the time.{more}"
+            f"The link from {link.observer} to {link.node} was lost "
+            f"{counted(link.lost, 'time')}, and up for {percent(share, 1)} of the time.{more}"
         )
         yield Finding(WARN, text, "links")
     typical = median([link.rtt_median_ms for link in facts.links]) or 0.0
@@ -29,8 +29,8 @@ def links(facts: Facts) -> Iterator[Finding]:
     for link in sorted(far, key=lambda link: -(link.rtt_median_ms or 0))[:1]:
         more = f" {counted(len(far) - 1, 'more link')} like it." if far[1:] else ""
         text = (
-            f"From {link.observer} to {link.node} and back takes {decimal(link.rtt_median_ms)} ms, "
-            f"elsewhere {decimal(typical)} ms.{more}"
+            f"The round trip from {link.observer} to {link.node} takes "
+            f"{decimal(link.rtt_median_ms)} ms, elsewhere {decimal(typical)} ms.{more}"
         )
         yield Finding(NOTE, text, "links")
 
@@ -44,7 +44,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
     elif off:
         text = f"The clocks of {listed(names)} are off, by up to {duration(abs(off[0].skew_s))}"
     if off:
-        yield Finding(WARN, f"{text}. Times here are put right.", "clocks")
+        yield Finding(WARN, f"{text}. The times in this report are corrected.", "clocks")
 
 
 def wrong_clocks(facts: Facts) -> list[Clock]:
@@ -56,18 +56,18 @@ def missing(facts: Facts) -> Iterator[Finding]:
     lost = sum(row.states_lost for row in facts.coverage)
     if lost:
         worst = max(facts.coverage, key=lambda row: row.states_lost)
-        text = f"{counted(lost, 'state')} of nodes never came here, most of them of {worst.node}."
+        text = f"{counted(lost, 'state')} of nodes are missing here, most of them from {worst.node}."
         yield Finding(NOTE, text, "quality")
     bad = sum(row.rows for row in facts.quarantined)
     if bad:
         worst_reason = max(facts.quarantined, key=lambda row: row.rows)
-        text = f"{counted(bad, 'line')} could not be read and lie{'s' if bad == 1 else ''} in quarantine, "
+        text = f"{counted(bad, 'line')} could not be read and {'is' if bad == 1 else 'are'} in quarantine, "
         yield Finding(WARN, f"{text}most often because: {worst_reason.reason}.", "quality")
     gap = most([row.gap_s for row in facts.coverage])
     if gap and gap >= max(SILENT_S, 3 * facts.width_s):
         row = max(facts.coverage, key=lambda row: row.gap_s or 0)
         end = spoken(row.gap_at + timedelta(seconds=gap)) if row.gap_at else "-"
-        text = f"Nothing is known of {row.node} for {duration(gap)}, from {spoken(row.gap_at)} to {end}."
+        text = f"There is no data from {row.node} for {duration(gap)}, from {spoken(row.gap_at)} to {end}."
         yield Finding(NOTE, text, "quality")
     strange = sum(row.future + row.past for row in facts.coverage)
     if strange:

@@ -7,22 +7,22 @@ from spark.report.markup import Html
 from spark.report.sections.section import Section, drawn, nothing, worst
 
 HOW = (
-    "A message that several nodes could take goes to one of them. A node with twice the idle cores should be "
-    "chosen twice as often, for as long as both are there: its share of the choices (●) should stand where "
-    "its share of the capacity (◇) stands, both in %. The variation is 0 where it does everywhere; above "
-    "0.25 it is worth a look."
+    "A message that several nodes can accept goes to one of them. While both are up, a node "
+    "with twice the idle cores should be chosen twice as often: its share of the choices (●) "
+    "should equal its share of the capacity (◇), both in %. The variation is 0 where they "
+    "are equal everywhere; check values above 0.25."
 )
 DRAWN = 30  # nodes; if there are more, the most uneven
 OBSERVERS = (
     "Balanced by",
-    "Furthest off",
+    "Largest deviation",
     "Its share",
     "Its share of the capacity",
     "Candidates",
     "Choices",
     "Variation",
     "Answers",
-    "Mean answer",
+    "Mean reply time",
 )
 COUNTERS = (
     "Sent by",
@@ -33,7 +33,7 @@ COUNTERS = (
     "Chosen",
     "Asked",
     "Answered",
-    "Answers took",
+    "Reply time",
 )
 
 
@@ -45,11 +45,11 @@ def balance(facts: Facts) -> Section:
 def _shares(facts: Facts) -> Html:
     nodes = [node for node in facts.nodes if node.share is not None]
     if not nodes:
-        return nothing("Nobody had a choice: no message could have gone to one of several nodes.")
+        return nothing("No balancer had a choice: each message could go to one node only.")
     nodes = sorted(sorted(nodes, key=_off)[:DRAWN], key=lambda node: -(node.share or 0))
     title = "Share of the choices and of the capacity"
     if len(nodes) == DRAWN:
-        title += f", of the {DRAWN} nodes that are the furthest off"
+        title += f", of the {DRAWN} nodes with the largest deviation"
     rows = {
         "of the choices": Dots([100 * (node.share or 0) for node in nodes]),
         "of the capacity": Dots([100 * (node.fair_share or 0) for node in nodes]),
@@ -69,7 +69,7 @@ def _observers(facts: Facts) -> Html:
         groups.setdefault(row.whose, []).append(row)
     rows = [rows for rows in groups.values() if any(row.chosen for row in rows)]
     rows.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
-    caption = "Who balanced how evenly, the least even first"
+    caption = "Evenness of balancers, the least even first"
     return worst(caption, OBSERVERS, [_observer(group) for group in rows], 2) if rows else Html()
 
 
@@ -93,13 +93,11 @@ def _observer(rows: list[Quality]) -> tuple[str, ...]:
 def _counters(facts: Facts) -> Html:
     told = [row for row in facts.counters if row.sent or row.chosen or row.asked]
     if not told:
-        return nothing("No node has given anything to another.")
+        return nothing("No node has forwarded messages to another.")
     cut = sum(not clean for clean in {(r.observer_uuid, r.observer_boot): r.clean for r in told}.values())
-    caption = "Counters of each start of a node, to its end; exact where it stopped cleanly"
+    caption = "Counters of each boot of a node, to its end; exact after a clean stop"
     note = (
-        nothing(
-            f"Of {counted(cut, 'start')} there is no clean end (yet): the last ten seconds may be missing."
-        )
+        nothing(f"{counted(cut, 'boot')} had no clean end (yet): the last ten seconds may be missing.")
         if cut
         else Html()
     )

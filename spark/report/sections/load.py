@@ -13,8 +13,8 @@ COLUMNS = (
     "CPU mean",
     "CPU peak",
     "Load, 0 to 1",
-    "Loop late, median",
-    "Loop late, worst",
+    "Loop delay, median",
+    "Loop delay, maximum",
     "Memory peak",
     "Messages accepted a second",
     "Delivered a second",
@@ -26,25 +26,25 @@ COLUMNS = (
 def load(facts: Facts) -> Section:
     """Return the section with the nodes over time, and their table."""
     point = (
-        f"; a point here is the mean of {duration(facts.width_s)}, of the loop the worst"
+        f"; a point here is the mean of {duration(facts.width_s)}, for the loop the maximum"
         if facts.times
         else ""
     )
     how = (
-        f"Each node says every two seconds how busy it is{point}. A loop that comes late to its work (in ms) "
-        f"makes every message late. A gap in a line is a time of which nothing is known."
+        f"Each node reports its load every two seconds{point}. A late event loop (in ms) "
+        "delays every message. A gap in a line is a time without data."
     )
     return Section("load", "Load over time", how, _body(facts))
 
 
 def _body(facts: Facts) -> Html:
     if not facts.nodes:
-        return nothing("No node has said how busy it is.")
+        return nothing("No node has reported its load.")
     late = {name: milliseconds(values) for name, values in facts.series["lag_s"].items()}
     charts = [
         _chart(facts, "cpu", "CPU in use", facts.series["cpu_percent"], "% of all cores"),
         _chart(facts, "rate", "Messages accepted", facts.series["published_per_s"], "messages a second"),
-        _chart(facts, "lag", "How late the loop is", late, "ms"),
+        _chart(facts, "lag", "Delay of the event loop", late, "ms"),
     ]
     return Html("".join([*charts, _map(facts), _table(facts)]))
 

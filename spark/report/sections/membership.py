@@ -12,8 +12,9 @@ from spark.report.sampling import most, quantile
 from spark.report.sections.section import Section, axis, drawn, nothing, worst
 
 HOW_LIVES = (
-    "A bar is one life of a node, from its first sign of life to its last (times in UTC); the mark tells how "
-    "it ended. A node that comes and goes makes the others move its work each time."
+    "A bar is one life of a node, from its first state to its last (times in UTC); the mark "
+    "shows how it ended. A node that comes and goes makes other nodes move its work each "
+    "time."
 )
 HOW_SOON = (
     "Time from a node's last state until the first and the last observer noticed its end. A node sends a "
@@ -34,7 +35,7 @@ DEATHS = ("Node", "How", "First observer", "When", "First after", "Last after", 
 def membership(facts: Facts) -> Section:
     """Return the section with lives and flapping."""
     return Section(
-        "membership", "Who was there", HOW_LIVES, Html(_alive(facts) + _lives(facts) + _flapping(facts))
+        "membership", "Membership", HOW_LIVES, Html(_alive(facts) + _lives(facts) + _flapping(facts))
     )
 
 
@@ -62,7 +63,7 @@ def _lives(facts: Facts) -> Html:
     for life in facts.lives:
         lives.setdefault(life.node, []).append(life)
     if not lives:
-        return nothing("No node has been seen.")
+        return nothing("No node was seen.")
     eventful = [name for name, of_node in lives.items() if [life.ended for life in of_node] != ["there"]]
     steady = len(lives) - len(eventful)
     said = nothing(_steady(steady, len(lives))) if steady else Html()
@@ -79,7 +80,7 @@ def _lives(facts: Facts) -> Html:
     ends = Counter(bar.end for bar in bars if bar.end)
     title = "Lives of the nodes"
     if len(shown) < len(eventful):
-        title += f" that came and went most, and {len(eventful) - len(shown):,} more"
+        title += f" with the most changes, and {len(eventful) - len(shown):,} more"
     told = ", ".join(f"{number} {end}" for end, number in ends.items())
     many = f"{counted(len(bars), 'life', 'lives')} of {counted(len(shown), 'node')}"
     text = f"{title}: {many}. Ends: {told or 'none'}."
@@ -99,16 +100,16 @@ def _steady(steady: int, everybody: int) -> str:
         who = f"{counted(steady, 'node')} of {everybody:,} {'was' if steady == 1 else 'were'}"
     else:
         who = "The only node was" if everybody == 1 else f"All {everybody:,} nodes were"
-    return f"{who} there in the end, and never restarted."
+    return f"{who} up at the end, and never restarted."
 
 
 def _flapping(facts: Facts) -> Html:
     rows = [row for row in facts.flapping if row.deaths or row.restarts or row.suspicions]
     if not rows:
-        return nothing("Nobody flapped: no death, no restart, no suspicion.")
+        return nothing("No node flapped: no death, restart or suspicion.")
     rows.sort(key=lambda row: (-(row.deaths + row.restarts), -row.suspicions))
     return worst(
-        "The most restless nodes",
+        "Most restless nodes",
         RESTLESS,
         [
             (
@@ -127,18 +128,18 @@ def _flapping(facts: Facts) -> Html:
 
 def detection(facts: Facts) -> Section:
     """Return the section about how long deaths went unnoticed."""
-    return Section("detection", "How soon deaths were noticed", HOW_SOON, _detection(facts))
+    return Section("detection", "Detection of deaths", HOW_SOON, _detection(facts))
 
 
 def _detection(facts: Facts) -> Html:
     if not facts.detections:
-        return nothing("Nobody died and nobody left.")
+        return nothing("No node died or left.")
     deaths = [row for row in facts.detections if row.how == "dead"]
     real = [row for row in deaths if not row.lived_on]
     goodbyes = counted(len(facts.detections) - len(deaths), "goodbye")
     said = [
         f"{counted(len(deaths), 'death')} noticed, and {goodbyes}.",
-        f"Of these deaths {counted(len(deaths) - len(real), 'was none', 'were none')}: the node lived on."
+        f"Of these deaths {counted(len(deaths) - len(real), 'was', 'were')} false: the node was alive."
         if len(real) < len(deaths)
         else "",
     ]
@@ -149,19 +150,19 @@ def _detection(facts: Facts) -> Html:
     chart = Html()
     if any(rows.values()):
         text = "; ".join(f"{sort} after {_spread([v for _, v, _ in of])}" for sort, of in rows.items() if of)
-        title = "From the last sign of life until observers noticed"
+        title = "Time from the last state until observers noticed"
         chart = drawn("detection", title, points(axis(facts).span, rows, "seconds"), f"{title}: {text}.")
     slowest = sorted(facts.detections, key=lambda row: (row.lived_on, -(row.final_s or 0)))
-    caption = "Deaths and goodbyes, the slowest to be noticed first"
+    caption = "Deaths and departures, the slowest detection first"
     return Html(nothing(" ".join(said)) + chart + worst(caption, DEATHS, [_death(row) for row in slowest], 3))
 
 
 def _spread(values: list[float]) -> str:
-    return f"{duration(quantile(values, 0.5))} at the median, {duration(most(values))} at most"
+    return f"median {duration(quantile(values, 0.5))}, at most {duration(most(values))}"
 
 
 def _death(row: Detection) -> tuple[str, ...]:
-    how = "said goodbye" if row.how == "left" else "lived on" if row.lived_on else "died"
+    how = "left" if row.how == "left" else "was alive" if row.lived_on else "died"
     return (
         row.node,
         how,

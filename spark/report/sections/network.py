@@ -9,9 +9,9 @@ from spark.report.sampling import median, most
 from spark.report.sections.section import FEW, Section, axis, drawn, in_words, nothing, worst
 
 HOW_LINKS = (
-    "Each cell is the time from the node at the left to the node below and back, in ms (median of one "
-    "measurement every ten seconds); the stronger the colour, the longer. An empty cell is a link that "
-    "nobody needed."
+    "Each cell is the round-trip time from the node at the left to the node below, in ms "
+    "(median of one measurement every ten seconds); darker is longer. An empty cell is a "
+    "link that was not needed."
 )
 HOW_QUEUES = (
     "Messages that wait at a node: in queues, for subscribers that are slow or disconnected, and for "
@@ -23,7 +23,7 @@ HOW_QUEUES = (
 )
 HOW_TOPICS = "What the masters of a topic accepted, in messages and in bytes of content."
 MOST = 300  # rows and columns of the matrix
-LINKS = ("From", "To", "Last state", "Median", "95 of 100 below", "Logged in", "Times lost")
+LINKS = ("From", "To", "Last state", "Median", "95th percentile", "Logged in", "Times lost")
 QUEUES = (
     "At", "Queue", "Verdict", "Growth an hour", "Waiting now", "Most", "Oldest waits", "Size", "Consumers",
     "Arrive a second", "Leave a second",
@@ -40,17 +40,17 @@ def links(facts: Facts) -> Section:
 
 def _links(facts: Facts) -> Html:
     if not facts.links:
-        return nothing("No link has been seen.")
+        return nothing("No link was seen.")
     slowest = sorted(facts.links, key=lambda link: (-(link.rtt_median_ms or 0), link.observer, link.node))
     loose = [link for link in facts.links if link.lost or (link.logged_in_share or 0) < 1]
     loose.sort(key=lambda link: (link.logged_in_share is None, link.logged_in_share, -link.lost))
-    table = worst("The slowest links", LINKS, [_link(link) for link in slowest], 3)
+    table = worst("Slowest links", LINKS, [_link(link) for link in slowest], 3)
     if loose:
         table = Html(
-            table + worst("Links that were not always there", LINKS, [_link(link) for link in loose], 3)
+            table + worst("Links that were not always up", LINKS, [_link(link) for link in loose], 3)
         )
     else:
-        table = Html(table + nothing("Every link was there all the time."))
+        table = Html(table + nothing("Every link was up all the time."))
     return Html(_matrix(facts) + table)
 
 
@@ -64,8 +64,8 @@ def _matrix(facts: Facts) -> Html:
     times = [link.rtt_median_ms for link in measured]
     title = "Round trip from each node to each other"
     text = (
-        f"{title}: {counted(len(measured), 'link')}, {decimal(median(times))} ms at the median, "
-        f"{decimal(most(times))} ms at most."
+        f"{title}: {counted(len(measured), 'link')}, median {decimal(median(times))} ms, at "
+        f"most {decimal(most(times))} ms."
     )
     return drawn("links", title, matrix(rows, columns, cells, "ms"), text)
 
@@ -94,8 +94,8 @@ def queues(facts: Facts) -> Section:
 def _waiting(facts: Facts) -> Html:
     rows = facts.series["waiting"]
     if not any(most(values) for values in rows.values()):
-        return nothing("Nothing has ever waited at a node when it said how it was.")
-    title, unit = "Messages that wait", "messages"
+        return nothing("No node has reported waiting messages.")
+    title, unit = "Waiting messages", "messages"
     if len(rows) > FEW:
         title += f", of {len(rows):,} nodes: the median, the middle 80 % and the highest"
     draw = lines if len(rows) <= FEW else bands
@@ -107,7 +107,7 @@ def _queues(facts: Facts) -> Html:
     text = f"{counted(len(grows), 'queue grows', 'queues grow')}." if grows else "No queue grows."
     stranded = [queue for queue in facts.queues if queue.is_stranded]
     if stranded:
-        text += f" From {counted(len(stranded), 'queue')} in which something waits nobody takes."
+        text += f" {counted(len(stranded), 'queue has', 'queues have')} messages without a consumer."
     words = nothing(text)
     rows = [queue for queue in facts.queues if queue.depth_max]
     if not rows:
@@ -148,7 +148,7 @@ def _parts(facts: Facts) -> Html:
         )
         for each in facts.parts
     ]
-    return worst("Queues at several nodes, those of which the most was moved first", PARTS, rows, 1)
+    return worst("Queues at several nodes, those with the most moves first", PARTS, rows, 1)
 
 
 def topics(facts: Facts) -> Section:

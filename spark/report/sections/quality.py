@@ -11,20 +11,20 @@ from spark.report.sampling import most
 from spark.report.sections.section import Section, drawn, nothing, worst
 
 HOW_CAPACITY = (
-    "A line through (messages a second, load) of each node tells at how many messages a second its load "
-    "would reach 1, where it is full (◇, with the interval in which that lies in 95 of 100 cases); ● is what "
-    "it carried, at the mean. It is a forecast, and only as good as the line."
+    "A line through (messages a second, load) of each node forecasts the rate at which its "
+    "load reaches 1, where it is full (◇, with the 95 % confidence interval); ● is the rate "
+    "that it handled, on average."
 )
 HOW_CLOCKS = (
-    f"How far a clock is ahead of the mesh's common time, which is the median of all. What is more than "
-    f"{CLOCK_S:g} s is put right before anything here was counted."
+    "How far a clock is ahead of the common time of the mesh, which is the median of all "
+    f"clocks. Differences above {CLOCK_S:g} s are corrected before anything is counted."
 )
 HOW_QUALITY = (
-    "What this report was made from, and what is missing in it. A state that several nodes heard counts "
-    "once; a line that cannot be read is kept in quarantine and counts nowhere else."
+    "The data of this report, and what it lacks. A state that several nodes received counts "
+    "once; an unreadable line is kept in quarantine and counts nowhere else."
 )
 DRAWN = 30
-CAPACITY = ("Node", "Carried a second, mean", "Could take", "At least", "At most", "In use", "Full at")
+CAPACITY = ("Node", "Handled a second, mean", "Capacity", "At least", "At most", "In use", "Full at")
 CLOCKS = ("Node", "Ahead", "Measured by")
 REASONS = ("Reason", "Written by", "For example", "Lines", "Segments")
 MISSING = (
@@ -53,12 +53,12 @@ KINDS = {
 
 def capacity(facts: Facts) -> Section:
     """Return the section with forecasts and their intervals."""
-    return Section("capacity", "What the nodes could take", HOW_CAPACITY, _capacity(facts))
+    return Section("capacity", "Capacity of nodes", HOW_CAPACITY, _capacity(facts))
 
 
 def _capacity(facts: Facts) -> Html:
     if not facts.forecasts:
-        return nothing("No node has said how busy it is.")
+        return nothing("No node has reported its load.")
     known = sorted((row for row in facts.forecasts if row.capacity_per_s), key=_urgency)
     unknown = [(row.node, row.reason or "-") for row in facts.forecasts if not row.capacity_per_s]
     parts = []
@@ -66,7 +66,7 @@ def _capacity(facts: Facts) -> Html:
         table = worst("Nodes, the fullest first", CAPACITY, [_forecast(row) for row in known])
         parts += [nothing(_full(known)), _ranges(known[:DRAWN], len(known)), table]
     if unknown:
-        parts.append(worst("Nodes of which it cannot be told", ("Node", "Because"), unknown, 2))
+        parts.append(worst("Nodes without a forecast", ("Node", "Because"), unknown, 2))
     return Html("".join(parts))
 
 
@@ -77,24 +77,26 @@ def _urgency(row: Forecast) -> tuple[float, float]:
 def _full(rows: list[Forecast]) -> str:
     full = [row for row in rows if row.full_at]
     if not full:
-        return "No node's load grows so that it would be full soon."
-    return f"{counted(len(full), 'node')} will be full if the load goes on growing as it did."
+        return "No node's load grows towards its capacity."
+    return f"{counted(len(full), 'node')} will be full if the load keeps growing."
 
 
 def _ranges(rows: list[Forecast], of: int) -> Html:
-    title = "Messages a second: carried, at the mean, and at most" + (
+    title = "Messages a second: handled, on average, and capacity" + (
         f" ({len(rows)} of {of:,} nodes)" if len(rows) < of else ""
     )
     told = [
-        f"{row.node} carried {number(row.rate_per_s)} of {number(row.capacity_per_s)} "
-        f"({number(row.capacity_low_per_s)} to {number(row.capacity_high_per_s)})"
+        (
+            f"{row.node} handled {number(row.rate_per_s)} of {number(row.capacity_per_s)} "
+            f"({number(row.capacity_low_per_s)} to {number(row.capacity_high_per_s)})"
+        )
         for row in rows
     ]
     drawing = dots(
         [row.node for row in rows],
         {
-            "carried, at the mean": Dots([row.rate_per_s for row in rows]),
-            "at most": Dots(
+            "handled, on average": Dots([row.rate_per_s for row in rows]),
+            "capacity": Dots(
                 [row.capacity_per_s for row in rows],
                 [row.capacity_low_per_s for row in rows],
                 [row.capacity_high_per_s for row in rows],
@@ -124,7 +126,7 @@ def clocks(facts: Facts) -> Section:
 
 def _clocks(facts: Facts) -> Html:
     if not facts.clocks:
-        return nothing("Nobody has compared clocks: that takes two nodes that are linked.")
+        return nothing("No clocks were compared: that requires two linked nodes.")
     wrong = wrong_clocks(facts)
     right = [clock for clock in facts.clocks if clock not in wrong]
     within = duration(most([abs(clock.skew_s) for clock in right]))
@@ -133,7 +135,7 @@ def _clocks(facts: Facts) -> Html:
     if not wrong:
         return Html(nothing("No clock is wrong.") + said)
     wrong.sort(key=lambda clock: -abs(clock.skew_s))
-    return Html(worst("Clocks that are wrong", CLOCKS, [_clock(clock) for clock in wrong]) + said)
+    return Html(worst("Wrong clocks", CLOCKS, [_clock(clock) for clock in wrong]) + said)
 
 
 def _clock(clock: Clock) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ def _clock(clock: Clock) -> tuple[str, ...]:
 def quality(facts: Facts) -> Section:
     """Return the section about missing data."""
     told = [f"{number(count)} {KINDS.get(kind, kind)}" for kind, count in facts.kinds.items()]
-    words = nothing(f"Made from {', '.join(told)}." if told else "There is not a single line.")
+    words = nothing(f"Made from {', '.join(told)}." if told else "There are no lines.")
     return Section(
         "quality", "Quality of the data", HOW_QUALITY, Html(words + _reasons(facts) + _missing(facts))
     )
@@ -152,8 +154,8 @@ def quality(facts: Facts) -> Section:
 
 def _reasons(facts: Facts) -> Html:
     if not facts.quarantined:
-        return nothing("Every line could be read.")
-    return worst("Lines that could not be read", REASONS, [_reason(row) for row in facts.quarantined], 3)
+        return nothing("Every line was readable.")
+    return worst("Unreadable lines", REASONS, [_reason(row) for row in facts.quarantined], 3)
 
 
 def _reason(row: Quarantined) -> tuple[str, ...]:
@@ -165,7 +167,7 @@ def _missing(facts: Facts) -> Html:
         return Html()
     lost = sum(row.states_lost for row in facts.coverage)
     words = nothing("No state is missing.") if not lost else Html()
-    caption = "What is known of each node, the most incomplete first"
+    caption = "Completeness of the data of each node, the least complete first"
     rows = sorted(facts.coverage, key=lambda row: (-row.states_lost, -(row.gap_s or 0), row.node))
     return Html(words + worst(caption, MISSING, [_coverage(row) for row in rows]))
 

@@ -8,11 +8,11 @@ from spark.report.sampling import most
 from spark.report.sections.section import Section, axis, drawn, in_words, nothing, worst
 
 HOW = (
-    "Requests are counted at the nodes of those who ask, by the address and by the node that served it: as "
-    "they see it, with the way there and back. A request failed if whoever had it replied an error or "
-    "nothing, is lost if he went away with it, refused if nobody took it, expired if its time was over. Half "
-    "of the replies took no longer than the median; 99 of 100 in the worst ten seconds no longer than the "
-    "last figure."
+    "Requests are counted at the nodes of the requesters, by address and by the node that "
+    "served them, and include the network time. A request failed if its server replied an "
+    "error or nothing, was lost if the server disconnected, refused if no server accepted "
+    "it, and expired at its timeout. Half of the replies took no longer than the median; 99 "
+    "of 100 in the worst ten seconds no longer than the last figure."
 )
 ADDRESSES = (
     "Address",
@@ -35,8 +35,8 @@ NODES = (
     "Refused",
     "Expired",
     "Median",
-    "99 of 100 below",
-    "Asked from",
+    "99th percentile",
+    "Requested from",
 )
 NOBODY = "nobody"
 
@@ -48,12 +48,12 @@ def services(facts: Facts) -> Section:
 
 def _services(facts: Facts) -> Html:
     if not facts.services:
-        return nothing("Nobody has sent anything to an address.")
+        return nothing("No message was sent to an address.")
     charts = [
         _chart(facts, "requests", "Requests", "requests_per_s", "requests a second"),
         _chart(facts, "failures", "Failures", "failures_per_s", "requests a second"),
-        _chart(facts, "p50", "Half of the replies within", "p50_ms", "ms"),
-        _chart(facts, "p99", "99 of 100 replies within, in the worst ten seconds", "p99_ms", "ms"),
+        _chart(facts, "p50", "Median reply time", "p50_ms", "ms"),
+        _chart(facts, "p99", "99th percentile of the reply time, in the worst ten seconds", "p99_ms", "ms"),
     ]
     by_node = worst("By address and node", NODES, [_node(row) for row in facts.services], 2, shown=20)
     return Html("".join([*charts, _addresses(facts), by_node]))

@@ -30,7 +30,7 @@ def test_a_place_is_named_by_the_configuration_or_by_the_user(
     (tmp_path / "orders.db").rename(tmp_path / "before.db")
     assert main(["backup", "check", str(backup)]) == 1
     said = capsys.readouterr().err
-    assert "is whole" in said and "is good" not in said and "--queue-store queues-1.sqlite=PATH" in said
+    assert "is complete" in said and "is valid" not in said and "--queue-store queues-1.sqlite=PATH" in said
     assert main(["backup", "restore", str(backup)]) == 2
     assert "[BACKUP_PLACE]" in capsys.readouterr().err and not (tmp_path / "orders.db").exists()
     option = ["--queue-store", f"orders/#={tmp_path / 'else.db'}"]

@@ -114,7 +114,7 @@ def test_following_events_goes_on_over_a_restart_of_the_node() -> None:
                 names = [json.loads(following.stdout.readline())["node"]]
                 _, err = following.communicate()
             assert (names, following.returncode) == (["c"], 0)
-            assert "the node is back" in err
+            assert "node is reachable again" in err
 
 
 class RunningBeside:

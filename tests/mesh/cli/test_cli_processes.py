@@ -160,7 +160,10 @@ def test_bench_that_is_interrupted_tells_what_it_has(a: RunningNode, b: RunningN
     assert (code, json.loads(out)) == (0, {"runs": []})
     assert err.startswith("interrupted")
     result = a.mesh("bench", "sub", "--url", "a", "--wait", "0.3")
-    assert (result.returncode, "nothing came.  To publish:  mesh bench pub" in result.stderr) == (124, True)
+    assert (result.returncode, "no message arrived.  To publish:  mesh bench pub" in result.stderr) == (
+        124,
+        True,
+    )
 
 
 def test_bench_pub_says_when_nobody_counts(a: RunningNode, b: RunningNode) -> None:

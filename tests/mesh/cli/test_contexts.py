@@ -72,7 +72,7 @@ def test_mesh_context_chooses_another_or_none(
 def test_one_that_is_not_there_is_an_error_that_names_those_that_are(environ: dict[str, str]) -> None:
     contexts.write(Contexts({"lab": LAB}, ""), environ)
     with (
-        pytest.raises(BadConfig, match=r"no context 'lba'; there is: lab"),
+        pytest.raises(BadConfig, match=r"The context 'lba' does not exist; known: lab"),
         held({**environ, "MESH_CONTEXT": "lba"}),
     ):
         pass
@@ -109,7 +109,7 @@ def test_a_file_that_others_may_read_a_link_or_no_file_is_refused(
         contexts.read(environ)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(BadConfig, match="no file of yours"):
+    with pytest.raises(BadConfig, match="belongs to another user"):
         contexts.read(environ)
 
 
@@ -178,8 +178,8 @@ def test_who_is_led_astray_by_a_context_is_told_of_it(
     assert main(["ls"]) == 2
     said = capsys.readouterr().err
     assert (
-        "no node named 'nobody' runs here" in said
-        and "The context 'lab' says so: see  mesh context ls" in said
+        "No node named 'nobody' of this user runs here" in said
+        and "The context 'lab' sets it: see `mesh context ls`." in said
     )
 
 
@@ -199,7 +199,7 @@ def test_a_node_that_nobody_could_ask_is_no_context(
         assert main(["context", "add", "lab", "--url", url]) == 2, url
         assert len(capsys.readouterr().err) < 1000
     assert main(["context", "add", "lab", "--state", "~nobody-of-that-name/mesh"]) == 2
-    assert "nobody here has the home directory" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
     assert not at_home.exists()
     for url in ("heron", "nas.example.com:7710", "10.0.0.5", "[::1]:7710", "ipc:///tmp/x y"):
         assert main(["context", "add", "lab", "--url", url]) == 0, url

@@ -153,7 +153,7 @@ def test_trial_A5_letters_to_others_are_counted_and_left_alone(
 ) -> None:
     letters = [dead_message(1, True), dead_message(2, False), dead_message(3, True)]
     fake = given(get=letters, erase=["k"])
-    said = "2 letters to others, which they, their senders and nodes may read: 2 EXPIRED"
+    said = "2 letters for single receivers; only these, their senders and nodes can read them: 2 EXPIRED"
     assert main(["dlq", "ls"]) == 0
     out, err = capsys.readouterr()
     assert "greeting" in out and out.count("EXPIRED") == 1 and err == f"{said}\n"
@@ -176,13 +176,13 @@ def test_letters_of_a_queue_are_chosen_by_its_name(given: Given, capsys: pytest.
     assert main(["dlq", "ls"]) == 0
     assert capsys.readouterr().out.count("queue/jobs") == 2
     assert main(["dlq", "ls", "--queue", "mails"]) == 1
-    assert capsys.readouterr().err == "there is no dead letter of the queue 'mails'\n"
+    assert capsys.readouterr().err == "no dead letters of the queue 'mails'\n"
     assert main(["dlq", "purge", "--queue", "jobs", "--all"]) == 0
     assert capsys.readouterr().err == "purged 1 dead letter\n"
     assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/3",)]
     for verb in ("replay", "purge"):
         assert main(["dlq", verb, "--queue", "mails", "--all"]) == 0
-        assert "there is no dead letter of the queue 'mails'\n" in capsys.readouterr().err
+        assert "no dead letters of the queue 'mails'\n" in capsys.readouterr().err
         assert main(["dlq", verb, "--queue", "jobs"]) == 2, "neither ids nor --all"
         assert main(["dlq", verb, "--queue", "jobs", "0" * 32 + ":4"]) == 2, "it was in another one"
     assert main(["dlq", "ls", "--queue", "node/x"]) == 2 and "[BAD_NAME]" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from mesh.wire.replies import Drain, QueueReason
 from tests.mesh.cli.fake import Given
 
 Capture = pytest.CaptureFixture[str]
-ROW = QueueReason(queue="jobs\x1b", messages=7, why="this node is drained: they go to egret")
+ROW = QueueReason(queue="jobs\x1b", messages=7, why="this node is being drained: they move to egret")
 LEFT = Drain(drains=True, left=7, rows=[ROW], gone=3)
 EMPTY = Drain(drains=True, gone=10)
 
@@ -59,14 +59,14 @@ def test_a_start_with_nothing_left_which_ends_it_does_not_end_what_was_asked_for
 def test_what_stays_is_named_and_no_success(given: Given, capsys: Capture) -> None:
     given(call=Node(Drain(drains=True, stay=2, own=["mine\x1b"])))
     assert main(["drain"]) == 1
-    assert "2 messages stay, in queues of this node alone: mine\\x1b" in capsys.readouterr().err
+    assert "2 messages stay, in queues that exist only at this node: mine\\x1b" in capsys.readouterr().err
 
 
 def test_it_waits_so_long_and_says_what_for(given: Given, capsys: Capture) -> None:
     given(call=Node(LEFT))
     assert main(["drain", "--wait", "0.01"]) == 124
     out, err = capsys.readouterr()
-    assert "jobs\\x1b" in out and "they go to egret" in out and "[TIMEOUT]" in err
+    assert "jobs\\x1b" in out and "they move to egret" in out and "[TIMEOUT]" in err
 
 
 def test_somebody_elses_cancel_is_an_error(given: Given, capsys: Capture) -> None:
@@ -77,7 +77,7 @@ def test_somebody_elses_cancel_is_an_error(given: Given, capsys: Capture) -> Non
 
 @pytest.mark.parametrize(
     ("answer", "code", "text"),
-    [(LEFT, 1, "they go to egret"), (EMPTY, 0, "nothing is left"), (Drain(), 1, "heron takes part")],
+    [(LEFT, 1, "they move to egret"), (EMPTY, 0, "are empty"), (Drain(), 1, "heron is not drained")],
 )
 def test_to_look_begins_nothing_and_waits_for_nothing(
     answer: Drain, code: int, text: str, given: Given, capsys: Capture
@@ -94,7 +94,7 @@ def test_to_cancel_does_just_that(given: Given, capsys: Capture) -> None:
     node = Node(Drain(left=3))
     given(call=node)
     assert main(["drain", "--cancel"]) == 0 and node.asked == ["cancel"]
-    assert "heron takes part" in capsys.readouterr().err
+    assert "heron is not drained" in capsys.readouterr().err
     assert main(["drain", "--cancel", "--look"]) == 2
 
 

@@ -146,7 +146,7 @@ def test_events_that_were_overwritten_before_they_were_read_are_missed_aloud(
     ask(given, Ring(happened(1), then=[[happened(5)]]), "-f", "--count", "2", "--json")
     said = capsys.readouterr()
     assert [json.loads(line)["number"] for line in said.out.splitlines()] == [1, 5]
-    assert said.err == "3 events missed: too many at once\n"
+    assert said.err == "3 events missed, because too many came at once\n"
 
 
 def test_each_kind_of_event_can_be_asked_for() -> None:

@@ -27,7 +27,7 @@ def test_get_warns_of_values_whose_master_is_out_of_reach(
     assert main(["get", "#"]) == 0
     told = capsys.readouterr()
     assert told.out == "a  1\nb  2\n"
-    assert told.err == "1 value may be stale: the master has been out of reach for up to 2 m\n"
+    assert told.err == "1 value may be stale: the master has been unreachable for up to 2 m\n"
 
 
 def test_get_says_when_the_master_is_away(given: Given, capsys: pytest.CaptureFixture[str]) -> None:

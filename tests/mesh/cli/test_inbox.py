@@ -58,14 +58,21 @@ def test_inbox_ends_when_its_time_is_over(given: Given, capsys: pytest.CaptureFi
     given(inbox=Inbox(letter(b"one")))
     assert main(["inbox", "--wait", "1", "--json"]) == 124
     said = capsys.readouterr()
-    assert (json.loads(said.out)["to"], said.err.splitlines()[1]) == (JOE, "mesh: 1 s are over. [TIMEOUT]")
+    assert (json.loads(said.out)["to"], said.err.splitlines()[1]) == (
+        JOE,
+        "mesh: The time limit of 1 s is over. [TIMEOUT]",
+    )
 
 
 @pytest.mark.parametrize(
     ("released", "code", "said"),
     [
-        (["/node/a/client/joe"], 0, "/node/a/client/joe is released: whoever opens it first has it\n"),
-        ([], 1, "the inbox of joe belongs to nobody here\n"),
+        (
+            ["/node/a/client/joe"],
+            0,
+            "/node/a/client/joe was released: the next client that opens it owns it\n",
+        ),
+        ([], 1, "the inbox of joe has no owner here\n"),
     ],
 )
 def test_trial_A5_inbox_release_says_what_is_free(

@@ -102,7 +102,7 @@ def test_what_waits_for_a_master_that_nobody_knows_is_told_below() -> None:
     _, said, hint = ls.remarks(found)
     assert "1,200 messages (34 KB)" in said and "3.4 s" in said and "mesh route" in hint
     assert max(len(said), len(hint)) <= 80
-    assert not any("nobody knows" in line for line in ls.remarks(listed(row("a"), row("b"))))
+    assert not any("without a known master" in line for line in ls.remarks(listed(row("a"), row("b"))))
 
 
 def test_each_scope_is_explained_and_when_only_named_nodes_are_linked() -> None:
@@ -140,10 +140,10 @@ def test_a_lonely_node_says_which_others_here_are_for_themselves_since_they_have
         {**me, "name": "d", "uuid": "dd", "keyed": not keys, "cluster": "other"},
     ]
     alone = listed(row("a", via="self", uuid="aa"), keys=keys)
-    [line] = [line for line in ls.remarks(alone, here) if "started again" in line]
+    [line] = [line for line in ls.remarks(alone, here) if "Restart" in line]
     assert said in line and line.endswith("  b") and len(line) <= 80
     for others in ((), here[1:], here[::2]):  # nobody, those of another machine, those of our kind
-        assert not any("started again" in line for line in ls.remarks(alone, others))
+        assert not any("Restart" in line for line in ls.remarks(alone, others))
 
 
 Capture = pytest.CaptureFixture[str]
@@ -182,7 +182,9 @@ def test_who_left_on_purpose_or_was_only_heard_of_is_listed_with_all(
     assert main(["ls"]) == 0
     out = capsys.readouterr().out
     assert [line.split()[0] for line in out.split("\n\n")[0].splitlines()[1:]] == ["a", "e", "f"]
-    assert "not listed: 2 nodes that left, 1 node only heard of.  To see them:  mesh ls --all" in out
+    assert (
+        "not listed: 2 nodes that left, 1 node only reported by others.  To list them:  mesh ls --all" in out
+    )
     given(call=listed(*nodes))
     assert main(["ls", "--json"]) == 0
     assert [node["name"] for node in json.loads(capsys.readouterr().out)["nodes"]] == ["a", "e", "f"]

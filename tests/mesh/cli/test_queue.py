@@ -137,7 +137,7 @@ def test_info_says_what_is_where(given: Given, capsys: Capture) -> None:
     said = capsys.readouterr()
     assert "heron: 1 ready, 0 out, 0 consumers" in said.out and "crane" in said.err
     assert "stork\\x1b, 5 m ago: 4 ready, 0 out" in said.out
-    assert "without what is at stork, away with messages in queues" in said.err
+    assert "incomplete, without stork, unreachable, with messages in queues" in said.err
     assert [line.split() for line in said.out.splitlines() if line.startswith("moving")] == [["moving", "7"]]
 
 
@@ -158,7 +158,7 @@ def test_why_says_where_messages_wait_and_for_what(given: Given, capsys: Capture
     assert json.loads(capsys.readouterr().out)["rows"] == [{**rows[0], "is_cause": False}]
     rows[0] |= {"is_cause": True}
     assert main(["why", "queue", "jobs"]) == 1 and "1,200     !" in capsys.readouterr().out
-    assert main(["why", "queue", "idle"]) == 1 and "nothing is in idle" in capsys.readouterr().err
+    assert main(["why", "queue", "idle"]) == 1 and "idle is empty" in capsys.readouterr().err
     assert asked == [("queue_why", "jobs")] * 3 + [("queue_why", "idle")]
 
 
@@ -195,16 +195,14 @@ def test_put_says_all_that_was_typed(given: Given, capsys: Capture) -> None:
 def test_purge_and_rm_say_what_they_did(given: Given, capsys: Capture) -> None:
     q = FakeQueue(delete=None)
     given(queue=q, call={"purged": 1})
-    assert (
-        main(["queue", "purge", "jobs"]) == 0 and capsys.readouterr().err == "threw away 1 message of jobs\n"
-    )
+    assert main(["queue", "purge", "jobs"]) == 0 and capsys.readouterr().err == "purged 1 message of jobs\n"
     assert main(["queue", "purge", "jobs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"purged": 1, "missing": [], "away": []}
     given(queue=q, call={"purged": 2, "missing": ["b\x1b", "a"], "away": ["c"]})
     assert main(["queue", "purge", "jobs"]) == 0
     assert capsys.readouterr().err == (
-        "threw away 2 messages of jobs\nwithout what is at a, b\\x1b, which did not answer\n"
-        "without what is at c, away with messages in queues\n"
+        "purged 2 messages of jobs\nincomplete, without a, b\\x1b, which did not answer\n"
+        "incomplete, without c, unreachable, with messages in queues\n"
     )
     assert main(["queue", "rm", "jobs"]) == 0 and main(["queue", "rm", "jobs", "--force", "--json"]) == 0
     assert [options for name, _, options in q.asked if name == "delete"] == [
@@ -217,7 +215,7 @@ def test_move_says_how_many_are_there_now(given: Given, capsys: Capture) -> None
     q = FakeQueue(move=1)
     given(queue=q)
     assert main(["queue", "move", "jobs", "--to", "b"]) == 0
-    assert capsys.readouterr().err == "b has taken 1 message of jobs\n"
+    assert capsys.readouterr().err == "b accepted 1 message of jobs\n"
     assert main(["queue", "move", "jobs", "--to", "b", "--count", "5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"moved": 1}
     assert [(args, options) for _, args, options in q.asked] == [

@@ -45,7 +45,7 @@ def test_a_site_is_written_and_counts(given: Given, file: Path, capsys: Capture)
         'max_bytes = "1GiB"\none_way = true\n'
     )
     assert file.stat().st_mode & 0o777 == 0o640
-    assert "site NYC is known: so mesh.toml says, and that counts" in capsys.readouterr().err
+    assert "site NYC is known: set in mesh.toml, and in force" in capsys.readouterr().err
     assert [arguments for _, arguments, _ in client.asked] == [("reload",), ("sites",)]
     assert [path.name for path in file.parent.iterdir()] == ["mesh.toml"]
 
@@ -74,9 +74,9 @@ def test_a_site_that_another_one_leads_to_is_written(given: Given, file: Path) -
     ("reload", "why"),
     [
         (NodeNotFound("nobody"), "no node runs here"),
-        ({"now": [], "later": ["site.name", "sites"]}, "it wants a restart"),
+        ({"now": [], "later": ["site.name", "sites"]}, "it requires a restart"),
         ({"now": ["site SFO is known"], "later": []}, "reads another file"),
-        (LocalError("KEYS", code="KEYS"), "does not go by it: KEYS"),
+        (LocalError("KEYS", code="KEYS"), "rejects it: KEYS"),
     ],
 )
 def test_what_does_not_count_yet_is_said(
@@ -113,9 +113,11 @@ def test_one_for_which_messages_wait_stays_unless_that_is_said(
     given: Given, file: Path, capsys: Capture
 ) -> None:
     file.write_text(f"{LON}[sites.NYC]\n")
-    given(call=answers({"now": ["site NYC is known no more"], "later": []}, 1200))
+    given(call=answers({"now": ["site NYC is no longer configured"], "later": []}, 1200))
     assert main(["relay", "rm", "NYC"]) == 1
-    assert "1,200 messages for NYC would be given up" in capsys.readouterr().err and "NYC" in file.read_text()
+    assert (
+        "1,200 messages for NYC would be discarded" in capsys.readouterr().err and "NYC" in file.read_text()
+    )
     assert main(["relay", "rm", "NYC", "--force"]) == 0
     assert file.read_text() == LON
 
@@ -126,12 +128,12 @@ def test_without_a_file_it_says_what_to_write(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     given(call=answers(COUNTS))
-    assert main(["relay", "add", "NYC"]) == 2 and "no mesh.toml" in capsys.readouterr().err
+    assert main(["relay", "add", "NYC"]) == 2 and "No mesh.toml" in capsys.readouterr().err
 
 
 def test_pause_and_resume_say_what_they_have_done(given: Given, capsys: Capture) -> None:
     client = given(call={"changed": True})
-    assert main(["relay", "pause", "NYC"]) == 0 and "waits" in capsys.readouterr().err
+    assert main(["relay", "pause", "NYC"]) == 0 and "wait" in capsys.readouterr().err
     assert main(["relay", "resume", "NYC", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"site": "NYC", "paused": False, "changed": True}
     assert [options for *_, options in client.asked] == [
@@ -149,4 +151,4 @@ def test_what_is_no_name_is_said_to_be_none_and_nobody_is_asked(
 ) -> None:
     client = given(call=answers(COUNTS))
     assert main(["relay", verb, name]) == 2
-    assert "A name is 1 to 64 of the characters" in capsys.readouterr().err and not client.asked
+    assert "A name has 1 to 64 of the characters" in capsys.readouterr().err and not client.asked

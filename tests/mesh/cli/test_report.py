@@ -109,7 +109,7 @@ def test_what_is_given_is_handed_on_and_paths_mean_what_they_mean_here(
 def test_before_anything_is_written_down_it_says_what_to_do(state: Path, calls: Calls) -> None:
     (state / "data" / "heron" / "snapshots").mkdir(parents=True)  # a node that has just started
     for command in (report.command, ingest.command):
-        with pytest.raises(LocalError, match="Nothing is written down yet") as caught:
+        with pytest.raises(LocalError, match="No snapshots exist yet") as caught:
             run(command)
         assert caught.value.code == "NO_SNAPSHOTS" and "mesh up" in caught.value.hint
     assert calls == []

@@ -98,8 +98,8 @@ def test_req_all_prints_a_line_for_each(given: Given, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("answers", "options", "code", "said"),
     [
-        (Answers(0), [], 2, "nobody serves who [NO_HANDLERS]"),
-        (Answers(None), [], 1, "0 of those who serve it replied in time"),
+        (Answers(0), [], 2, "no client serves who [NO_HANDLERS]"),
+        (Answers(None), [], 1, "0 of the servers replied in time"),
         (Answers(3, reply()), [], 1, "1 of 3 replied in time"),
         (Answers(3, reply()), ["--count", "1"], 0, ""),
         (Answers(1, reply(b"", RequestFailed("no.", code="BUSY"))), [], 1, f"{SERVER}: no. [BUSY]"),

@@ -33,9 +33,9 @@ def warned(note: str = WAITS) -> Published:
 @pytest.mark.parametrize(
     ("published", "said"),
     [
-        (ok(1), "taken by 1 session"),
-        (ok(2), "taken by 2 sessions"),
-        (ok(0), "queued for it"),
+        (ok(1), "accepted by 1 session"),
+        (ok(2), "accepted by 2 sessions"),
+        (ok(0), "queued for the receiver"),
         (warned("waits at bilbo for heron"), "FORWARD_WARNING: waits at bilbo for heron"),
     ],
 )
@@ -67,7 +67,7 @@ def test_send_sends_each_line(
     fake = given(send=ok(1))
     assert main(["send", JOE]) == 0
     assert [arguments[1] for _, arguments, _ in fake.asked] == [b"1", b"", b"\xff"]
-    assert capsys.readouterr().err == f"sent 3 lines to {JOE}: taken by 1 session\n"
+    assert capsys.readouterr().err == f"sent 3 lines to {JOE}: accepted by 1 session\n"
 
 
 def test_send_counts_the_outcomes_of_many_lines(
@@ -78,7 +78,8 @@ def test_send_counts_the_outcomes_of_many_lines(
     given(send=lambda *_, **__: next(outcomes))
     assert main(["send", JOE]) == 0
     assert capsys.readouterr().err == (
-        f"sent 4 lines to {JOE}, 1 taken by 1 session, 2 queued for it, 1 FORWARD_WARNING: waits\n"
+        f"sent 4 lines to {JOE}, 1 accepted by 1 session, 2 queued for the receiver, "
+        "1 FORWARD_WARNING: waits\n"
     )
 
 
@@ -89,7 +90,7 @@ def test_a_session_that_is_away_is_an_error_that_says_how_to_wait_for_it(
     assert main(["send", JOE, "hello"]) == 2
     assert capsys.readouterr().err == (
         "mesh: joe is not connected. [NOT_CONNECTED]\n"
-        "      To let it wait until somebody is there: --force-queuing\n"
+        "      To queue it until a receiver connects: --force-queuing\n"
     )
 
 

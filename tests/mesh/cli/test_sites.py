@@ -48,5 +48,5 @@ def test_it_says_when_there_is_none_or_not_all_have_answered(
     given(call={"site": "", "sites": [], "missing": ["b", "b"]})
     assert main(["ls", "--sites"]) == 0
     said = capsys.readouterr().err
-    assert "which did not answer: b\n" in said and "[sites.NAME]" in said
+    assert "did not answer: b\n" in said and "[sites.NAME]" in said
     assert main(["ls", "--sites", "--addresses"]) == 2

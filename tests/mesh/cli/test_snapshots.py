@@ -63,7 +63,7 @@ def test_where_nothing_was_written_down_it_says_so(state: Path, capsys: pytest.C
     assert run("sync", "--to", str(state / "to")) == 0
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.count("none.  A node closes its first segment after 10 s.") == 2
+    assert output.err.count("no snapshots.  A node completes its first segment after 10 s.") == 2
 
 
 def test_it_shows_what_each_node_has_and_what_is_safe(
@@ -175,9 +175,7 @@ def test_what_could_not_be_copied_is_named_and_the_rest_goes_on(
     assert run("sync", "--to", str(to)) == 2
     done, problem = capsys.readouterr().err.splitlines()
     assert done == "copied 1 segment (100 B), 0 were there"
-    assert (
-        problem == f"mesh: {to / segment(1).path} is there with 99 bytes, but {usual} has 100. [OTHER_SIZE]"
-    )
+    assert problem == f"mesh: {to / segment(1).path} exists with 99 bytes, but {usual} has 100. [OTHER_SIZE]"
     assert run("sync", "--to", str(running), "--json") == 2
     output = json.loads(capsys.readouterr().out)
     assert output["copied"] == 2
@@ -188,7 +186,7 @@ def test_what_could_not_be_copied_is_named_and_the_rest_goes_on(
     ("arguments", "said"),
     [
         (["sync"], "--to"),
-        (["sync", "--to", "s3a://bucket/mesh"], "is no directory. For object storage:  mesh ingest"),
+        (["sync", "--to", "s3a://bucket/mesh"], "is not a directory. For object storage:  mesh ingest"),
         (["sync", "--to", "x", "--from", "nowhere"], "'nowhere' does not exist"),
         (["ls", "--from", "nowhere"], "'nowhere' does not exist"),
     ],

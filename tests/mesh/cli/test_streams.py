@@ -43,4 +43,4 @@ def test_stdin_is_utf_8_whatever_the_locale_says_and_else_that_is_said(verb: str
     }
     good, bad = said.values()
     assert b"[BUG]" not in good.stderr and (verb == "join" or good.stdout.startswith(b"scrypt:"))
-    assert bad.returncode == 2 and b"mesh: stdin is not text in UTF-8. [BAD_ARGUMENT]" in bad.stderr
+    assert bad.returncode == 2 and b"mesh: stdin is not UTF-8 text. [BAD_ARGUMENT]" in bad.stderr

@@ -45,14 +45,14 @@ def test_options_are_handed_on_and_no_more_than_the_count_is_printed(given: Give
 def test_when_its_time_is_over_the_exit_code_is_124(given: Given, capsys: Capture) -> None:
     given(subscribe=Subscription())
     assert main(["sub", "k", "--wait", "0.2"]) == 124
-    assert capsys.readouterr() == ("", "subscribed to k\nmesh: 0.2 s are over. [TIMEOUT]\n")
+    assert capsys.readouterr() == ("", "subscribed to k\nmesh: The time limit of 0.2 s is over. [TIMEOUT]\n")
 
 
 def test_a_gap_is_reported_with_both_reasons(given: Given, capsys: Capture) -> None:
     given(subscribe=Subscription(Batch(envelope("k")), dropped=65))
     assert main(["sub", "k", "--count", "1"]) == 0
     said = capsys.readouterr().err
-    assert "dropped 65 messages (65 in all): this reader is too slow, or there was no room" in said
+    assert "dropped 65 messages (65 in all): this client is too slow, or a link with another site" in said
 
 
 def test_a_last_value_is_marked_and_raw_contents_are_not(given: Given, capsys: Capture) -> None:

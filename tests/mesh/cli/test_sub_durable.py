@@ -67,7 +67,7 @@ def test_what_is_not_for_a_durable_one_is_refused(given: Given, wrong: list[str]
 
 def test_unsub_takes_the_name_of_its_queue_too(given: Given, capsys: Capture) -> None:
     fake = given(unsubscribe=None)
-    assert main(["unsub", "audit"]) == 0 and "audit is removed" in capsys.readouterr().err
+    assert main(["unsub", "audit"]) == 0 and "audit was removed" in capsys.readouterr().err
     assert main(["unsub", "sub/audit", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"removed": "audit"}
     assert [arguments for _, arguments, _ in fake.asked] == [("audit",), ("audit",)]

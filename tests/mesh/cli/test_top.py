@@ -90,7 +90,7 @@ def test_a_mesh_without_an_answering_node_can_be_told_of() -> None:
 def older(verb: str, **said: Any) -> dict[str, Any]:
     """What a node answers whose release has no queues."""
     if verb == "queue_ls":
-        raise LocalError("this node knows no verb 'queue_ls'.", code="UNKNOWN_VERB")
+        raise LocalError("The node knows no verb 'queue_ls'.", code="UNKNOWN_VERB")
     return THREE
 
 

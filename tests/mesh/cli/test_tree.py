@@ -24,7 +24,7 @@ def row(*way: str, by: str = "", latency: float = 0.0, broken: Any = (), node: s
 NEWS = "DOMAIN NEWS"
 ROWS = [
     row("bilbo", "frodo", "heron", latency=0.002),
-    row("frodo", "heron", by=NEWS, latency=0.0012, broken=[["sam", "has no way itself"]]),
+    row("frodo", "heron", by=NEWS, latency=0.0012, broken=[["sam", "has no route itself"]]),
     row("golan", "heron", latency=0.001),
     row("heron", by=NEWS),
     row(node="sam", broken=[["arwen", "arwen is dead"]]),
@@ -48,10 +48,10 @@ def test_each_node_stands_below_the_one_that_it_asks(
     assert [
         line.split("  ")[0] or line[: len(line) - len(line.lstrip())] + line.split()[0] for line in rows
     ] == ["heron", "  frodo", "    bilbo", "  golan", "sam"]
-    assert rows[1].split()[1:] == ["1", "1.2", "ms", "DOMAIN", "NEWS", "sam:", "has", "no", "way", "itself"]
+    assert rows[1].split()[1:] == ["1", "1.2", "ms", "DOMAIN", "NEWS", "sam:", "has", "no", "route", "itself"]
     assert "no way" in rows[4] and "arwen is dead" in rows[4]
-    assert "no rule names a master there: swift" in said.err
-    assert "which did not: owl" in said.err
+    assert "no rule names a master for: swift" in said.err
+    assert "did not answer: owl" in said.err
 
 
 def test_a_program_gets_all_of_it_and_the_exit_code_says_whether_all_have_a_way(
@@ -72,7 +72,7 @@ def test_without_a_domain_there_is_a_tree_for_each_that_rules_name(
     assert [options for _, _, options in fake.asked] == [{}, {"domain": "NEWS"}, {"domain": "*"}]
     given(call={**FOUND, "rows": [], "missing": []})
     assert main(["ls", "--tree"]) == 0
-    assert "no rule names a domain" in capsys.readouterr().err
+    assert "no rule at this node names a domain" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "NE\udcffWS"])

@@ -28,11 +28,11 @@ running = partial(nodes.running, inside=ANEW)  # these are started as a shell st
         (["--bind", "nowhere"], "'nowhere' is not an address"),
         (["--peer", "nowhere"], "'nowhere' is not an address"),
         (["--id", "no name"], "'no name' is not a name"),
-        (["--probe", "nowhere.json"], "nowhere.json cannot be read as figures of a machine"),
-        (["--config", "nowhere.toml"], "nowhere.toml: there is no such file"),
-        (["--properties", "nowhere.properties"], "nowhere.properties: there is no such file"),
+        (["--probe", "nowhere.json"], "nowhere.json does not have the figures of a machine"),
+        (["--config", "nowhere.toml"], "nowhere.toml: the file does not exist"),
+        (["--properties", "nowhere.properties"], "nowhere.properties: the file does not exist"),
         (["--data", "/proc/nowhere"], "[DATA_DIR]"),
-        (["--store", "oracle"], "command line: node.store: 'oracle' is no store. [BAD_CONFIG]"),
+        (["--store", "oracle"], "command line: node.store: 'oracle' is not a store. [BAD_CONFIG]"),
         (["--store", "postgresql://heron@/mesh?host=/nowhere"], "No such file or directory"),
         (["--store", "postgresql://heron@127.0.0.1:1/mesh"], "Connection refused"),
     ],
@@ -73,7 +73,7 @@ def test_trial_C_a_service_is_not_ended_by_a_hangup_and_says_what_is_other_than_
     with running("a", inside=("setsid", "--wait")) as a:
         pid = a.it["pid"]
         os.kill(pid, signal.SIGHUP)
-        until(lambda: "SIGHUP: the settings are as they were" in a.log)
+        until(lambda: "SIGHUP: no setting has changed" in a.log)
         assert json.loads(a.mesh("info", "--json").stdout)["pid"] == pid
         [event] = map(json.loads, a.mesh("events", "--json", "--kind", "settings").stdout.splitlines())
         assert "SIGHUP" in event["text"]
@@ -152,7 +152,7 @@ def test_for_a_person_it_says_where_it_is_and_what_to_type_next() -> None:
     addresses = [line.removeprefix("listening   ") for line in lines if line.startswith("listening")]
     assert [address[:16] for address in addresses[:2]] == ["tcp://127.0.0.1:"] * 2
     assert addresses[2].startswith("ipc://")
-    assert "discovery   no mdns · no peers named" in lines
+    assert "discovery   no mdns · no peers configured" in lines
     assert f"next        mesh up --id NAME --peer {addresses[0]}   (another node)" in lines
     assert any(line.startswith("security    no keys") and "mesh init" in line for line in lines)
     assert all(len(line) <= 80 for line in lines if "ipc://" not in line)
@@ -180,12 +180,12 @@ def test_with_keys_it_says_on_which_interfaces_it_is_and_which_it_ignores() -> N
     lines = described(KEYED).splitlines()
     assert "listening   tcp://10.0.0.5:7710   (and every other interface)" in lines
     assert "ignored     docker0 (container bridge)" in lines
-    assert "discovery   mdns on 10.0.0.5, fe80::5%eth0 · no peers named · 2 remembered" in lines
+    assert "discovery   mdns on 10.0.0.5, fe80::5%eth0 · no peers configured · 2 remembered" in lines
     assert any(line.startswith("security    keys") and line.endswith("mesh token") for line in lines)
 
 
 def test_it_names_its_second_port_for_a_firewall_if_it_has_one() -> None:
-    assert "gossip      port 7711, beside the first: let both through a firewall" in described(KEYED)
+    assert "gossip      port 7711, next to the first: open both in a firewall" in described(KEYED)
     assert "gossip" not in described({**KEYED, "pub": "ipc:///x.pub"})
 
 
@@ -316,8 +316,8 @@ Capture = pytest.CaptureFixture[str]
 
 def test_trial_C_property_files_are_read_or_refused_by_name(capsys: Capture) -> None:
     assert main(["up", "--properties", "x"]) == 2
-    assert "x: there is no such file" in capsys.readouterr().err
+    assert "x: the file does not exist" in capsys.readouterr().err
     assert main(["up", "--lenient"]) == 2 and main(["up", "--", "-pingInterval", "2000"]) == 2
-    assert capsys.readouterr().err.count("without --properties") == 2
+    assert capsys.readouterr().err.count("requires --properties") == 2
     assert main(["up", "--help"]) == 0
     assert "later release" not in " ".join(capsys.readouterr().out.split())

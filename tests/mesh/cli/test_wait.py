@@ -30,8 +30,8 @@ class Node:
 
 
 STATES: list[tuple[list[Node], tuple[bool, str]]] = [
-    ([], (False, "it is not known")),
-    ([Node("b", "alive")], (False, "it is not known")),
+    ([], (False, "it is unknown")),
+    ([Node("b", "alive")], (False, "it is unknown")),
     ([Node("a", "dead")], (False, "it is dead")),
     ([Node("a", "left"), Node("a", "alive")], (True, "it is alive")),
 ]
@@ -48,8 +48,8 @@ QUEUES: list[tuple[dict[str, Any], tuple[bool, str]]] = [
     ({"ready": 2}, (False, "2 messages in it")),
     ({"out": 1}, (False, "1 message in it")),
     ({"delayed": 1, "going": 1}, (False, "2 messages in it")),
-    ({"missing": ["b"]}, (False, "what is at b is not known")),
-    ({"away": ["c"], "missing": ["b"]}, (False, "what is at b, c is not known")),
+    ({"missing": ["b"]}, (False, "the state at b is unknown")),
+    ({"away": ["c"], "missing": ["b"]}, (False, "the state at b, c is unknown")),
 ]
 
 
@@ -144,7 +144,10 @@ def test_it_ends_as_soon_as_it_is_there(given: Given, capsys: Capture) -> None:
 def test_when_the_time_is_over_it_says_what_is_lacking(given: Given, capsys: Capture) -> None:
     given(nodes=[Node("b", "dead")])
     assert main(["wait", "node", "b", "--url", "a", "--timeout", "2"]) == 1
-    assert capsys.readouterr() == ("", "mesh: waited in vain for node b: it is dead, after 2 s\n")
+    assert capsys.readouterr() == (
+        "",
+        "mesh: the time limit is over; waited for node b: it is dead, after 2 s\n",
+    )
     client = given(nodes=[])
     assert main(["wait", "node", "b", "--url", "a", "--timeout", "0"]) == 1
     assert len(client.asked) == 1, "it looks once"
@@ -154,7 +157,7 @@ def test_with_json_it_is_one_document(given: Given, capsys: Capture) -> None:
     given(why=[])
     assert main(["wait", "subscriber", "k", "--url", "a", "--timeout", "1", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == {
-        "kind": "subscriber", "name": "k", "found": False, "seconds": 1.0, "says": "nobody is subscribed",
+        "kind": "subscriber", "name": "k", "found": False, "seconds": 1.0, "says": "no subscriber",
     }  # fmt: skip
 
 

@@ -63,7 +63,7 @@ def test_to_apply_a_file_is_one_call_and_says_until_when(
     local = until.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     assert capsys.readouterr() == (
         "",
-        f"weights of 1 node are in force until {local} (in 7 d), and spread to all\n",
+        f"weights of 1 node are in force until {local} (in 7 d), at all nodes in a moment\n",
     )
 
 
@@ -78,13 +78,13 @@ def test_nodes_that_nobody_knows_are_worth_a_word(
 ) -> None:
     given(call={"stamp": 5, "unknown": ["ghost", "heorn"]})
     assert main(["weights", "apply", str(file)]) == 0
-    assert "never met: ghost, heorn.  Who is there:  mesh ls" in capsys.readouterr().err
+    assert "unknown nodes: ghost, heorn.  To list the nodes:  mesh ls" in capsys.readouterr().err
 
 
 def test_what_the_node_refuses_is_said_with_its_code(
     given: Given, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given(call=Refused("these weights were learnt in the mesh 'lab'", code="CLUSTER"))
+    given(call=Refused("The weights were learned in the mesh 'lab'", code="CLUSTER"))
     assert main(["weights", "apply", str(file)]) == 2
     assert "[CLUSTER]" in capsys.readouterr().err
 
@@ -119,21 +119,21 @@ def test_the_weights_in_force_are_shown_with_their_reasons(
     assert re.split(r"\s{2,}", frodo.strip()) == ["frodo", "1", "too little history, so typical"]
     assert empty == ""
     assert re.fullmatch(
-        r"in force until \S+ \S+ \(in 4 d\); reckoned at \S+ \S+ \(3 d ago\), "
+        r"in force until \S+ \S+ \(in 4 d\); computed at \S+ \S+ \(3 d ago\), "
         r"applied by /node/heron/client/joe/session/-1",
         times,
     )
-    assert strategy == "this node balances by LeastLoaded, which looks at them"
+    assert strategy == "this node balances with LeastLoaded, which uses them"
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"strategy": "RoundRobin"}, "RoundRobin, which looks at no weights"),
-        ({"strategy": "OurOwn"}, "OurOwn, which is shown them"),
-        ({"behind": ["bilbo", "frodo"]}, "not yet known to: bilbo, frodo"),
-        ({"expired": True, "expires": NS}, "ago): all nodes count the same; reckoned at"),
-        ({"weights": {}}, "none: all nodes count the same, since they were cleared by /node/heron"),
+        ({"strategy": "RoundRobin"}, "RoundRobin, which ignores weights"),
+        ({"strategy": "OurOwn"}, "OurOwn, which receives them"),
+        ({"behind": ["bilbo", "frodo"]}, "not yet in force at: bilbo, frodo"),
+        ({"expired": True, "expires": NS}, "ago): all nodes count the same; computed at"),
+        ({"weights": {}}, "no weights: all nodes count the same, since they were cleared by /node/heron"),
         ({"by": "\x1b[2J"}, r"applied by \x1b[2J"),
     ],
 )
@@ -146,8 +146,8 @@ def test_what_else_is_so_is_said_below(
 def test_without_any_that_is_said(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(given, capsys, stamp=0, weights={}, by="")
     assert lines == [
-        "none: all nodes count the same",
-        "this node balances by LeastLoaded, which looks at them",
+        "no weights: all nodes count the same",
+        "this node balances with LeastLoaded, which uses them",
     ]
 
 

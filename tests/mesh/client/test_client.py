@@ -245,7 +245,7 @@ def test_what_is_not_in_this_release_says_so() -> None:
             for call in calls:
                 with pytest.raises(NotAvailable, match="not in this release"):
                     call()
-            with pytest.raises(SiteUnreachable, match="knows no site"):
+            with pytest.raises(SiteUnreachable, match="does not know the site"):
                 await ma.send("/site/s/node/a/client/joe", b"")
 
     asyncio.run(story())

@@ -332,7 +332,7 @@ def test_the_log_names_session_node_and_what_happened(caplog: pytest.LogCaptureF
     me = "/node/heron/client/joe/session/1 at heron"
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", f"{me}: connected"),
-        ("INFO", f"{me}: disconnected: the node went away"),
+        ("INFO", f"{me}: disconnected: the connection to the node was lost"),
         ("INFO", f"{me}: connected"),
         ("WARNING", f"{me}: gap: 7 messages of a/# were dropped: {DROPPED}"),
     ]
@@ -364,7 +364,9 @@ def test_a_blocking_program_whose_node_is_gone_for_good_stands_still_but_not_in_
         assert process.stderr is not None
         line = process.stderr.readline()
         me = "/node/heron/client/joe/session/1 at heron"
-        assert re.fullmatch(rf"{me}: waiting: away for \d+ s: heron; for it waits: 1 message\n", line), line
+        assert re.fullmatch(
+            rf"{me}: waiting: unreachable for \d+ s: heron; waiting for it: 1 message\n", line
+        ), line
         assert process.poll() is None
     finally:
         process.kill()

@@ -152,7 +152,7 @@ def test_a_queue_that_is_deleted_ends_its_consumers() -> None:
                 with pytest.raises(QueueInUse):
                     await q.delete()
                 await q.delete(if_unused=False)
-                with pytest.raises(NoQueue, match="removed"):
+                with pytest.raises(NoQueue, match="deleted"):
                     async for _ in jobs:
                         pass
                 with pytest.raises(NoQueue):

@@ -165,13 +165,13 @@ def test_it_ends_for_all_by_its_name_but_not_while_somebody_subscribes_anywhere(
     async def story() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with mb.subscribe("k", durable="audit") as jobs:
-                with pytest.raises(QueueInUse, match="1 take from the durable subscription 'audit'"):
+                with pytest.raises(QueueInUse, match="The durable subscription 'audit' has 1 consumer"):
                     await ma.unsubscribe("audit")
                 await mb.unsubscribe(jobs)
             await ma.publish("k", "gone")
             await ma.unsubscribe("audit")
             for client in (ma, mb):
-                with pytest.raises(NoQueue, match="no durable subscription 'audit'"):
+                with pytest.raises(NoQueue, match="The durable subscription 'audit'"):
                     await client.unsubscribe("audit")
             async with ma.subscribe("other", durable="audit"):
                 assert await ready(ma, "audit") == 0
@@ -183,7 +183,7 @@ def test_one_name_stands_for_one_query() -> None:
     async def story() -> None:
         async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with ma.subscribe("k", durable="audit"):
-                with pytest.raises(QueueExists, match="is to k, not to k in domain NEWS"):
+                with pytest.raises(QueueExists, match="has the query k, not k in domain NEWS"):
                     async with mb.subscribe("k", domain="NEWS", durable="audit"):
                         pass
                 one = mb.subscribe("k", durable="audit")

@@ -218,7 +218,7 @@ def test_trial_B0_at_the_end_of_its_loop_it_is_closed_and_says_so() -> None:
 
     with pytest.warns(ResourceWarning, match="client/joe/session/.* was never closed"):
         asyncio.run(story())
-    with pytest.raises(Closed, match="this client is closed"):
+    with pytest.raises(Closed, match="The client is closed"):
         held[0].post("k", b"x")
 
 

@@ -91,7 +91,7 @@ def test_trial_1_a_client_of_a_loop_that_stands_still_and_one_whose_loop_has_end
         m = mesh.connect("a", environ=environ)
         loop.run_until_complete(m.__aenter__())
         assert "another event loop" in asyncio.run(said(m, "publish"))
-        with pytest.raises(WrongLoop, match="no event loop of asyncio runs"):
+        with pytest.raises(WrongLoop, match="without a running asyncio event loop"):
             m.post("k", b"x")
         loop.run_until_complete(m.publish("k", b"x"))
         loop.run_until_complete(m.close())
@@ -116,7 +116,7 @@ def test_a_client_that_was_never_opened_says_so_at_once() -> None:
 
 def test_a_client_that_is_opened_without_an_event_loop_of_asyncio_says_so_at_once() -> None:
     for client in (mesh.connect("nobody"), mesh.node("nobody", mdns=False)):
-        with pytest.raises(WrongLoop, match=r"no event loop of asyncio runs.*trio"):
+        with pytest.raises(WrongLoop, match=r"without a running asyncio event loop.*trio"):
             client.__aenter__().send(None)  # as trio would
 
 

@@ -122,7 +122,7 @@ def test_what_cannot_be_posted_leaves_nothing_behind() -> None:
                 client.post("a/#/b", b"2")
             with pytest.raises(MessageTooLarge):
                 client.post("b", bytes((1 << 20) + 1))
-            with pytest.raises(TypeError, match="type object cannot be content as application/json"):
+            with pytest.raises(TypeError, match="type object cannot be encoded as application/json"):
                 client.post("b", object())
             client.post("a", "4")
 

@@ -166,7 +166,7 @@ async def test_no_refusal_is_ever_taken_for_ok_however_many_there_were(bench: Wi
         bench.answer(receipts[-1].number, receipts[-1].number, "EXPIRED", "too late.")
     with pytest.raises(Expired):
         await bench.client.flush()
-    assert "forgotten" in (await refusal(bench.client.final(receipts[0]))).what
+    assert "no longer known" in (await refusal(bench.client.final(receipts[0]))).what
     assert isinstance(await refusal(bench.client.final(receipts[-1])), Expired)
 
 

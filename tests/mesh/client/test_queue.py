@@ -121,7 +121,7 @@ def test_nothing_is_sent_to_a_queue_nor_published_in_its_domain() -> None:
     async def story() -> None:
         async with queue() as (m, q):
             for call in (m.send, m.request):
-                with pytest.raises(BadName, match=r"put into it: queue\(NAME\)\.put"):
+                with pytest.raises(BadName, match=r"into a queue with queue\(NAME\)\.put"):
                     await call("queue/jobs", b"x")
             with pytest.raises(PublishRefused, match="RESERVED"):
                 await m.publish("k", b"x", domain="queue/jobs")

@@ -159,7 +159,7 @@ async def test_one_that_was_left_is_not_entered_again_but_an_inbox_is(it: Wired)
 @story
 async def test_one_that_is_open_is_not_entered_again(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
-        with pytest.raises(BadQuery, match=r"it is open already\."):
+        with pytest.raises(BadQuery, match=r"The subscription is open already\."):
             await s.__aenter__()
         it.deliver(1, envelope("a"))
         assert (await anext(s)).key == "a"
@@ -182,11 +182,11 @@ async def test_a_retained_value_of_another_type_is_left_out_and_ends_nothing(it:
         assert used(s) == 3
     finally:
         logging.getLogger("mesh.client").removeHandler(heard)
-    assert len(said) == 2 and "the content of a from" in said[0] and said[1].endswith("And 1 others.")
+    assert len(said) == 2 and "the content of a from" in said[0] and said[1].endswith("1 more were skipped.")
 
 
 @story
 async def test_a_key_with_wildcards_of_another_system_is_refused_with_the_pattern(it: Wired) -> None:
     for asked in ({"key": "a/*"}, {"pattern": "a/*"}, {"pattern": ["b", "a/*"]}):
-        with pytest.raises(BadPattern, match=r"Here it is 'a/\+'"):
+        with pytest.raises(BadPattern, match=r"Write it as 'a/\+'"):
             it.client.subscribe(**asked)

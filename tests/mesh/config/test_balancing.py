@@ -69,10 +69,10 @@ def test_each_knows_where_it_was_set(tmp_path: Path) -> None:
             "balancing.strategy: no balancer 'LeastLoded' is installed. Did you mean",
         ),
         ('header = "x"', "balancing.strategy: RoundRobin takes no header. That is for Sticky."),
-        ("threshold = 0", ":2: balancing.threshold = 0 does not fit"),
-        ("threshold = 1.1", ":2: balancing.threshold = 1.1 does not fit"),
-        ("threshold = nan", ":2: balancing.threshold = nan does not fit"),
-        ('metadata = ""', ":2: balancing.metadata = '' does not fit"),
+        ("threshold = 0", ":2: balancing.threshold = 0 is invalid"),
+        ("threshold = 1.1", ":2: balancing.threshold = 1.1 is invalid"),
+        ("threshold = nan", ":2: balancing.threshold = nan is invalid"),
+        ('metadata = ""', ":2: balancing.metadata = '' is invalid"),
         ('strategi = "Sticky"', ":2: unknown key 'strategi' in section [balancing]. Did"),
         ('address = "x"', ":2: 'address' in [balancing] is a list. Write [[balancing.address]]"),
         ("address = [1]", ":2: 'address' in [balancing] is a list."),
@@ -89,8 +89,8 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) ->
         ("", ":1: [[balancing.address]] has no pattern. Such as pattern"),
         ('pattern = "a"', ":1: [[balancing.address]] has no strategy. Such as strategy"),
         ('patern = "a"', ":2: unknown key 'patern' in section [[balancing.address]]. Did"),
-        ("pattern = 1", ":2: [[balancing.address]] pattern = 1 does not fit"),
-        ('pattern = "a/#/b"\nstrategy = "Sticky"', ":2: [[balancing.address]] The pattern 'a/#/b' goes on"),
+        ("pattern = 1", ":2: [[balancing.address]] pattern = 1 is invalid"),
+        ('pattern = "a/#/b"\nstrategy = "Sticky"', ":2: [[balancing.address]] The pattern 'a/#/b' continues"),
         ('pattern = "a"\nstrategy = "stickey"', ":1: [[balancing.address]]: no balancer 'stickey' is"),
         (
             'pattern = "a"\nstrategy = "Sticky"\nthreshold = 0.5',
@@ -98,7 +98,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) ->
         ),
         (
             'pattern = "a"\nstrategy = "Sticky"\n[[balancing.address]]\npattern = "a"\nstrategy = "Sticky"',
-            ":4: [[balancing.address]] pattern = 'a' stands in",
+            ":4: [[balancing.address]] pattern = 'a' is a duplicate of",
         ),
     ],
 )
@@ -123,10 +123,10 @@ def test_the_environment_sets_what_is_for_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rack = 5", "node.metadata = {'rack': 5} does not fit"),
-        (f'rack = "{"x" * 600}"', "node.metadata: 609 bytes, but at most 512 travel."),
-        ('"" = "x"', "node.metadata: a name is empty."),
-        ('inner = {a = "b"}', "node.metadata = {'inner': {'a': 'b'}} does not fit"),
+        ("rack = 5", "node.metadata = {'rack': 5} is invalid"),
+        (f'rack = "{"x" * 600}"', "node.metadata: 609 bytes exceed the limit of 512."),
+        ('"" = "x"', "node.metadata: The name of an entry is empty."),
+        ('inner = {a = "b"}', "node.metadata = {'inner': {'a': 'b'}} is invalid"),
     ],
 )
 def test_metadata_that_nobody_would_hear_are_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -137,7 +137,7 @@ def test_metadata_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
     assert read(tmp_path, '[node.metadata]\nrack = "r7"\n').node.metadata == {"rack": "r7"}
     config = load(None, {"MESH_NODE__METADATA": "rack=r7, zone=b=c"}, {})
     assert config.node.metadata == {"rack": "r7", "zone": "b=c"}
-    with pytest.raises(BadConfig, match=r"MESH_NODE__METADATA: node\.metadata = 'r7' does not fit"):
+    with pytest.raises(BadConfig, match=r"MESH_NODE__METADATA: node\.metadata = 'r7' is invalid"):
         load(None, {"MESH_NODE__METADATA": "r7"}, {})
 
 

@@ -26,18 +26,18 @@ def config(tmp_path: Path, text: str) -> Config:
     [
         ("", "", [], []),
         (HERON, HERON, [], []),
-        ("", HERON, ["node heron is configured", "from now on: heron: domains 'NEWS'"], []),
-        (HERON, "", ["node heron is configured no more", "no more: heron: domains 'NEWS'"], []),
+        ("", HERON, ["node heron is configured", "new rule: heron: domains 'NEWS'"], []),
+        (HERON, "", ["node heron is no longer configured", "removed rule: heron: domains 'NEWS'"], []),
         (
             HERON,
             AVALON,
             [
-                "node avalon is configured", "node heron is configured no more",
-                "from now on: avalon: stratum 1, domains 'NEWS'", "no more: heron: domains 'NEWS'",
+                "node avalon is configured", "node heron is no longer configured",
+                "new rule: avalon: stratum 1, domains 'NEWS'", "removed rule: heron: domains 'NEWS'",
             ],
             [],
         ),
-        (HERON + AVALON, AVALON + HERON, ["the order of rules"], []),
+        (HERON + AVALON, AVALON + HERON, ["changed order of rules"], []),
         ("", "[limits]\nsessions = 5\n", ["limits.sessions: 16384 -> 5"], []),
         ("", "[limits]\nlinger = 5.0\n", [], ["limits.linger"]),
         ('[log]\nlevel = "debug"\n', "", ["log.level: 'debug' -> 'info'"], []),
@@ -70,7 +70,7 @@ def test_rules_count_now_and_all_else_later(
 def test_two_rules_that_are_alike_are_two(tmp_path: Path) -> None:
     twice = HERON + '[[nodes.heron.master]]\ndomains = ["NEWS"]\n'
     found = difference(config(tmp_path, HERON), config(tmp_path, twice))
-    assert found.now == ("from now on: heron: domains 'NEWS'",)
+    assert found.now == ("new rule: heron: domains 'NEWS'",)
 
 
 def test_what_cannot_be_read_changes_nothing(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: 
 
 
 def test_a_default_is_offered_in_place_of_a_value_that_does_not_fit(tmp_path: Path) -> None:
-    assert "Leave it out for the default, 2.0." in refusal(written(tmp_path, "[timing]\nping = 0"))
+    assert "Omit it to use the default, 2.0." in refusal(written(tmp_path, "[timing]\nping = 0"))
 
 
 def test_the_environment_is_read_by_the_type_of_the_setting() -> None:
@@ -132,12 +132,12 @@ def test_variables_that_are_not_settings_are_left_alone() -> None:
     ("variable", "text", "why"),
     [
         ("MESH_LIMITS__MAX_CONTNT", "5", "Did you mean 'MESH_LIMITS__MAX_CONTENT'?"),
-        ("MESH_LIMITS__MAX_CONTENT", "many", "limits.max_content = 'many' does not fit"),
-        ("MESH_TIMING__PING", "-1", "timing.ping = '-1' does not fit: Expected `float` > 0"),
-        ("MESH_DEFAULT_SCOPE", "everywhere", "default_scope = 'everywhere' does not fit"),
-        ("MESH_LINKS", "configured", "it would link nobody"),
-        ("MESH_DISCOVERY__MDNS", "perhaps", "discovery.mdns = 'perhaps' does not fit: Expected `bool`"),
-        ("MESH_NODES__HERON__ADDRESS", "127.0.0.1:7710", "set in a file only. Write [nodes.NAME]"),
+        ("MESH_LIMITS__MAX_CONTENT", "many", "limits.max_content = 'many' is invalid"),
+        ("MESH_TIMING__PING", "-1", "timing.ping = '-1' is invalid: Expected `float` > 0"),
+        ("MESH_DEFAULT_SCOPE", "everywhere", "default_scope = 'everywhere' is invalid"),
+        ("MESH_LINKS", "configured", "no node would be linked"),
+        ("MESH_DISCOVERY__MDNS", "perhaps", "discovery.mdns = 'perhaps' is invalid: Expected `bool`"),
+        ("MESH_NODES__HERON__ADDRESS", "127.0.0.1:7710", "set only in a file. Write [nodes.NAME]"),
     ],
 )
 def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
@@ -150,10 +150,10 @@ def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
     ("overrides", "why"),
     [
         ({"node.idd": "heron"}, "unknown key 'idd' in section [node]. Did you mean 'id'?"),
-        ({"node.links": "configured"}, "[node]. 'links' stands at the top of the file, above all sections."),
+        ({"node.links": "configured"}, "[node]. 'links' belongs at the top of the file, above all sections."),
         ({"limits.max_content": "5"}, "Expected `int`, got `str`"),
         ({"node": {}}, "'node' is a section"),
-        ({"nodes.heron.address": "127.0.0.1:7710"}, "set in a file only"),
+        ({"nodes.heron.address": "127.0.0.1:7710"}, "set only in a file"),
     ],
 )
 def test_a_wrong_word_on_the_command_line_is_named(overrides: dict[str, object], why: str) -> None:
@@ -189,7 +189,7 @@ def test_a_password_that_is_no_hash_is_refused_where_it_stands_and_not_repeated(
     path.write_text('[node]\nid = "heron"\npasswd = "sesame"\n')
     by_environment = {"MESH_NODE__PASSWD": "sesame"}
     for file, environ, origin in ((path, NOTHING, f"{path}:3"), (None, by_environment, "environment")):
-        with pytest.raises(BadConfig, match=r"node\.passwd: this is no hash") as refused:
+        with pytest.raises(BadConfig, match=r"node\.passwd: This is not the hash") as refused:
             load(file, environ, {})
         assert refused.value.what.startswith(origin)
         assert "mesh passwd" in refused.value.hint

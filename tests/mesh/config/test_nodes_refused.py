@@ -25,7 +25,7 @@ def test_xpaths_that_together_take_long_are_refused(tmp_path: Path) -> None:
     many = [f"//*[.//b[@c='{n}']]" for n in range(30)]
     one = f"[[nodes.a.master]]\nxpaths = {many}\n"
     assert len(rules(load(written(tmp_path, one), {}, {}))) == 1
-    assert "the XPaths of all rules may have to look at 6,0" in refusal(
+    assert "The XPaths of all rules may have to read 6,0" in refusal(
         written(tmp_path, one + one.replace(".a.", ".b."))
     )
 
@@ -47,25 +47,25 @@ def test_xpaths_that_together_take_long_are_refused(tmp_path: Path) -> None:
         ("[node.a]", 1, "in section [node]. The section of another node is [nodes.a]."),
         ("[nods.a]", 1, "unknown section 'nods'. Did you mean 'nodes'?"),
         # what is of another kind
-        ("\nnodes = 5", 2, "'nodes' is a section and holds no value itself. Write [nodes.NAME]"),
-        ("[[nodes]]\nname = 'a'", 1, "'nodes' is a section and holds no value itself"),
+        ("\nnodes = 5", 2, "'nodes' is a section and has no value itself. Write [nodes.NAME]"),
+        ("[[nodes]]\nname = 'a'", 1, "'nodes' is a section and has no value itself"),
         ("[nodes]\naddress = 'x'", 2, "'address' in [nodes] is not the section of a node. Write [nodes."),
-        ("[nodes.a]\n\naddress = 7", 3, "[nodes.a] address = 7 does not fit: Expected `str`, got `int`"),
-        ("[nodes.a]\npasswd = 7", 2, 'What to tell that node, such as passwd = "secret".'),
-        ("[nodes.a]\naddress = ''", 2, "[nodes.a] address = '' does not fit"),
+        ("[nodes.a]\n\naddress = 7", 3, "[nodes.a] address = 7 is invalid: Expected `str`, got `int`"),
+        ("[nodes.a]\npasswd = 7", 2, 'The password of that node, such as passwd = "secret".'),
+        ("[nodes.a]\naddress = ''", 2, "[nodes.a] address = '' is invalid"),
         ("[nodes.a.master]\nkeys = ['k']", 1, "Expected `array`, got `object`. Write [[nodes.NAME.master]]"),
         ("[nodes.a]\nmaster = ['D']", 2, "Expected `object`, got `str` - at `$[0]`. Write [[nodes.NAME"),
         # names
-        ("[nodes.ok]\n[nodes.'a heron']", 2, "nodes: 'a heron' is not a name. A name is 1 to 64"),
+        ("[nodes.ok]\n[nodes.'a heron']", 2, "nodes: 'a heron' is not a name. A name has 1 to 64"),
         ("[nodes.'']", 1, "nodes: '' is not a name."),
         (f"[nodes.{'a' * 65}]", 1, "is not a name."),
         # links
         (
             "\nlinks = 'configured'",
             2,
-            'links = "configured", but no node is configured: it would link nobody',
+            'links = "configured", but no node is configured, so no node would be linked',
         ),
-        ("links = 'configured'\n[nodes]", 1, "it would link nobody. Write a section [nodes.NAME]"),
+        ("links = 'configured'\n[nodes]", 1, "no node would be linked. Write a section [nodes.NAME]"),
     ],
 )
 def test_what_is_wrong_with_a_node_is_named_with_its_line(
@@ -92,7 +92,7 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("dirtyRead = true", 1, "Did you mean 'dirty_read'?"),
         ("clean = true", 1, "Known there: domains, keys, stratum, refid, accept_default, accept_other_d"),
         # what is of another type
-        ("domains = 'D'", 1, "[[nodes.a.master]] domains = 'D' does not fit: Expected `array`, got `str`"),
+        ("domains = 'D'", 1, "[[nodes.a.master]] domains = 'D' is invalid: Expected `array`, got `str`"),
         ("domains = 'D'", 1, 'A list, such as domains = ["NEWS", "SPORTS"].'),
         ("domains = [1]", 1, "Expected `str`, got `int` - at `$[0]`"),
         ("keys = 'k'", 1, 'A list, such as keys = ["radar/status"].'),
@@ -104,19 +104,19 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("accept_default = 1", 1, "Expected `bool`, got `int`. Write true or false."),
         ("accept_other_default = 'yes'", 1, "Expected `bool`, got `str`. Write true or false."),
         # strata
-        ("keys = ['k']\nstratum = -1", 2, "stratum = -1 does not fit: Expected `int` >= 0. 0 is the master"),
-        ("keys = ['k']\nstratum = 16", 2, "stratum = 16 does not fit: Expected `int` <= 15. 0 is the mast"),
+        ("keys = ['k']\nstratum = -1", 2, "stratum = -1 is invalid: Expected `int` >= 0. 0 is the master"),
+        ("keys = ['k']\nstratum = 16", 2, "stratum = 16 is invalid: Expected `int` <= 15. 0 is the mast"),
         # nothing
-        ("", 0, "[[nodes.a.master]] is empty: it says nothing of any message. Give it one of domains, keys,"),
+        ("", 0, "[[nodes.a.master]] is empty and matches no message. Add one of domains, keys,"),
         ("stratum = 1\nrefid = 'heron'", 0, "[[nodes.a.master]] is empty"),
         ("domains = []\nkeys = []", 0, "[[nodes.a.master]] is empty"),
         # domains and keys
-        ("domains = ['D', 'RUGBY*']", 1, "domain 'RUGBY*': only a whole \"*\" is a wi"),
-        ("domains = ['**']", 1, "domain '**': only a whole \"*\" is a wildcard. Name ea"),
+        ("domains = ['D', 'RUGBY*']", 1, "The domain 'RUGBY*' is invalid: only a whole \"*\" is a wi"),
+        ("domains = ['**']", 1, "The domain '**' is invalid: only a whole \"*\" is a wildcard. Name ea"),
         ('domains = ["a\\tb", ""]', 1, "domains in [[nodes.a.master]]: The domain 'a\\tb' holds '\\t'"),
-        (f"domains = ['{'D' * 257}']", 1, "has 257 characters. At most 256 are allowed"),
-        ("keys = ['k', '']", 1, "keys in [[nodes.a.master]]: The key is empty. A rule's keys are those of"),
-        ("keys = ['radar/#']", 1, "'#' stands for a whole level in the key 'radar/#'. A rule's keys are"),
+        (f"domains = ['{'D' * 257}']", 1, "has 257 characters. The limit is 256"),
+        ("keys = ['k', '']", 1, "keys in [[nodes.a.master]]: The key is empty. The keys of a rule name"),
+        ("keys = ['radar/#']", 1, "'#' stands for a whole level in the key 'radar/#'. The keys of a rule"),
         ("keys = ['+']", 1, "'+' stands for a whole level in the key '+'"),
         ('keys = ["a\\u0000"]', 1, "holds '\\x00' at position 1"),
         (f"keys = ['{'k' * 513}']", 1, "has 513 characters"),
@@ -127,17 +127,17 @@ WAY = "domains = ['D']\nstratum = 1\n"
             "refid = 'a' in [[nodes.a.master]] is this node itself. A refid names the no",
         ),
         (WAY + "refid = 'bilbo'", 3, "refid = 'bilbo' in [[nodes.a.master]] names a node without a section"),
-        (WAY + "refid = 'bilbo'", 3, "Give it a section [nodes.NAME], or leave the refid out."),
+        (WAY + "refid = 'bilbo'", 3, "Add a section [nodes.NAME] for it, or omit the refid."),
         (WAY + "refid = 'herom'", 3, "names a node without a section. Did you mean 'heron'?"),
-        ("keys = ['k']\nrefid = 'heron'", 2, "a node at stratum 0 is the master, and needs no way to it"),
+        ("keys = ['k']\nrefid = 'heron'", 2, "a node at stratum 0 is the master and needs no refid"),
         # backups
         ("keys = ['k']\nbackup = 1", 2, "Expected `bool`, got `int`. Write true or false."),
-        ("keys = ['k']\nbackup = true\nstratum = 1", 2, "[[nodes.a.master]] is a backup, and at stratum 1"),
-        ("keys = ['k']\nbackup = true", 0, "a is a backup of EXACT k, which has no master. Give its"),
+        ("keys = ['k']\nbackup = true\nstratum = 1", 2, "[[nodes.a.master]] is a backup, but has stratum 1"),
+        ("keys = ['k']\nbackup = true", 0, "a is a backup of EXACT k, which has no master. Add a [[nodes"),
         (
             "keys = ['k']\n[[nodes.a.master]]\nkeys = ['k']\nbackup = true",
             2,
-            "of key 'k' it is a master and a backup",
+            "the node is both master and backup of key 'k'",
         ),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_node_that_is_master_and_way_of_the_same_is_refused_with_both_places(
         tmp_path, f"[nodes.b]\n[[nodes.a.master]]\n{sets}\n[[nodes.a.master]]\n{sets}\nstratum = 2"
     )
     assert refusal(path).startswith(
-        f"{path}:4: {topic} is at stratum 2 in [[nodes.a.master]], but at stratum 0 in {path}:2. "
+        f"{path}:4: {topic} has stratum 2 in [[nodes.a.master]], but stratum 0 in {path}:2. "
     )
 
 
@@ -174,12 +174,12 @@ def chain(*steps: tuple[str, str], sets: str = "domains = ['D']") -> str:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        (chain(("a", "b"), ("b", "a")), 1, "for domain 'D' the refids run in a circle: a -> b -> a. "),
-        (chain(("a", "b"), ("b", "c"), ("c", "a")), 1, "circle: a -> b -> c -> a. A refid names the node"),
-        (chain(("x", "a"), ("a", "b"), ("b", "a")), 5, "circle: a -> b -> a. "),
-        (chain(("a", "b"), ("b", "a"), sets="keys = ['k']"), 1, "for key 'k' the refids run in a circle: a"),
+        (chain(("a", "b"), ("b", "a")), 1, "for domain 'D' the refids form a loop: a -> b -> a. "),
+        (chain(("a", "b"), ("b", "c"), ("c", "a")), 1, "loop: a -> b -> c -> a. A refid names the node"),
+        (chain(("x", "a"), ("a", "b"), ("b", "a")), 5, "loop: a -> b -> a. "),
+        (chain(("a", "b"), ("b", "a"), sets="keys = ['k']"), 1, "for key 'k' the refids form a loop: a"),
         (chain(("a", "b"), ("b", "a"), sets="accept_other_default = true"), 1, "for domain '' the refids"),
-        (chain(("a", "m"), ("a", "b"), ("b", "a")) + "[nodes.m]", 5, "circle: a -> b -> a. "),
+        (chain(("a", "m"), ("a", "b"), ("b", "a")) + "[nodes.m]", 5, "loop: a -> b -> a. "),
     ],
     ids=["two", "three", "behind another", "key", "without a domain", "one of two ways"],
 )

@@ -40,18 +40,18 @@ def test_stores_are_read_in_their_order() -> None:
     [
         ('store = "memory"', 1, "has no name"),
         ('name = "orders"', 1, "has no store"),
-        ('name = "a/#/b"\nstore = "memory"', 2, "goes on after '#'"),
+        ('name = "a/#/b"\nstore = "memory"', 2, "continues after '#'"),
         ('name = ""\nstore = "memory"', 2, "empty"),
         (f'name = "{"n" * 201}"\nstore = "memory"', 2, "201 characters"),
-        ('name = "queue/orders"\nstore = "memory"', 2, "the name of no queue"),
-        ('name = 1\nstore = "memory"', 2, "does not fit"),
+        ('name = "queue/orders"\nstore = "memory"', 2, "not the name of a queue"),
+        ('name = 1\nstore = "memory"', 2, "is invalid"),
         ('name = "orders"\nstores = "memory"', 3, "Did you mean 'store'"),
-        ('name = "orders"\nstore = "oracle"', 3, "is no store"),
+        ('name = "orders"\nstore = "oracle"', 3, "is not a store"),
         ('name = "orders"\nstore = "sqlite"', 3, "whole path"),
         ('name = "orders"\nstore = "sqlite://orders.db"', 3, "names no file"),
         ('name = "orders"\nstore = "sqlite:///tmp/"', 3, "names no file"),
-        ('name = "orders"\nstore = "sqlite:///tmp/../x.db"', 3, "goes up again"),
-        ('name = "orders"\nstore = "sqlite:///tmp/\\u0000"', 3, "no path has"),
+        ('name = "orders"\nstore = "sqlite:///tmp/../x.db"', 3, "contains `..`"),
+        ('name = "orders"\nstore = "sqlite:///tmp/\\u0000"', 3, "a path cannot have"),
         ('name = "orders"\nstore = "postgresql://joe:secret@/mesh"', 3, "password"),
     ],
 )
@@ -62,7 +62,7 @@ def test_what_cannot_be_is_refused_with_its_line(text: str, line: int, says: str
 
 def test_a_name_stands_once_and_there_are_not_too_many() -> None:
     assert refusal(named("a"), named("a")).startswith(
-        "mesh.toml:4: [[queues]] name = 'a' stands in mesh.toml:1"
+        "mesh.toml:4: [[queues]] name = 'a' is a duplicate of mesh.toml:1"
     )
     many = [named(f"q{number}") for number in range(MOST)]
     assert len(read(*many).queues) == MOST

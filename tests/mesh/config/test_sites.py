@@ -38,7 +38,7 @@ def test_a_site_has_a_name_and_its_nodes_are_no_gateways_unless_it_says_so() -> 
 
 def test_one_node_of_a_site_is_told_otherwise_than_the_file_that_all_share() -> None:
     assert read(HERE, MESH_SITE__RELAY="true").site == SiteSection("LON", relay=True)
-    with pytest.raises(BadConfig, match="environment MESH_SITES__NYC: other sites are set in a file only"):
+    with pytest.raises(BadConfig, match="environment MESH_SITES__NYC: other sites can be set only in a file"):
         read(HERE, MESH_SITES__NYC="x")
 
 
@@ -101,11 +101,11 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
     ("text", "line", "says"),
     [
         # this site
-        ("site = 5", 1, "'site' is a section and holds no value itself"),
-        ("[[site]]", 1, "'site' is a section and holds no value itself"),
+        ("site = 5", 1, "'site' is a section and has no value itself"),
+        ("[[site]]", 1, "'site' is a section and has no value itself"),
         ("[site]\nname = ''", 2, "site.name: '' is not a name"),
         ("[site]\nname = 'a b'", 2, "site.name: 'a b' is not a name"),
-        ("[site]\nname = 'L/N'", 2, "is not a name. A name is 1 to 64"),
+        ("[site]\nname = 'L/N'", 2, "is not a name. A name has 1 to 64"),
         ("[site]\nname = 5", 2, "Expected `str | null`, got `int`"),
         ("[site]\nnane = 'LON'", 2, "unknown key 'nane' in section [site]. Did you mean 'name'?"),
         (f"{HERE}relay = 1", 3, "Expected `bool`, got `int`"),
@@ -115,8 +115,8 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}relays = nan", 3, "Expected `int`"),
         # others
         ("[sites.NYC]", 1, "[sites.NYC] names another site, but this one has no name. Write [site]"),
-        (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site: so says site.name (mesh.toml:2)"),
-        (f"{HERE}[[sites]]", 3, "'sites' is a section and holds no value itself. Write [sites.NAME]"),
+        (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site, according to site.name (mesh.toml:2)"),
+        (f"{HERE}[[sites]]", 3, "'sites' is a section and has no value itself. Write [sites.NAME]"),
         (f"{HERE}[sites]\nNYC = 1", 4, "'NYC' in [sites] is not the section of a site"),
         (f"{HERE}[sites.'a b']", 3, "sites: 'a b' is not a name"),
         (f"{HERE}[sites.\"\"]", 3, "sites: '' is not a name"),
@@ -130,53 +130,57 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}addresses = [{17 * QUOTED}]", 4, "Expected `array` of length <= 16"),
         # what goes there
         (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. A list, such as domains"),
-        (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: the domain 'queue/x' is the mesh's own"),
-        (f"{HERE}{N}domains = ['__sys__x']", 4, "is the mesh's own: it belongs to one site"),
-        (f"{HERE}{N}domains = ['STOCK', '*']", 4, "'*' is no domain"),
-        (f"{HERE}{N}accepts = {{domains = ['*']}}", 4, "'*' is no domain"),
+        (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: The domain 'queue/x' is reserved for "
+            "the mesh"),
+        (f"{HERE}{N}domains = ['__sys__x']", 4, "is reserved for the mesh and belongs to one site"),
+        (f"{HERE}{N}domains = ['STOCK', '*']", 4, "'*' is not a domain"),
+        (f"{HERE}{N}accepts = {{domains = ['*']}}", 4, "'*' is not a domain"),
         (f'{HERE}{N}domains = ["a\\u0000"]', 4, "[sites.NYC] domains: The domain 'a\\x00' holds '\\x00'"),
-        (f"{HERE}{N}topics = ['a/#/b']", 4, "[sites.NYC] topics: The pattern 'a/#/b' goes on after '#'"),
+        (f"{HERE}{N}topics = ['a/#/b']", 4, "[sites.NYC] topics: The pattern 'a/#/b' continues after '#'"),
         (f"{HERE}{N}topics = ['']", 4, "The pattern is empty"),
-        (f"{HERE}{N}topics = ['__sys__/#']", 4, "begins with __sys__: what the mesh says of"),
+        (f"{HERE}{N}topics = ['__sys__/#']", 4, "begins with __sys__: messages of the mesh"),
         (f"{HERE}{N}topics = [{1001 * QUOTED}]", 4, "Expected `array` of length <= 1000"),
         # how much of it
         (f"{HERE}{N}max_bytes = 0", 4, "Expected `int` >= 2097152"),
         (f"{HERE}{N}max_bytes = -1", 4, "Expected `int` >= 2097152"),
-        (f"{HERE}{N}max_bytes = 9223372036854775808", 4, "does not fit"),
-        (f"{HERE}{N}max_bytes = 0x{'f' * 5000}", 4, "a huge number does not fit"),
+        (f"{HERE}{N}max_bytes = 9223372036854775808", 4, "is invalid"),
+        (f"{HERE}{N}max_bytes = 0x{'f' * 5000}", 4, "a huge number is invalid"),
         (f"{HERE}{N}max_bytes = true", 4, "Expected `int | str`, got `bool`"),
-        (f"{HERE}{N}max_bytes = 1e9", 4, "does not fit"),
-        (f"{HERE}{N}max_bytes = '1MiB'", 4, "[sites.NYC] max_bytes: '1MiB' is too little. From 2MiB to 1TiB"),
+        (f"{HERE}{N}max_bytes = 1e9", 4, "is invalid"),
+        (f"{HERE}{N}max_bytes = "
+            "'1MiB'", 4, "[sites.NYC] max_bytes: '1MiB' is too little. The limit for a site is "
+            "from 2MiB to 1TiB"),
         (f"{HERE}{N}max_bytes = '2TiB'", 4, "'2TiB' is too much"),
-        (f"{HERE}{N}max_bytes = '1GB'", 4, "'1GB' is no size. One is a number of bytes, or a text"),
-        (f"{HERE}{N}max_bytes = '٣GiB'", 4, "is no size"),
-        (f"{HERE}{N}when_full = 'drop'", 4, '"mark" lets that site wait'),
+        (f"{HERE}{N}max_bytes = '1GB'", 4, "'1GB' is not a size. Write a number of bytes, or a text"),
+        (f"{HERE}{N}max_bytes = '٣GiB'", 4, "is not a size"),
+        (f"{HERE}{N}when_full = 'drop'", 4, '"mark" marks the site'),
         # what comes from there
-        (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. What may come from there, such as"),
+        (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. What that site may send, such as"),
         (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in section [sites.NYC] accepts"),
-        (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: the domain 'map/x'"),
+        (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: The domain 'map/x'"),
         (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
-        (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' begins as addresses of"),
+        (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' has the prefix of"),
         (f"{HERE}{N}serves = ['site/a b']", 4, "[sites.NYC] serves: 'a b'"),
         (f"{HERE}{N}serves = ['site/#']", 4, "serves: '#'"),
         (f"{HERE}{N}serves = ['site/']", 4, "serves: ''"),
-        (f"{HERE}{N}serves = ['/node/x']", 4, "or names of clients"),
+        (f"{HERE}{N}serves = ['/node/x']", 4, "or of client names"),
         (f"{HERE}{N}letters = ['client/joe']", 4, "letters: 'client/joe' is not a name"),
-        (f"{HERE}{N}letters = ['__sys__']", 4, "letters: '__sys__' is the mesh itself"),
+        (f"{HERE}{N}letters = ['__sys__']", 4, "letters: '__sys__' is reserved for the mesh"),
         (f"{HERE}{N}letters = ['']", 4, "letters: '' is not a name"),
         (f"{HERE}{N}letters = 'joe'", 4, "letters"),
-        (f"{HERE}{N}one_way = true\nletters = ['joe']", 5, "letters lets something in, but one_way = true"),
+        (f"{HERE}{N}one_way = true\nletters = ['joe']", 5, "letters lets messages in, but one_way = true"),
         (f"{HERE}{N}serves = ['a#']", 4, "has a wildcard within the level"),
-        (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets something in, but one_way = true"),
-        (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets something in"),
+        (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets messages in, but one_way = true"),
+        (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets messages in"),
         # ways
-        (f"{HERE}{N}via = 'SFO'", 4, "[sites.NYC] via = 'SFO' is no site of the file. Known: none beside it"),
+        (f"{HERE}{N}via = 'SFO'", 4, "[sites.NYC] via = 'SFO' is not a site in the file. Known: none "
+            "beside it"),
         (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
-        (f"{HERE}{N}via = 'NYC'", 4, "the ways run in a circle: NYC -> NYC"),
-        (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is no site of the file"),
-        (f"{HERE}{N}via = 'B'\n[sites.B]\nvia = 'NYC'", 4, "the ways run in a circle"),
-        (f"{HERE}{N}serves = ['site/NYC']", 4, "serves site/NYC: what is from there would go back"),
-        (f"{HERE}{CHAIN}", 35, "[sites.S16] is 17 sites away, and 16 are the most"),
+        (f"{HERE}{N}via = 'NYC'", 4, "the routes form a loop: NYC -> NYC"),
+        (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is not a site in the file"),
+        (f"{HERE}{N}via = 'B'\n[sites.B]\nvia = 'NYC'", 4, "the routes form a loop"),
+        (f"{HERE}{N}serves = ['site/NYC']", 4, "serves site/NYC, so its own messages"),
+        (f"{HERE}{CHAIN}", 35, "[sites.S16] is 17 sites away; the limit is 16"),
         (f"{HERE}{N}via = 'B'\naddresses = ['tcp://10.0.0.1:1']\n[sites.B]", 5, "has addresses, but"),
     ],
 )  # fmt: skip
@@ -184,12 +188,12 @@ def test_what_is_wrong_is_named_with_its_line(text: str, line: int, says: str) -
     with pytest.raises(BadConfig) as caught:
         read(text)
     told = str(caught.value)
-    assert told.startswith(f"mesh.toml:{line}: ") or says == "the ways run in a circle"
+    assert told.startswith(f"mesh.toml:{line}: ") or says == "the routes form a loop"
     assert says in told
 
 
 def test_a_file_names_a_bounded_number_of_sites() -> None:
     many = "".join(f"[sites.S{n}]\n" for n in range(MOST))
     assert len(read(HERE + many).sites) == MOST
-    with pytest.raises(BadConfig, match="65 sites are named, at most 64"):
+    with pytest.raises(BadConfig, match="65 sites exceed the limit of 64"):
         read(f"{HERE}{many}[sites.MORE]")

@@ -49,27 +49,27 @@ def test_every_spelling_of_toml_means_the_same(tmp_path: Path, text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "line", "why"),
     [
-        ("[limits]\nmax_content = '1 MiB'", 2, "limits.max_content = '1 MiB' does not fit: Expected `int`"),
-        ("[limits]\n\nmax_content = 0", 3, "limits.max_content = 0 does not fit: Expected `int` >= 1"),
+        ("[limits]\nmax_content = '1 MiB'", 2, "limits.max_content = '1 MiB' is invalid: Expected `int`"),
+        ("[limits]\n\nmax_content = 0", 3, "limits.max_content = 0 is invalid: Expected `int` >= 1"),
         ("[limits]\nmax_content = 67108865", 2, "Expected `int` <= 67108864"),
         ("[limits]\nwindow_count = true", 2, "Expected `int`, got `bool`"),
         ("[limits]\nwindow_count = 0x" + "f" * 5000, 2, "a huge number"),
-        ("[timing]\nping = nan", 2, "timing.ping = nan does not fit"),
-        ("[timing]\nsilence = inf", 2, "timing.silence = inf does not fit"),
-        ("[node]\nid = 2026-01-01", 2, "node.id = datetime.date(2026, 1, 1) does not fit"),
+        ("[timing]\nping = nan", 2, "timing.ping = nan is invalid"),
+        ("[timing]\nsilence = inf", 2, "timing.silence = inf is invalid"),
+        ("[node]\nid = 2026-01-01", 2, "node.id = datetime.date(2026, 1, 1) is invalid"),
         ("[node]\nbind = 'tcp://127.0.0.1:1'", 2, "Expected `array`, got `str`"),
         ("[node]\npeers = ['a', 7]", 2, "Expected `str`, got `int` - at `$[1]`"),
-        ("[node]\nid = 'a heron'", 2, "node.id: 'a heron' is not a name. A name is 1 to 64"),
+        ("[node]\nid = 'a heron'", 2, "node.id: 'a heron' is not a name. A name has 1 to 64"),
         ("[node]\ncluster = ''", 2, "node.cluster: '' is not a name"),
-        ("default_scope = 'global'", 1, "default_scope = 'global' does not fit"),
-        ("\nlinks = 'some'", 2, "links = 'some' does not fit"),
+        ("default_scope = 'global'", 1, "default_scope = 'global' is invalid"),
+        ("\nlinks = 'some'", 2, "links = 'some' is invalid"),
         ("[limits]\ntailback_ttl = 2_592_001", 2, "Expected `float` <= 2592000.0"),
         ("[limits]\nlinger = 86_401", 2, "Expected `float` <= 86400.0"),
-        ("limits = 5", 1, "'limits' is a section and holds no value itself. Write [limits]"),
+        ("limits = 5", 1, "'limits' is a section and has no value itself. Write [limits]"),
         ("[[node]]\nid = 'a'", 1, "'node' is a section"),
-        ("[timing]\nprobe = 0.01", 2, "timing.probe = 0.01 does not fit: Expected `float` >= 0.05"),
+        ("[timing]\nprobe = 0.01", 2, "timing.probe = 0.01 is invalid: Expected `float` >= 0.05"),
         ("[timing]\nstate = 601", 2, "Expected `float` <= 600"),
-        ("[discovery]\nmdns = 'no'", 2, "discovery.mdns = 'no' does not fit: Expected `bool`"),
+        ("[discovery]\nmdns = 'no'", 2, "discovery.mdns = 'no' is invalid: Expected `bool`"),
         ("[discovery]\ninterfaces = 'eth0'", 2, "Expected `array`, got `str`"),
         ("[balancing]\nstrategy = 5", 2, "Expected `str`, got `int`"),
     ],
@@ -89,10 +89,10 @@ def test_a_value_that_does_not_fit_is_named_with_its_line(
         (b"[node\nid = 1", "line 1, column 6"),
         (b"[node]\nid = 'a'\nid = 'b'\n", "line 3, column 9"),
         (b"[node]\nid =\n", "line 2, column 5"),
-        (b"x = " + b"[" * 5000, "this is not TOML"),
-        (b"x = " + b"9" * 5000, "this is not TOML"),
-        (b"# fine\n\xff\xfe", ":2: this is not UTF-8. Save the file as UTF-8."),
-        ("[node]\nid = 'a'".encode("utf-16"), ":1: this is not UTF-8"),
+        (b"x = " + b"[" * 5000, "the file is not TOML"),
+        (b"x = " + b"9" * 5000, "the file is not TOML"),
+        (b"# fine\n\xff\xfe", ":2: the text is not UTF-8. Save the file as UTF-8."),
+        ("[node]\nid = 'a'".encode("utf-16"), ":1: the text is not UTF-8"),
         (b"#" * (1024 * 1024 + 1), "larger than 1 MiB"),
     ],
     ids=["bracket", "twice", "no value", "too deep", "too many digits", "bytes", "UTF-16", "too large"],
@@ -110,8 +110,8 @@ def test_a_file_of_exactly_one_mebibyte_is_read(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
-    assert refusal(missing).startswith(f"{missing}: there is no such file.")
-    assert refusal(tmp_path).startswith(f"{tmp_path}: this is a directory. Try {tmp_path}/mesh.toml.")
+    assert refusal(missing).startswith(f"{missing}: the file does not exist.")
+    assert refusal(tmp_path).startswith(f"{tmp_path}: the path is a directory. Try {tmp_path}/mesh.toml.")
     below = written(tmp_path, "") / "mesh.toml"
     assert refusal(below).startswith(f"{below}: cannot be read: Not a directory.")
 
@@ -142,6 +142,6 @@ def test_any_toml_is_a_configuration_or_refused_by_name(scratch: Path, lines: li
 def test_a_password_that_does_not_fit_is_not_shown(text: str, tmp_path: Path) -> None:
     file = tmp_path / "mesh.toml"
     file.write_text(text)
-    with pytest.raises(BadConfig, match=r"passwd = \(hidden\) does not fit") as refused:
+    with pytest.raises(BadConfig, match=r"passwd = \(hidden\) is invalid") as refused:
         load(file, {}, {})
     assert "hunter2x" not in str(refused.value)

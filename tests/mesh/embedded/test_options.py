@@ -118,7 +118,7 @@ def test_its_client_takes_what_any_client_takes() -> None:
 
 
 def test_a_home_directory_that_nobody_has_is_refused_by_name() -> None:
-    with pytest.raises(BadArgument, match="nobody here has the home directory ~nobody-of-that-name"):
+    with pytest.raises(BadArgument, match="the home directory ~nobody-of-that-name"):
         made(config="~nobody-of-that-name/mesh.toml")
 
 

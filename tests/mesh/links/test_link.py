@@ -336,7 +336,7 @@ def test_a_login_that_the_peer_opened_needs_nobody_here() -> None:
 
 def test_a_link_says_in_words_how_it_stands() -> None:
     link = dialling()
-    assert link.describe(0.0) == "polling (dialling, attempt 1)"
+    assert link.describe(0.0) == "polling (dialing, attempt 1)"
     fail(link, 3)
     link.disconnected(20.0)
     assert link.describe(20.25) == "polling (next try in 0.6 s, attempt 5)"

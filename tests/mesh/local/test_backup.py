@@ -168,7 +168,7 @@ def test_what_is_before_or_behind_a_backup_makes_it_none(
 def test_a_comment_in_a_backup_makes_it_none(backup: Path) -> None:
     with zipfile.ZipFile(backup, "a") as archive:
         archive.comment = b"junk"
-    with pytest.raises(DataDirRefused, match="before or behind"), verified(backup):
+    with pytest.raises(DataDirRefused, match="before or after"), verified(backup):
         pass
 
 

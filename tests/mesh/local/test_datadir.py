@@ -212,7 +212,7 @@ def test_a_store_without_an_identity_is_refused(path: Path) -> None:
     (data.path / "store.sqlite").touch()
     data.close()
     identity(path).unlink()
-    with pytest.raises(DataDirRefused, match="is missing, though there is a store"):
+    with pytest.raises(DataDirRefused, match="is missing, although a store exists"):
         DataDir.open(path)
 
 
@@ -227,7 +227,7 @@ def test_a_half_written_identity_of_a_killed_start_does_no_harm(path: Path) -> N
 
 def test_a_file_in_its_place_is_refused(path: Path) -> None:
     path.touch()
-    with pytest.raises(DataDirRefused, match=r"a file in the place of the directory.*--data DIR"):
+    with pytest.raises(DataDirRefused, match=r"a file has the name of the directory.*--data DIR"):
         DataDir.open(path)
 
 
@@ -368,7 +368,7 @@ def test_trial_B5_a_start_on_a_full_disk_takes_from_its_own_reserve_and_from_no_
 
 
 @pytest.mark.parametrize(
-    ("number", "hint"), [(errno.ENOSPC, "Make room"), (errno.EDQUOT, "Make room"), (errno.EROFS, "--data")]
+    ("number", "hint"), [(errno.ENOSPC, "Free space"), (errno.EDQUOT, "Free space"), (errno.EROFS, "--data")]
 )
 def test_trial_B5_what_to_do_is_to_make_room_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str

@@ -220,7 +220,7 @@ def test_a_wanted_name_in_use_is_an_error(nodes: Nodes) -> None:
 def test_a_wanted_name_that_runs_with_other_data_is_an_error(nodes: Nodes, tmp_path: Path) -> None:
     nodes.start("heron", tmp_path / "elsewhere")
     for data in (None, tmp_path / "third"):
-        with pytest.raises(NodeInUse, match="'heron' runs on this machine already") as refusal:
+        with pytest.raises(NodeInUse, match="'heron' already runs on this machine") as refusal:
             nodes.start("heron", data)
         assert refusal.value.code == "NAME_IN_USE"
     assert nodes.start("crane", tmp_path / "third") == "crane"  # its lock was let go
@@ -233,7 +233,7 @@ def test_a_copy_of_the_data_of_a_node_that_runs_is_refused_whatever_it_is_called
     shutil.copytree(nodes.held[0].path, tmp_path / "copy")
     name, copy = pick_name(nodes.state, "crane", "host", tmp_path / "copy")
     nodes.held.append(copy)
-    with pytest.raises(NodeInUse, match="the identity of 'heron', which runs here already") as refusal:
+    with pytest.raises(NodeInUse, match="the identity of 'heron', which already runs here") as refusal:
         check_original(nodes.state, copy.uuid, copy.path)
     assert name == "crane" and refusal.value.code == "CONFLICT"
     check_original(nodes.state, nodes.held[0].uuid, nodes.held[0].path)

@@ -83,7 +83,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path, monkeypatch: pyt
 def test_a_file_in_the_place_of_the_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for place in ("file", "file/below"):
-        with pytest.raises(DataDirRefused, match="there is a file in the place of"):
+        with pytest.raises(DataDirRefused, match="a file has the name of"):
             state_dir({"MESH_STATE_DIR": str(tmp_path / place)})
 
 
@@ -101,10 +101,10 @@ def test_a_private_directory_is_closed_to_all_others(tmp_path: Path) -> None:
 def test_trial_C_nobody_is_told_to_close_a_directory_that_all_users_need(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     with pytest.raises(DataDirRefused, match="mode 1777") as caught:
-        private_directory(tmp_path, "Or choose another place with --data DIR")
-    assert caught.value.hint == "Do not close it, as others need it: choose another place with --data DIR"
+        private_directory(tmp_path, "Or choose another directory with --data DIR")
+    assert caught.value.hint == "Do not close it, as others need it: choose another directory with --data DIR"
     with pytest.raises(DataDirRefused) as caught:
-        private_directory(Path("/usr"), "Or choose another place with --data DIR")
+        private_directory(Path("/usr"), "Or choose another directory with --data DIR")
     assert "chmod" not in caught.value.hint
 
 
@@ -250,12 +250,12 @@ def test_a_private_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
 def test_a_state_directory_that_nobody_could_make_is_refused(name: str) -> None:
-    with pytest.raises(DataDirRefused, match="no path has such a character"):
+    with pytest.raises(DataDirRefused, match="a path cannot have the character"):
         state_dir({"MESH_STATE_DIR": name})
 
 
 @pytest.mark.parametrize("path", ["/proc/sys", "/etc", "/usr/lib", "/dev/shm"])
 def test_nobody_is_told_to_close_a_directory_of_the_system(path: str) -> None:
     with pytest.raises(DataDirRefused) as refusal:
-        private_directory(Path(path), "Or choose another place with --data DIR")
-    assert "chmod" not in str(refusal.value) and "another place with --data DIR" in refusal.value.hint
+        private_directory(Path(path), "Or choose another directory with --data DIR")
+    assert "chmod" not in str(refusal.value) and "another directory with --data DIR" in refusal.value.hint

@@ -114,8 +114,8 @@ def test_what_exceeds_the_limit_goes_and_that_is_said_once(kept: Kept) -> None:
     assert kept.left() == [(8, number) for number in range(4, 9)]
     assert kept.keeper.dropped == 6
     assert kept.told.take() == (
-        f"warning: The snapshots in {kept.place} exceed 500 bytes: the oldest are deleted, though nobody has "
-        "copied or ingested them. To keep them: mesh snapshots sync --to DIR"
+        f"warning: The snapshots in {kept.place} exceed 500 bytes: the oldest are deleted, although "
+        "they were not copied or ingested. To keep them: mesh snapshots sync --to DIR"
     )
 
 
@@ -158,7 +158,7 @@ def test_when_it_deletes_what_is_safe_again_the_loss_is_over(kept: Kept) -> None
     kept.close(2, 2.0)
     assert kept.told == []
     kept.close(3, 1.0 + QUIET)
-    assert kept.told.take() == "info: Snapshots are not deleted unread any more. Segments that were: 1."
+    assert kept.told.take() == "info: No more uncopied snapshots are deleted. Segments deleted before: 1."
 
 
 def test_what_somebody_else_has_deleted_makes_room_but_that_is_not_looked_for_all_the_time(

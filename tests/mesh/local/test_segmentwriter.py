@@ -134,8 +134,8 @@ def test_a_full_disk_costs_lines_and_nothing_else(
     assert numbers((place / HOUR / str(FIRST)).read_bytes()) == [1, 2]
     assert counts(writer) == (2, 1, 1)
     assert told.take() == (
-        f"warning: Snapshots cannot be written to {place}: No space left on device. Until that is mended "
-        "they are lost; it is tried again every 10 s."
+        f"warning: Snapshots cannot be written to {place}: No space left on device. They are lost "
+        "until this is fixed; the node retries every 10 s."
     )
 
 
@@ -241,7 +241,7 @@ def test_a_line_that_cannot_be_written_does_not_take_others_with_it(
     writer.write([line(1), line(2, text="\ud800"), line(3)], 100.0, last=True)
     assert numbers((place / HOUR / str(FIRST)).read_bytes()) == [1, 3]
     assert counts(writer) == (2, 1, 1)
-    assert told.take().startswith("warning: A snapshot of kind 'event' cannot be written, and is lost: ")
+    assert told.take().startswith("warning: A snapshot of kind 'event' cannot be written and is lost: ")
     writer.write([line(4, text="\ud800")], 200.0, last=True)
     assert counts(writer) == (2, 1, 2)
     assert told == []

@@ -103,7 +103,7 @@ def test_one_that_is_there_with_another_size_is_left_and_named(way: Way) -> None
     assert (tally.copied, tally.present) == (1, 0)
     assert [(it.path, it.code) for it in tally.problems] == [(segment(1).path, "OTHER_SIZE")]
     assert tally.problems[0].text == (
-        f"{way.to / segment(1).path} is there with 70 bytes, but {way.place} has 100."
+        f"{way.to / segment(1).path} exists with 70 bytes, but {way.place} has 100."
     )
     assert (way.to / segment(1).path).stat().st_size == 70
     assert way.safe(1, 2) == [2]
@@ -149,7 +149,11 @@ def test_when_the_disk_is_full_nothing_half_is_left_and_what_was_done_counts(
         tally = way.sync()
     assert (tally.copied, tally.present) == (0, 1)
     assert [(it.path, it.code, it.text) for it in tally.problems] == [
-        ("", "CANNOT_WRITE", f"{way.to} cannot be written: No space left on device. The rest was not tried.")
+        (
+            "",
+            "CANNOT_WRITE",
+            f"{way.to} cannot be written: No space left on device. The other files were not copied.",
+        )
     ]
     assert files(way.to) == [segment(1).path]
     assert way.safe(1, 2, 3) == [1]
@@ -238,7 +242,7 @@ def test_nobody_can_copy_a_directory_onto_itself(way: Way, tmp_path: Path) -> No
     put(way.place, segment(1))
     way.to = tmp_path / "link"
     way.to.symlink_to(way.place)
-    with pytest.raises(DataDirRefused, match="in which the snapshots are written") as refusal:
+    with pytest.raises(DataDirRefused, match="to which the snapshots are written") as refusal:
         way.sync()
     assert refusal.value.code == "SAME_PLACE"
     assert not (way.place / SYNCED).exists()

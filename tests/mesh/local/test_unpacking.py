@@ -94,6 +94,6 @@ def test_an_archive_with_a_name_that_no_backup_has_is_refused(name: str, backup:
         files[name] = b"x"
 
     file = rewritten(backup, change, correct=True)
-    with pytest.raises(DataDirRefused, match="no backup has a file") as caught, verified(file):
+    with pytest.raises(DataDirRefused, match="a backup has no file") as caught, verified(file):
         pass
     assert caught.value.code == BAD

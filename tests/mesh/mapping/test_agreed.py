@@ -84,7 +84,7 @@ def plain(**fields: Any) -> bytes:
         (plain(xpaths=["//a["]), "XPath"),
         (plain(xpaths=[f"//*[.//b[@c='{n}']]" for n in range(60)]), "nodes for one message"),
         (plain(patterns=["a/#/b"]), "#"),
-        (plain(node="b"), "is of 'b'"),
+        (plain(node="b"), "belongs to 'b'"),
         (plain(refid="a", stratum=1), "refid"),
         (plain(refid="b"), "refid"),
         (plain(refid="b c", stratum=1), "name"),

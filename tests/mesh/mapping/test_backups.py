@@ -56,7 +56,7 @@ def test_while_it_is_away_the_first_backup_that_is_there_takes_it_alone() -> Non
     assert decided("bilbo", "heron", "frodo").hops == ("golan",)
     decision = decided("frodo", "heron")
     assert (decision.kind, decision.copies, decision.stands_for) == (HERE, (), ("heron",))
-    assert decision.why == "DOMAIN D, as backup, as heron cannot be asked"
+    assert decision.why == "DOMAIN D, as backup, because heron cannot be reached"
     assert decided("golan", "heron", "frodo").stands_for == ("heron",)
     assert decided("golan", "heron").hops == ("frodo",)
 

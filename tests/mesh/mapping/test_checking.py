@@ -14,7 +14,7 @@ OTHER = Rule("avalon", domains=("RUGBY",))
     (
         ((Rule("avalon"),), 0, "names no domain, key, pattern, XPath or filter"),
         ((Rule("heron", 1),), 0, "names no domain, key"),
-        ((OTHER, HERE, OTHER), 2, "is there twice"),
+        ((OTHER, HERE, OTHER), 2, "is a duplicate"),
         ((WAY,), 0, "DOMAIN 'RUGBY' at stratum 1 of heron leads nowhere"),
         ((WAY, Rule("avalon", 1, ("RUGBY",))), 0, "leads nowhere"),
         ((Rule("heron", 1, keys=("a",)), OTHER), 0, "EXACT 'a' at stratum 1"),

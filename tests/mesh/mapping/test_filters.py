@@ -47,16 +47,16 @@ def test_a_type_is_that_of_the_header(type_: str, is_let: bool) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "version", "says"),
     [
-        ("ContentLength", "many", "1.0", "no number of bytes"),
-        ("ContentLength", "0", "1.0", "no number of bytes"),
-        ("ContentLength", "9" * 30, "1.0", "no number of bytes"),
-        ("ContentLength", "9" * 900, "1.0", "no number of bytes"),
+        ("ContentLength", "many", "1.0", "not a number of bytes"),
+        ("ContentLength", "0", "1.0", "not a number of bytes"),
+        ("ContentLength", "9" * 30, "1.0", "not a number of bytes"),
+        ("ContentLength", "9" * 900, "1.0", "not a number of bytes"),
         ("ContentLength", "8000", "2.0", "ContentLength 2.0 is not installed"),
-        ("ContentGlob", "", "1.0", "without a pattern"),
-        ("ContentType", "", "1.0", "without a type"),
+        ("ContentGlob", "", "1.0", "has no pattern"),
+        ("ContentType", "", "1.0", "has no type"),
         ("ContentLenght", "8000", "1.0", "Did you mean ContentLength?"),
         ("ContentGlob", "a" * 1025, "1.0", "1,025 characters"),
-        ("", "", "1.0", "no filter ''"),
+        ("", "", "1.0", "The filter ''"),
     ],
 )
 def test_what_cannot_be_one_is_refused(kind: str, text: str, version: str, says: str) -> None:
@@ -100,14 +100,16 @@ def test_others_are_found_by_type_and_version() -> None:
         Filter("Theirs", "k"),
         Filter("Longer", "3", group=MAPPERS),
     ):
-        with pytest.raises(BadFilter, match="is installed"):
+        with pytest.raises(BadFilter, match="is not installed"):
             made(strange)
 
 
 @pytest.mark.usefixtures("plugged")
 def test_one_that_fails_says_no_and_one_that_cannot_be_made_is_refused() -> None:
     assert made(Filter("Failing", ""))(Message("k")) is False
-    with pytest.raises(BadFilter, match=r"filter Broken \(theirs:make\) cannot be made: ZeroDivisionError"):
+    with pytest.raises(
+        BadFilter, match=r"filter Broken \(theirs:make\) cannot be created: ZeroDivisionError"
+    ):
         made(Filter("Broken", ""))
 
 

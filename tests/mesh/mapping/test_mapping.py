@@ -140,7 +140,7 @@ def test_it_never_goes_to_a_stratum_equal_to_or_above_ones_own(stratum: int) -> 
 
 def test_it_waits_for_a_node_that_is_not_known() -> None:
     decision = Mapping("bilbo", [claim("heron"), claim("frodo", 1)]).decide("k", "D", up("golan"))
-    assert decision == Decision(WAIT, "heron, frodo: not known here", "heron")
+    assert decision == Decision(WAIT, "heron, frodo: unknown here", "heron")
 
 
 def test_a_known_way_comes_before_an_unknown_master() -> None:
@@ -161,12 +161,12 @@ def test_where_it_has_been_it_never_goes_again() -> None:
 def test_a_circle_is_refused_with_the_path() -> None:
     decision = Mapping("bilbo", [claim("heron")]).decide("k", "D", ALL, ("heron", "frodo"))
     assert (decision.kind, decision.code, decision.node) == (REFUSE, "CIRCULAR_LOOP", "heron")
-    assert decision.why == "the rules send it in a circle: heron -> frodo -> bilbo -> heron"
+    assert decision.why == "routing loop: heron -> frodo -> bilbo -> heron"
 
 
 def test_this_node_is_printed_once_when_it_is_on_the_path_already() -> None:
     decision = Mapping("bilbo", [claim("heron")]).decide("k", "D", ALL, ("heron", "bilbo"))
-    assert decision.why == "the rules send it in a circle: heron -> bilbo -> heron"
+    assert decision.why == "routing loop: heron -> bilbo -> heron"
 
 
 def test_A28_two_nodes_that_each_name_the_other() -> None:

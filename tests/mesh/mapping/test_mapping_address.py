@@ -99,7 +99,7 @@ def test_for_a_known_node_that_is_away_it_waits_whether_that_was_asked_for_or_no
 def test_a_node_that_only_a_neighbour_knows_is_reached_by_it() -> None:
     view = FakeView({"frodo", "avalon"}, {"frodo", "avalon"}, {"heron": "frodo"})
     for domain in ("", RUGBY):
-        assert addressed(HERON, domain, view) == Decision(FORWARD, "the way to heron", "frodo")
+        assert addressed(HERON, domain, view) == Decision(FORWARD, "the route to heron", "frodo")
 
 
 def test_a_node_that_is_known_itself_needs_no_way() -> None:
@@ -129,7 +129,7 @@ def test_neighbours_that_each_take_the_other_for_the_way_do_not_play_ball() -> N
 def test_a_master_that_is_away_or_not_known_is_waited_for(to: str) -> None:
     to_avalon = Decision(WAIT, "DOMAIN RUGBY_NEWS, stratum 0", "avalon", to_master=True)
     assert addressed(to, RUGBY, down("avalon")) == to_avalon
-    assert addressed(to, RUGBY, up("heron")) == Decision(WAIT, "avalon: not known here", "avalon")
+    assert addressed(to, RUGBY, up("heron")) == Decision(WAIT, "avalon: unknown here", "avalon")
 
 
 def test_where_this_node_is_the_master_a_relative_name_is_here_and_an_unknown_node_unknown() -> None:

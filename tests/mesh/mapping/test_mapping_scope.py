@@ -33,7 +33,7 @@ def test_scope_mesh_each_node_is_master_of_what_its_clients_publish_without_a_do
         for node in ("N", "O")
     ]
     decision = Mapping("N", rules).decide("k", "", ALL)
-    assert decision == Decision(Kind.HERE, "default-scope mesh: master of its own clients' messages")
+    assert decision == Decision(Kind.HERE, "default-scope mesh: the node is master for its own clients")
 
 
 def test_scope_mesh_a_domain_that_no_rule_names_counts_as_none() -> None:
@@ -118,7 +118,7 @@ def test_A34_a_node_that_does_not_take_its_own_sends_them_to_one_that_takes_othe
     assert way("N", refuses) == "N wait"
     decision = Mapping("N", [refuses], "local").decide("k", "", ALL)
     assert decision == Decision(Kind.WAIT, "no rule names a master of messages without a domain")
-    assert way("N", refuses, m, view=up("N")) == "N wait", "it is not known yet"
+    assert way("N", refuses, m, view=up("N")) == "N wait", "it is unknown yet"
 
 
 def test_two_that_take_those_of_others_and_not_their_own_do_not_send_them_in_a_circle() -> None:

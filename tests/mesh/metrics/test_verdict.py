@@ -60,6 +60,6 @@ def test_one_limit_is_for_both_and_least_ones_go_down() -> None:
     with pytest.raises(BadArgument, match="critical before"):
         checks_of({"nodes": "2,4"})
     for check in CHECKS:
-        with pytest.raises(BadArgument, match="is no threshold") as caught:
+        with pytest.raises(BadArgument, match="is not a threshold") as caught:
             checks_of({check.name: "nan"})
         checks_of({check.name: caught.value.hint.split()[-1].rstrip(".")})  # it can be typed

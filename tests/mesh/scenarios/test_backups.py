@@ -53,7 +53,7 @@ def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_
 
                     async def stands_in() -> bool:
                         published = await b.publish("o/2", b"2", domain=ORDERS, persistent=True)
-                        return published.note == "at frodo, as heron cannot be asked"
+                        return published.note == "at frodo, because heron cannot be reached"
 
                     await eventually(stands_in)
                     await ear.heard(60)

@@ -36,11 +36,11 @@ FULL = f"""cluster.node[heron]=<clusternode id='heron'>\\
 cluster.node[bla]=<clusternode id='bla'/>
 """
 PASSED_OVER = (
-    "address 'IOR IOR:09456087000' is of another protocol",
-    "<callback>: callbacks are not dialled",
-    "<disconnect>: a node that stops says so",
-    "<state>: a node says itself how it is",
-    "unknown element <someOtherPluginfilter> in <master> is passed over",
+    "address 'IOR IOR:09456087000' has another protocol",
+    "<callback>: callbacks are not dialed",
+    "<disconnect>: a node announces its stop",
+    "<state>: each node reports its own state",
+    "unknown element <someOtherPluginfilter> in <master> is ignored",
 )
 
 

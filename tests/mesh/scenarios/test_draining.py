@@ -37,7 +37,7 @@ async def drained(a: RunningNode, b: RunningNode) -> None:
         a.kill()
         await asyncio.to_thread(a.start)
         said = await draining
-        assert said.returncode == 0 and "nothing is left in the queues of a" in said.stderr, said.stderr
+        assert said.returncode == 0 and "the queues of a are empty" in said.stderr, said.stderr
         assert await here(ma, "jobs") == await here(ma, "sub/audit") == 0
         assert await here(mb, "sub/audit") == 1
         await qa.put(b"%d" % MANY)

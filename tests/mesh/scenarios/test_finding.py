@@ -181,7 +181,7 @@ def test_events_tell_who_came_and_went_and_how() -> None:
 
         lines = a.mesh("events", "--kind", "dead", "--url", "a").stdout.splitlines()
         assert len(lines) == 1
-        assert "c (boot 2) did not answer" in lines[0]
+        assert "c (boot 2) is dead: no answer" in lines[0]
 
 
 KINDS = ("joined", "left", "restarted", "dead")

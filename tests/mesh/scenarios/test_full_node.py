@@ -25,7 +25,7 @@ async def full(heron: RunningNode) -> None:
         return mesh.connect("heron", client=client, timeout=1.5, environ=heron.environ)
 
     async with joined("first"), joined("second"):
-        with pytest.raises(Refused, match="this node has 2 sessions, and 2 are allowed") as refused:
+        with pytest.raises(Refused, match="this node has 2 sessions, and the limit is 2") as refused:
             async with joined("third"):
                 pass
         assert refused.value.code == "TOO_MANY_SESSIONS" and "limits.sessions" in refused.value.hint

@@ -89,7 +89,7 @@ def test_five_nodes_go_by_what_one_is_told_while_messages_flow() -> None:
         assert "NODES_AWAY" in refused and "heron" in refused and "--force" in refused
         rule(nodes, "bilbo", "rm", "heron", "avalon", "frodo", "--force")
         until(lambda: next_node(nodes, "bilbo") == "bilbo")
-        assert next_node(nodes, "golan") == "frodo", "by its own file again"
+        assert next_node(nodes, "golan") == "frodo", "as in each file"
 
     with processes_of(files()) as nodes:
         asyncio.run(story(nodes))

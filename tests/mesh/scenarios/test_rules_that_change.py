@@ -35,7 +35,7 @@ def read_again(nodes: Processes, name: str, master: str) -> None:
     node = nodes[name]
     write(node.state, name, file_of(name, master), {other: nodes[other].tcp for other in NODES})
     said = node.mesh("config", "reload", "--url", name)
-    assert f"from now on: {master}: domains '{DOMAIN}'" in said.stdout, said
+    assert f"new rule: {master}: domains '{DOMAIN}'" in said.stdout, said
 
 
 async def next_node(client: Client) -> str:

@@ -140,8 +140,8 @@ def test_who_has_no_key_is_not_heard() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4, "it does not speak our protocol"),
-        (bytes(range(256)), "it does not speak our protocol"),
+        (b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4, "it does not speak the protocol of the mesh"),
+        (bytes(range(256)), "it does not speak the protocol of the mesh"),
         (b"\xff" * 100, "it has no keys"),  # begins as a greeting should
     ],
     ids=["http", "all bytes", "ones"],
@@ -173,14 +173,14 @@ def test_who_belongs_here_comes_and_goes_without_a_word() -> None:
         asyncio.run(visits(f, state))
         with socket.create_connection(address_of(f), timeout=LIMIT) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            f.tells("it does not speak our protocol")  # comes after them
+            f.tells("it does not speak the protocol of the mesh")  # comes after them
         assert len(f.told()) == 1
 
 
 def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
     async def story(f: Fort) -> None:
         stranger = talker(mesh_file("another"))
-        while not any("was not let in: it has other keys" in text for text in f.told()):
+        while not any("was refused: it has other keys" in text for text in f.told()):
             stranger.sockets.dial(1, f.node.tcp)
             stranger.say(stranger.hello())
             await eventually(lambda: stranger.gone)
@@ -203,7 +203,7 @@ def test_another_mesh_of_the_same_name_stays_another() -> None:
             theirs.start()
             other = Fort(theirs, f.keys)
             f.tells("it has other keys")
-            other.tells(f"{f.node.tcp}: ended the handshake: its mesh has other keys than ours", "peer")
+            other.tells(f"{f.node.tcp}: ended the handshake: its mesh has other keys, or none", "peer")
             assert f.is_alone()
             assert other.is_alone()
 
@@ -260,7 +260,7 @@ def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
             (state / "data" / "other" / "keys.json").unlink()  # as a copy of its uuid elsewhere has others
             other.start()
             short = str(other.it["uuid"])[:8]
-            f.tells(f"other shows another key than the node {short} had before")
+            f.tells(f"other has another key than node {short} had before")
             guest = Fort(other, f.keys)
             guest.tells("mesh peer rm other")
             assert f.state("other") in ("left", "seen")  # its advert has been heard, no more
@@ -342,7 +342,7 @@ def test_a_node_with_a_password_takes_whoever_is_told_to_tell_it() -> None:
             _restart(f.node, f"[discovery]\nremember = false\n[node]\npasswd = {json.dumps(stored)}\n")
             until(lambda: guest.link("fort") == "not allowed by peer: PASSWORD")
             f.tells("'other' with key ")
-            f.tells("fort: it wants a password")
+            f.tells("fort: it requires a password")
             guest.tells("passwd in [nodes.fort]")
             assert f.is_alone()
 
@@ -363,7 +363,7 @@ def test_a_password_is_wanted_from_whom_we_dial_too() -> None:
             guest = Fort(other, f.keys)
             stored = f.node.mesh("passwd", content="sesame\n").stdout.strip()
             _restart(f.node, f"[node]\npasswd = {json.dumps(stored)}\npeers = [{json.dumps(other.tcp)}]\n")
-            f.tells("other did not tell our password: it wants a password")
+            f.tells("other did not send the password of this node: it requires a password")
             assert f.is_alone()
 
             _restart(other, '[nodes.fort]\npasswd = "sesame"\n')

@@ -13,7 +13,7 @@ from tests.mesh.security.keyed import mesh_file, user
 def test_trial_C_of_a_node_here_that_has_just_ended_it_is_said_that_it_does_not_run() -> None:
     with user(mesh_file("lab"), mesh_file("home")) as (_, environ):
         with pytest.raises(
-            NodeNotFound, match=r"no node of this user runs at tcp://127\.0\.0\.1:1\."
+            NodeNotFound, match=r"No node of this user runs at tcp://127\.0\.0\.1:1\."
         ) as caught:
             client_keys(environ, None, "tcp://127.0.0.1:1")
         assert "MESH_CLUSTER=NAME, one of home, lab" in caught.value.hint
@@ -72,7 +72,7 @@ def test_of_a_mesh_without_keys_none_are_wanted_and_its_node_may_have_yet_to_sta
     here, there = "tcp://127.0.0.1:7710", "tcp://192.0.2.1:7710"
     with user() as (state, environ):
         environ = {**environ, "MESH_CLUSTER": "test"}
-        with pytest.raises(NodeNotFound, match="no node of this user runs at"):
+        with pytest.raises(NodeNotFound, match="No node of this user runs at"):
             client_keys(environ, None, here)
         with pytest.raises(KeysRefused):
             client_keys(environ, None, there)

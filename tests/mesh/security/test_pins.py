@@ -79,7 +79,7 @@ def test_trial_A5_a_client_finds_out_that_another_node_answers_under_the_name(
                     await _enters(other, environ)
 
     asyncio.run(story())
-    assert "the key of a is forgotten" in capsys.readouterr().err
+    assert "the key of a was removed" in capsys.readouterr().err
 
 
 def test_trial_A5_over_its_own_file_nothing_is_pinned() -> None:

@@ -190,7 +190,7 @@ def test_a_hello_that_was_heard_before_opens_nothing() -> None:
             again.say(said)
             assert (await again.hear()).code == "WRONG_SECRET"
             again.sockets.close()
-            # And without asking for a nonce the node gives one all the same, which does not fit.
+            # And without asking for a nonce the node gives one all the same, which is invalid.
             third = Talker(first.keys)
             third.sockets.dial(1, at(made.nodes["a"]))
             third.say(said)
@@ -241,7 +241,7 @@ def test_a_node_that_wants_a_password_gets_it_from_whoever_has_it(monkeypatch: p
                 with user(mesh_file("test", passwd="open sesame")) as (_, right):
                     async with mesh.connect(at(a), environ=right), mesh.connect(at(a), environ=right):
                         pass
-                for guesser, said in ((environ, "it wants a password"), (wrong, "wrong password")):
+                for guesser, said in ((environ, "it requires a password"), (wrong, "wrong password")):
                     with pytest.raises(Refused, match=said) as refused:
                         async with mesh.connect(at(a), cluster="test", environ=guesser):
                             pass

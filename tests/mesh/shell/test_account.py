@@ -8,7 +8,7 @@ NOTHING = {"client_published": 0, "delivered": 0, "pending": 0, "queue_messages"
 def test_what_waits_is_named_by_where_it_waits() -> None:
     assert waiting(NOTHING) == "nothing"
     assert waiting({**NOTHING, "pending": 1200, "tailed_back": 3}) == (
-        "1,200 for subscribers, 3 for masters that are away"
+        "1,200 for subscribers, 3 for unreachable masters"
     )
     assert waiting({**NOTHING, "queue_messages": 7}) == "7 in queues"
 

@@ -30,7 +30,7 @@ def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
         async with mesh_of("a") as m:
             a = m.nodes["a"]
             for number in range(100):
-                a.driver.stranger(f"a stranger from {number}")
+                a.driver.stranger(f"a connection from {number}")
                 a.driver.report_event("advert", f"{number}: its MAC is wrong", "warning")
                 a.driver.report_event("mdns", "multicast DNS on lo")
             # Nobody but this node can have it say that.

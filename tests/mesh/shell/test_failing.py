@@ -381,7 +381,7 @@ def test_a_process_ends_by_name_and_lives_when_the_same_message_comes_again() ->
         try:
             asyncio.run(story(node))
             said = node.mesh("events").stdout
-            assert "started again: this node has failed by a mistake of its own" in said
+            assert "restarted after a failure: The node failed because of a bug" in said
         finally:
             code = node.stop() if node.is_running else None
         assert code == 0

@@ -109,9 +109,9 @@ def test_levels_of_others_libraries_are_left_alone() -> None:
     [
         ('[log]\nlevel = "loud"', "log.level"),
         ('[log]\nformat = "xml"', "log.format"),
-        ('[log.levels]\n"mesh.rutes" = "debug"', "there is no logger 'mesh.rutes'"),
-        ('[log.levels]\n"" = "debug"', "there is no logger"),
-        ('[log.levels]\n"mesh.routes" = "DEBUG"', "there is no level 'DEBUG'"),
+        ('[log.levels]\n"mesh.rutes" = "debug"', "There is no logger 'mesh.rutes'"),
+        ('[log.levels]\n"" = "debug"', "There is no logger"),
+        ('[log.levels]\n"mesh.routes" = "DEBUG"', "There is no level 'DEBUG'"),
     ],
 )
 def test_settings_of_the_log_that_are_not_there_are_refused(text: str, said: str) -> None:

@@ -26,7 +26,7 @@ def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> No
                 return text in await lines()
 
             why = "more than 16 KiB without a whole message, before HELLO"
-            text = f"a connection from 127.0.0.1 was ended: {why}"
+            text = f"a connection from 127.0.0.1 was closed: {why}"
             await eventually(lambda: bool(m.nodes["a"].core.parts.desk.events._ring))
             await eventually(lambda: is_told(text))
             assert (await lines()).count(text) == 1, "once in a minute, and not for each connection"

@@ -161,7 +161,7 @@ def test_a_store_that_is_missing_is_an_error_that_says_so_and_can_be_accepted(pl
     for path in place.disk.iterdir():
         path.unlink()
     assert place.both() == ("STORE_ROLLED_BACK", "STORE_ROLLED_BACK")
-    assert f"{place.disk}/orders.db is missing" in place.why
+    assert f"{place.disk}/orders.db, which had" in place.why
     place.run(rest, accept_rollback=True)
     assert place.both() == ("", "")
 
@@ -240,7 +240,7 @@ def test_a_store_that_is_configured_no_more_must_be_there_if_anything_may_lie_in
     away = place.state / "away"
     (place.disk / "orders.db").rename(away)
     assert place.both() == ("STORE_ROLLED_BACK", "STORE_ROLLED_BACK")
-    assert "Queues lay there at the last start" in place.why and "stores.json" in place.why
+    assert "It had queues at the last start" in place.why and "stores.json" in place.why
     away.rename(place.disk / "orders.db")
     assert place.both() == ("", "")
     assert place.lying("") == contents("orders")
@@ -323,7 +323,7 @@ def test_two_stores_are_never_one_file(place: Place) -> None:
     ):
         place.set(**queues)
         assert place.both() == ("BAD_CONFIG", "BAD_CONFIG")
-        assert "is one file with" in place.why
+        assert "is the same file as" in place.why
 
 
 def test_a_file_of_another_node_is_in_use(place: Place) -> None:

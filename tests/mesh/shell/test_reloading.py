@@ -72,13 +72,13 @@ def test_other_sites_are_told_of_by_what_is_otherwise_and_taken_on() -> None:
     found = Reloading(config(LON + NYC), lambda: config(more))()
     assert found.now == (
         "site.relay: False -> True",
-        "site SFO is known",
-        "site NYC has other domains, topics, one_way",
+        "site SFO is configured",
+        "site NYC has changed domains, topics, one_way",
     )
     assert found.later == ()
     assert (found.settings["is_relay"], [*found.settings["sites"]]) == (True, ["NYC", "SFO"])
     assert found.settings["selection"].sites_for("", "a") == ("NYC",)
-    assert Reloading(config(LON + NYC), lambda: config(LON))().now == ("site NYC is known no more",)
+    assert Reloading(config(LON + NYC), lambda: config(LON))().now == ("site NYC is no longer configured",)
 
 
 def test_while_the_site_itself_has_another_name_nothing_of_sites_is_taken_on() -> None:

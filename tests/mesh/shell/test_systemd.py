@@ -115,12 +115,12 @@ def test_a_service_says_that_it_is_ready_lives_reads_its_settings_and_ends(
         for word in ("RELOADING=1\nMONOTONIC_USEC=", READY, ALIVE):
             comes(word)
         [event] = a.mesh("events", "--kind", "settings").stdout.splitlines()
-        assert "taken on: log.level: 'info' -> 'debug'. wants a restart, and is as before: node.bind" in event
+        assert "taken on: log.level: 'info' -> 'debug'. unchanged until a restart: node.bind" in event
         config.write_text("[limits]\nsessions = 0\n")
         os.kill(a.it["pid"], signal.SIGHUP)
         comes("RELOADING=1")
         comes(READY)
-        assert "nothing is taken on: " in a.mesh("events", "--kind", "settings").stdout
+        assert "no setting was applied: " in a.mesh("events", "--kind", "settings").stdout
         a.mesh("down")
         comes("STOPPING=1")
         assert a.wait() == 0

@@ -247,7 +247,7 @@ def test_trial_C_who_may_make_no_tables_is_told_so_beforehand(postgres: Postgres
     guest = postgres.user()
     postgres.sql(f"REVOKE CREATE ON DATABASE {name} FROM PUBLIC")
     as_guest = postgres.url(name, guest)
-    with pytest.raises(StoreError, match="may not make the tables"):
+    with pytest.raises(StoreError, match="may not create their tables"):
         PostgresStore.check_openable(as_guest)
     with pytest.raises(StoreError):
         PostgresStore(as_guest, secrets.token_bytes(16), 1)

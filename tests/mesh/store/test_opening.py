@@ -46,7 +46,7 @@ def test_a_file_that_is_not_read_any_more_is_told_of(tmp_path: Path) -> None:
     said: list[str] = []
     for name, told in [("memory", False), ("sqlite", False), ("memory", True)]:
         open_store(name, tmp_path, bytes(16), 1, 0, lambda level, text: said.append(text)).close()
-        start = f"{tmp_path / 'store.sqlite'} is not read: the store is memory"
+        start = f"{tmp_path / 'store.sqlite'} is not read, because the store is memory"
         assert any(text.startswith(start) for text in said) == told
 
 

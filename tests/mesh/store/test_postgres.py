@@ -178,7 +178,7 @@ def test_tables_of_another_release_are_refused(postgres: PostgresServer, opened:
     for statement in ("UPDATE heronry.version SET version = 3", "DELETE FROM heronry.version"):
         postgres.sql(statement, url)
         refused = refusal(lambda: opened(url, boot=2))
-        assert (refused.code, "not hold stores of this release" in str(refused)) == ("STORE_VERSION", True)
+        assert (refused.code, "has stores of another release" in str(refused)) == ("STORE_VERSION", True)
 
 
 @pytest.mark.parametrize("setting", ["fsync", "full_page_writes", "synchronous_commit"])
@@ -188,7 +188,7 @@ def test_a_server_that_loses_what_it_has_confirmed_is_refused(
     own_server.stop()
     own_server.start(f"{setting}=off")
     refused = refusal(lambda: PostgresStore(own_server.url(), uuid, 1))
-    assert (refused.code, f"{setting} is off there" in str(refused)) == ("STORE_UNSAFE", True)
+    assert (refused.code, f"{setting} is off" in str(refused)) == ("STORE_UNSAFE", True)
     with closing(PostgresStore(own_server.url(), uuid, 1, allow_unsafe=True)) as store:
         store.commit([Append(1, b"", b"")])
     own_server.stop()
@@ -208,7 +208,7 @@ def test_a_database_that_cannot_be_used_is_named(postgres: PostgresServer, opene
         refused = refusal(partial(opened, url))
         assert refused.code == "STORE"
         assert url in str(refused) and words in str(refused)
-        assert "is the address right" in refused.hint
+        assert "the address is right" in refused.hint
 
 
 def test_users_with_few_rights_come_in_as_the_page_says(postgres: PostgresServer, opened: Open) -> None:
@@ -243,8 +243,8 @@ def test_a_commit_that_is_kept_waiting_ends_the_store_though_the_lease_is_fine(
     with psycopg.connect(postgres.url()) as other:
         other.execute(row.encode())
         refused = refusal(lambda: store.commit([Append(1, b"", b"")]))
-        assert (refused.code, "did not take a commit within 4 s" in str(refused)) == ("STORE", True)
-    assert "neither read nor written" in str(refusal(lambda: store.commit([Append(1, b"", b"")])))
+        assert (refused.code, "did not accept a commit within 4 s" in str(refused)) == ("STORE", True)
+    assert "has stopped" in str(refusal(lambda: store.commit([Append(1, b"", b"")])))
 
 
 def test_a_full_disk_refuses_whole_and_the_store_goes_on(opened: Open, postgres: PostgresServer) -> None:
@@ -286,7 +286,7 @@ def test_what_fails_for_good_ends_the_store(opened: Open, postgres: PostgresServ
     postgres.sql("DROP TABLE heronry.side", url)
     failed = refusal(lambda: store.commit([Append(1, b"", b""), Put("feed", b"", b"")]))
     assert (failed.code, 'relation "heronry.side" does not exist' in str(failed)) == ("STORE", True)
-    assert "neither read nor written" in str(refusal(lambda: store.commit([Append(1, b"", b"")])))
+    assert "has stopped" in str(refusal(lambda: store.commit([Append(1, b"", b"")])))
 
 
 def test_no_thread_and_no_descriptor_is_left_behind(opened: Open) -> None:

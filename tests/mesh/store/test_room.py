@@ -173,7 +173,7 @@ def test_it_is_told_once_when_room_gets_little_and_once_when_there_is_some_more(
         disk.measure()
         disk.measure()
     assert [line.split(":")[0] for line in disk.told] == ["warning", "info"]
-    assert f"{799 * KIB} bytes are free, {800 * KIB} shall be" in disk.told[0]
+    assert f"{799 * KIB} bytes are free, {800 * KIB} are required" in disk.told[0]
     assert not disk.is_short
 
 

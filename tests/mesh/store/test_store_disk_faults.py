@@ -108,7 +108,7 @@ def test_row_43_on_a_disk_that_somebody_else_filled_acks_and_witness_still_work(
         store.tend()
         store.commit([Append(61, b"", b"more")])
         assert (place / "reserve").stat().st_size == WANTED // 4
-        assert "there is room again" in told[-1]
+        assert "has space again" in told[-1]
         store.close()
         image, commits = load(place)
         assert (image.envelopes, commits) == ([(61, b"", b"more")], 62)

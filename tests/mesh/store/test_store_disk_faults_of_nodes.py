@@ -74,7 +74,7 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
                 for event in (await publisher.call("events"))["events"]
                 if event["kind"] == "disk"
             ]
-            assert "little room" in told[0] and "there is room again" in told[-1]
+            assert "little space" in told[0] and "has space again" in told[-1]
 
     with small_disk("10m") as disk:
         asyncio.run(story(disk))
@@ -138,10 +138,10 @@ def test_trial_B5_a_node_without_a_reserve_on_a_full_disk_says_that_there_must_b
         for _ in range(2):
             said = up(node)
             assert (said.returncode, said.stdout) == (2, "")
-            assert "No space left on device" in said.stderr and "Make room on that disk" in said.stderr
+            assert "No space left on device" in said.stderr and "Free space on that disk" in said.stderr
             assert "--data" not in said.stderr and "Traceback" not in said.stderr
         fresh = run_mesh("up", "--id", "fresh", "--data", str(disk / "fresh"), environ=node.environ)
-        assert fresh.returncode == 2 and "Make room on that disk" in fresh.stderr
+        assert fresh.returncode == 2 and "Free space on that disk" in fresh.stderr
         (disk / "somebody-else").unlink()
         node.start()
         assert node.stop() == 0
@@ -254,7 +254,9 @@ def test_row_47_a_node_does_not_start_with_a_store_that_went_backwards_unless_it
             assert (said.returncode, said.stdout) == (2, "")
             assert "holds 0 commits and is at position 1, but had" in said.stderr
             assert f"was at {known} before" in said.stderr and "[STORE_ROLLED_BACK]" in said.stderr
-            assert said.stderr.strip().endswith("to go on without what is lost: mesh up --accept-rollback")
+            assert said.stderr.strip().endswith(
+                "to continue without the lost data: mesh up --accept-rollback"
+            )
         node._options = ["--accept-rollback"]
         node.start()
         until(lambda: f"accepted: positions 1..{known - 1} are lost" in node.log)

@@ -156,5 +156,5 @@ def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
     for wrong in (None, b"k", 5):
         with pytest.raises(BadArgument, match="is no subscription"):
             m.unsubscribe(wrong)  # type: ignore[arg-type]
-    with pytest.raises(NoQueue, match="no durable subscription 'k'"):
+    with pytest.raises(NoQueue, match="The durable subscription 'k'"):
         m.unsubscribe("k")

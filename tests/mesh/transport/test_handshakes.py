@@ -20,7 +20,7 @@ from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_
 pytestmark = pytest.mark.usefixtures("without_haste")
 
 ANY = "tcp://127.0.0.1:0"
-NOT_IN = "a stranger was not let in"
+NOT_IN = "a connection was refused"
 
 
 @contextlib.asynccontextmanager
@@ -71,9 +71,9 @@ def test_who_has_the_keys_comes_in_and_is_named() -> None:
 @pytest.mark.parametrize(
     ("keys", "told", "said"),
     [
-        (None, "it has no keys", "here are none"),
+        (None, "it has no keys", "this user has none"),
         (node_keys(2, secret=b"x" * 32), "it has other keys", "or it was just ending"),
-        (node_keys(2, cluster="other"), "it has other keys", "other keys than ours"),
+        (node_keys(2, cluster="other"), "it has other keys", "other keys, or none"),
     ],
     ids=["no key", "wrong key", "right secret, wrong cluster"],
 )
@@ -169,7 +169,7 @@ def test_an_error_in_the_handler_lets_nobody_in(monkeypatch: pytest.MonkeyPatch)
             monkeypatch.setattr(zap.ZapGate, "_decide", broken)
             await refused(dialler, address)
             assert listener.received == []
-            assert listener.strangers == ["a stranger was not let in: RuntimeError: no more"]
+            assert listener.strangers == ["a connection was refused: RuntimeError: no more"]
             monkeypatch.undo()
             await admitted(listener, dialler, address)
 
@@ -252,7 +252,7 @@ def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(handshakes, "MOMENT", 0.05)
-    with_address, without = f"{NOT_IN[:10]} from 10.0.0.5 was not let in: why", f"{NOT_IN}: why"
+    with_address, without = f"{NOT_IN[:12]} from 10.0.0.5 was refused: why", f"{NOT_IN}: why"
 
     async def story() -> None:
         async with ends(node_keys(1)) as (listener,):

@@ -113,7 +113,7 @@ def test_a_stranger_whose_whole_messages_nobody_can_read_so_fast_is_ended() -> N
             with pytest.raises(OSError):
                 for _ in range(1000 * MIB // len(flood)):
                     await asyncio.get_running_loop().sock_sendall(line, flood)
-            await eventually(lambda: ended(listener, "that this node has not read yet, before HELLO"))
+            await eventually(lambda: ended(listener, "of unread data, before HELLO"))
         listener.sockets.close()
 
     asyncio.run(story())

@@ -226,7 +226,7 @@ def test_trial_A7_a_crowd_of_strangers_leaves_room_for_newcomers_and_is_one_line
         await eventually(lambda: listener.has(1))
         assert len(set(listener.strangers)) == 1
         assert re.fullmatch(
-            r"a connection from 127\.0\.0\.1 was ended: more than 8 connections without a HELLO",
+            r"a connection from 127\.0\.0\.1 was closed: more than 8 connections without a HELLO",
             listener.strangers[0],
         )
         for line in lines:

@@ -74,7 +74,7 @@ def test_random_bytes_are_properties_or_refused(data: bytes) -> None:
 def test_headers_above_64_kib_are_refused_before_anything_is_sent() -> None:
     most = Properties(Headers([("a", "b" * (CONTROL_FRAME - 14))]))
     assert decode_properties(encode_properties(most)) == most
-    with pytest.raises(MessageTooLarge, match="belongs into the content"):
+    with pytest.raises(MessageTooLarge, match="into the content"):
         encode_properties(Properties(Headers([("a", "b" * CONTROL_FRAME)])))
     many = Properties(Headers([("", "")] * 20_000))
     assert decode_properties(encode_properties(many)) == many

@@ -120,7 +120,7 @@ def run(*arguments: str | Path) -> Result:
 
 def test_the_summary_says_what_has_happened_and_where_the_page_is(reported: Result, place: Path) -> None:
     assert reported.stdout.startswith("Mesh lab · 2026-01-02 03:00 to 2026-01-02 03:05 UTC (5 min) · ")
-    assert "crane is slow: its loop comes 300 ms late" in reported.stdout
+    assert "crane is slow: its event loop is 300 ms late" in reported.stdout
     assert "At crane the queue tailback/wren grows by 18,000 messages an hour" in reported.stdout
     assert f"The page: {place / 'mesh.html'}" in reported.stdout
 
@@ -140,7 +140,7 @@ def test_the_page_has_the_figures_of_the_lines(reported: Result, place: Path) ->
     (service,) = tables["By address and node"][1:]
     assert service == [TOPIC, "wren", "300", "1.25", "270", "0", "30", "0", "0", "12 ms", "250 ms", "1 node"]
     assert tables["1 address, the busiest first"][1][-1] == "20 ms"
-    assert tables["Lines that could not be read"][1][0] == "not JSON"
+    assert tables["Unreadable lines"][1][0] == "not JSON"
 
 
 def test_counters_of_a_node_that_stopped_cleanly_are_exact(document: Any) -> None:
@@ -205,12 +205,12 @@ def test_gathering_once_more_adds_nothing(document: Any) -> None:
 
 def test_of_a_time_without_lines_it_says_so(reported: Result, place: Path) -> None:
     result = run("--to", place / "history", "--since", "2026-02-01", "--html", place / "nothing.html")
-    assert "No node has written anything down in this time." in result.stdout
-    assert "No node has said how busy it is." in (place / "nothing.html").read_text(encoding="utf-8")
+    assert "There are no lines for this time." in result.stdout
+    assert "No node has reported its load." in (place / "nothing.html").read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_spark_is_asked(place: Path) -> None:
-    with pytest.raises(SparkJobError, match="there is no such directory"):
+    with pytest.raises(SparkJobError, match="the directory does not exist"):
         run("--to", place / "no-history", "--html", place / "nowhere" / "mesh.html")
 
 

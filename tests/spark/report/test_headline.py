@@ -24,7 +24,7 @@ def test_nodes_are_counted_by_how_their_last_life_ended() -> None:
     ends = {"heron": "there", "crane": "stopped", "wren": "stopped"}
     lives = tuple(replace(life, ended=ends[life.node]) for life in made.lives)
     assert told(replace(made, lives=lives))["Nodes"].note == "1 alive at the end, 2 stopped cleanly"
-    assert told(empty())["Nodes"].note == "none was alive"
+    assert told(empty())["Nodes"].note == "no node was alive"
 
 
 def test_of_a_time_without_states_nobody_knows_how_many_messages_there_were() -> None:
@@ -40,9 +40,9 @@ def test_deaths_that_were_none_and_deaths_of_which_little_is_known_are_told_apar
     unknown = replace(death, last_at=None, first_s=None, final_s=None)
     alarm = replace(unknown, lived_on=True)
     notes = {
-        (): ("1 restart", "nobody died"),
-        (alarm,): ("of which 1 lived on; 1 restart", "nobody died"),
-        (unknown, alarm): ("of which 1 lived on; 1 restart", "their last states are not in this time"),
+        (): ("1 restart", "no deaths"),
+        (alarm,): ("of which false: 1; 1 restart", "no deaths"),
+        (unknown, alarm): ("of which false: 1; 1 restart", "their last states are outside this time"),
     }
     for detections, expected in notes.items():
         figures = told(replace(made, flapping=(restless,), detections=detections))

@@ -140,7 +140,7 @@ def test_the_tables_have_the_figures_that_the_facts_have() -> None:
     header, *rows = tables["All nodes, the busiest first"]
     assert header[0] == "Node" and [row[0] for row in rows] == [node.name for node in made.nodes]
     assert [row[-1] for row in rows] == [str(node.deaths) for node in made.nodes]
-    counters = tables["Counters of each start of a node, to its end; exact where it stopped cleanly"]
+    counters = tables["Counters of each boot of a node, to its end; exact after a clean stop"]
     told = {(row[0], row[1], row[3]): tuple(row[2:3] + row[4:8]) for row in counters[1:]}
     assert told == {
         (c.observer, c.node, str(c.observer_boot)): (
@@ -185,15 +185,15 @@ def test_a_link_of_which_no_line_says_anything_is_no_looser_than_the_loosest() -
         replace(third, logged_in_share=0.2),
         *(replace(link, logged_in_share=1.0, lost=0) for link in others),
     )
-    rows = part(links_section, replace(made, links=links)).tables["Links that were not always there"]
+    rows = part(links_section, replace(made, links=links)).tables["Links that were not always up"]
     assert [row[-2] for row in rows[1:]] == ["20 %", "90 %", "-"]
 
 
 def test_what_is_said_of_steady_nodes_and_of_what_they_carry_holds_for_one_that_came_late() -> None:
     made = facts(9)
-    assert "7 nodes of 9 were there in the end, and never restarted." in part(membership, made).text
+    assert "7 nodes of 9 were up at the end, and never restarted." in part(membership, made).text
     seen = part(capacity, made)
-    assert "carried, at the mean" in seen.text and "carried, at the mean" in seen.data["figure-capacity"]
+    assert "handled, on average" in seen.text and "handled, on average" in seen.data["figure-capacity"]
 
 
 def test_a_death_of_ten_seconds_shows_where_buckets_are_of_minutes() -> None:
@@ -223,7 +223,7 @@ def test_two_observers_of_one_name_have_a_row_each() -> None:
     made = facts(3)
     again = tuple(replace(row, observer_uuid="another") for row in made.balance if row.observer == "heron")
     tables = part(balance, replace(made, balance=made.balance + again)).tables
-    rows = tables["Who balanced how evenly, the least even first"]
+    rows = tables["Evenness of balancers, the least even first"]
     assert sorted(row[0] for row in rows[1:]) == ["crane", "heron", "heron", "wren"]
 
 
@@ -231,9 +231,9 @@ def test_two_observers_of_one_name_have_a_row_each() -> None:
 def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     made = facts(300)
     tables = calm(300).tables
-    caption = next(caption for caption in tables if caption.startswith("The slowest links"))
+    caption = next(caption for caption in tables if caption.startswith("Slowest links"))
     rows = tables[caption][1:]
-    assert caption == f"The slowest links and {len(made.links) - len(rows):,} more"
+    assert caption == f"Slowest links and {len(made.links) - len(rows):,} more"
     slowest = max(link.rtt_median_ms or 0 for link in made.links)
     assert rows[0][3] == f"{slowest:.0f} ms"
 
@@ -248,24 +248,24 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
     seen = read(empty())
     assert ("class", "chart") not in seen.attributes and seen.tables == {}
     for words in (
-        "No node has said how busy it is.",
-        "Nobody had a choice",
-        "No node has been seen.",
-        "Nobody flapped",
-        "Nobody died and nobody left.",
-        "No link has been seen.",
+        "No node has reported its load.",
+        "No balancer had a choice",
+        "No node was seen.",
+        "No node flapped",
+        "No node died or left.",
+        "No link was seen.",
         "No queue grows.",
         "No master has accepted a message.",
-        "Nobody has sent anything to an address.",
-        "Nobody has compared clocks",
-        "There is not a single line.",
+        "No message was sent to an address.",
+        "No clocks were compared",
+        "There are no lines.",
     ):
         assert words in seen.text, words
 
 
 def test_a_queue_from_which_nobody_takes_stands_as_such_in_the_table_with_what_comes_and_goes() -> None:
     seen = calm(3)
-    assert "1 queue grows. From 1 queue in which something waits nobody takes." in seen.text
+    assert "1 queue grows. 1 queue has messages without a consumer." in seen.text
     [row] = [row for row in seen.tables["Queues, the fastest growing first"] if row[1] == "queue/jobs"]
     assert row[2:6] == ["stranded", "0", "12", "310"] and row[8:] == ["0", "0.310", "0.280"]
 

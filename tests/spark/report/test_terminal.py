@@ -59,4 +59,4 @@ def test_what_the_mesh_says_is_no_markup() -> None:
 
 
 def test_of_nothing_it_says_so() -> None:
-    assert "No node has written anything down" in printed(empty(), 80)
+    assert "There are no lines" in printed(empty(), 80)

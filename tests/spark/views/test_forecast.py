@@ -60,9 +60,9 @@ def test_states_close_together_are_one_point(session: SparkSession) -> None:
 
 
 CANNOT_TELL: tuple[tuple[list[tuple[float, float]], str], ...] = (
-    ([(100.0, 0.5)] * 40, "its messages were always as many"),
-    ([(10.0 * at, 0.5) for at in range(40)], "its load does not grow with its messages"),
-    ([(10.0 * at, 0.5 - 0.01 * at) for at in range(40)], "its load does not grow with its messages"),
+    ([(100.0, 0.5)] * 40, "the number of messages never changed"),
+    ([(10.0 * at, 0.5) for at in range(40)], "its load does not depend on its messages"),
+    ([(10.0 * at, 0.5 - 0.01 * at) for at in range(40)], "its load does not depend on its messages"),
     ([(at, 0.001 * at + 0.5 * (at % 2)) for at in range(40)], "its messages explain only 1 % of its load"),
     ([(0.001 * at, 1 + 0.0 * at if at else 0.999) for at in range(40)], "explain only"),
 )

@@ -95,7 +95,11 @@ class Witness(SimClient):
     # --- receiving ------------------------------------------------------------------------------------------
 
     def happened(self, kind: str, text: str) -> None:
-        if kind == "disconnected" and text not in ("disconnected", "silent", "the node went away"):
+        if kind == "disconnected" and text not in (
+            "disconnected",
+            "silent",
+            "the connection to the node was lost",
+        ):
             self.history.met("broken client")
 
     def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:

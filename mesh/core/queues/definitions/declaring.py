@@ -110,14 +110,16 @@ class Declaring(Component):
             self._declare(name, terms)
             self._desk.event(QUEUE, f"{name!r} was declared by {by}")
         elif known != terms:
-            what = f"the queue {name!r} was declared otherwise: {', '.join(differences(known, terms))}."
-            raise QueueExists(what, hint="Declare it as it is, or remove it first.")
+            what = (
+                f"The queue {name!r} was declared with other options: {', '.join(differences(known, terms))}."
+            )
+            raise QueueExists(what, hint="Declare it with these options, or delete it first.")
         return terms
 
     def _declare(self, name: str, terms: QueueTerms) -> None:
         if len(self._own) + len(self._mesh) >= MOST:
-            what = f"{MOST:,} queues are declared, that is the most."
-            hint = "Remove some, or put messages with a key each into one queue."
+            what = f"The mesh has {MOST:,} queues, which is the limit."
+            hint = "Delete some, or put messages with different keys into one queue."
             raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
         if terms.scope == "node":
             key, value = name.encode(), packed(terms)
@@ -140,7 +142,7 @@ class Declaring(Component):
             self._write_row(name, b"")
         else:
             return False
-        self._desk.event(QUEUE, f"{name!r} was removed by {by}")
+        self._desk.event(QUEUE, f"{name!r} was deleted by {by}")
         return True
 
     def spread(self, name: str, then: Callable[[], None]) -> None:
@@ -170,7 +172,7 @@ class Declaring(Component):
             terms = unpacked(row.value)
             check_own(row.name, terms)
             if terms.scope != "mesh":
-                raise LocalError("a queue of one node alone is no matter of others.", code="BAD_ROW")
+                raise LocalError('A queue with scope "node" is never shared.', code="BAD_ROW")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply a changed row, and notify the owner if other terms are in effect."""
@@ -191,11 +193,11 @@ class Declaring(Component):
         who = by.node.name
         if name in self._own:
             if old is None:
-                text = f"{name!r} is a queue of this node alone, and {who} says that the mesh has one, too"
+                text = f"{name!r} is a queue of this node only, but {who} has a mesh-wide queue of that name"
                 self._desk.event(QUEUE, text, by.node, level="warning")
         elif old is not None and old[1] == self._desk.me.uuid and old[0] != new[0]:
             what = ", ".join(differences(new[0], old[0]))
-            text = f"{name!r} was declared elsewhere, too, and later: {what} as here, says {who}"
+            text = f"{name!r} was declared later at {who} with other options: {what} as here"
             self._desk.event(QUEUE, text, by.node, level="warning")
 
     def start(self, beginning: Beginning) -> None:
@@ -204,7 +206,7 @@ class Declaring(Component):
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
-                self._desk.note("warning", f"the definition of a queue cannot be read: {error}")
+                self._desk.note("warning", f"the definition of a queue is damaged: {error}")
             else:
                 self._own[name] = terms
         self._has_begun = True

@@ -65,14 +65,16 @@ class Durables(Component):
         known = self.get(name)
         if known is None:
             if len(self._all) >= MOST:
-                what = f"{MOST:,} durable subscriptions are declared, that is the most."
-                hint = "Remove some: mesh unsub NAME. Those who name the same one share it."
+                what = f"The mesh has {MOST:,} durable subscriptions, which is the limit."
+                hint = "Remove some with `mesh unsub NAME`. Subscribers that use the same name share one."
                 raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
             self._write_row(name, packed(durable))
             self._desk.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
         elif known != durable:
-            what = f"the durable subscription {name!r} is to {said(known)}, not to {said(durable)}."
-            raise QueueExists(what, hint="Subscribe to the same, take another name, or remove it first.")
+            what = f"The durable subscription {name!r} has the query {said(known)}, not {said(durable)}."
+            raise QueueExists(
+                what, hint="Use the same query or another name, or remove it with `mesh unsub` first."
+            )
 
     def remove(self, name: str, by: str) -> None:
         """Remove a durable subscription and its waiting messages. Raises: NoQueue."""
@@ -83,8 +85,8 @@ class Durables(Component):
     def check_known(self, name: str) -> None:
         """Check that the durable subscription exists. Raises: NoQueue."""
         if name not in self._all:
-            what = f"there is no durable subscription {name!r} at {self._desk.me.name}."
-            raise NoQueue(what, hint="See `mesh queue ls`: they begin with sub/.")
+            what = f"The durable subscription {name!r} does not exist at {self._desk.me.name}."
+            raise NoQueue(what, hint="See `mesh queue ls`: their queues begin with sub/.")
 
     def _write_row(self, name: str, value: bytes) -> None:
         self._shared.write_row(DURABLES, name, self._shared.stamp(DURABLES, name), value)
@@ -98,7 +100,7 @@ class Durables(Component):
             return
         unpacked(row.value)
         if row.name not in self._all and len(self._all) >= TAKEN:
-            raise LocalError("there are too many durable subscriptions.", code="TOO_MANY_ROWS")
+            raise LocalError("The mesh has too many durable subscriptions.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply a changed row, and report if it replaces a different definition made here."""
@@ -106,7 +108,7 @@ class Durables(Component):
         if row.value:
             new = self._all[name] = unpacked(row.value), row.author
             if by is not None and old is not None and old[1] == self._desk.me.uuid and old[0] != new[0]:
-                what = f"{name!r} was declared elsewhere, too, and later: it is to {said(new[0])}"
+                what = f"{name!r} was declared later elsewhere with another query: {said(new[0])}"
                 self._desk.event(DURABLES, f"{what}, says {by.node.name}", by.node, level="warning")
         if self._has_begun:
             self._counts(name)

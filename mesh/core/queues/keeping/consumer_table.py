@@ -75,7 +75,10 @@ class ConsumerTable(Component):
         queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
-            raise BadArgument(f"{number} takes from {ours[number][0].name!r}.", hint="Take another number.")
+            raise BadArgument(
+                f"The subscription number {number} is in use for {ours[number][0].name!r}.",
+                hint="Use another number.",
+            )
         if not command.credit:
             if number in ours:
                 self._end_consumer(session, number, command.begun)
@@ -110,13 +113,15 @@ class ConsumerTable(Component):
 
     def _check(self, session: Session, command: Consume) -> None:
         if command.credit > QUEUE_CREDIT:
-            what = f"{command.credit:,} messages at once are too many."
-            raise BadArgument(what, hint=f"At most {QUEUE_CREDIT:,}.")
+            what = f"The prefetch {command.credit:,} is too large."
+            raise BadArgument(what, hint=f"The limit is {QUEUE_CREDIT:,}.")
         if command.local_only:
-            raise BadArgument("who takes from a queue takes whatever is in it.", hint="Say selector=.")
+            raise BadArgument(
+                "A queue consumer cannot be local-only.", hint="Use selector= to choose messages."
+            )
         ours = self._of.get(session, {})
         if command.subscription not in ours and len(ours) >= self._desk.settings.max_subscriptions:
-            what = f"{session.name} takes from {len(ours):,} queues."
+            what = f"{session.name} has consumers of {len(ours):,} queues, which is the limit."
             raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
 
     def _begun(
@@ -165,7 +170,7 @@ class ConsumerTable(Component):
 
     def on_queue_removed(self, queue: QueueSink) -> None:
         """End and notify the consumers of a removed queue."""
-        error = NoQueue(f"the queue {queue.name!r} was removed.")
+        error = NoQueue(f"The queue {queue.name!r} was deleted.")
         for session, takers in list(self._of.items()):
             for number in [n for n, (each, _) in takers.items() if each is queue]:
                 self._end_consumer(session, number)
@@ -183,7 +188,7 @@ class ConsumerTable(Component):
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """Handle SETTLE. Raises: RemoteError for delivery tags never used."""
         if envelopes or command.replied:
-            raise RemoteError("a queue is told of no replies", code="MALFORMED")
+            raise RemoteError("a settlement of queue messages has replies", code="MALFORMED")
         queue, taker = self._of[session][command.subscription]
         if taker.epoch != command.epoch:
             self._desk.count("settled_late")

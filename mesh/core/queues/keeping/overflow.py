@@ -102,7 +102,7 @@ class Overflow:
         is_tight = self.is_tight = self.look()
         if is_tight != self._was_tight:
             self._was_tight = is_tight
-            room = "has little room: they may not grow" if is_tight else "has room again"
+            room = "has little space: they must not grow" if is_tight else "has space again"
             self._desk.event("queue", f"the disk of this node's queues {room}", level="warning")
         if not is_tight:
             self._most = inf
@@ -116,5 +116,5 @@ class Overflow:
         terms = queue.part.terms
         why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
         if self._most < inf:
-            why = "has too little room on the disk"
-        return f"{queue.name!r} {why}: {messages:,} messages, its oldest, were dropped"
+            why = "has too little disk space"
+        return f"{queue.name!r} {why}: its {messages:,} oldest messages were dropped"

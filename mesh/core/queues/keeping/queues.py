@@ -189,16 +189,20 @@ class Queues(Component):
         """Return the queue of that name. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
-            near = self._around.similar_name(name)
-            hint = f"Did you mean {near!r}?" if near else "Declare it first: mesh queue create, or declare()."
-            raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
+            similar_name = self._around.similar_name(name)
+            hint = (
+                f"Did you mean {similar_name!r}?"
+                if similar_name
+                else "Declare it first: `mesh queue create`, or declare()."
+            )
+            raise NoQueue(f"The queue {name!r} does not exist at {self._desk.me.name}.", hint=hint)
         return queue
 
     def shared(self, name: str) -> QueueSink:
         """Return the queue of that name. Raises: NoQueue if it is not here or has scope "node"."""
         queue = self.get(name)
         if queue.part.terms.scope == "node":
-            raise NoQueue(f"the queue {name!r} is of {self._desk.me.name} alone.")
+            raise NoQueue(f"The queue {name!r} exists only at {self._desk.me.name}.")
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueSink:
@@ -219,7 +223,7 @@ class Queues(Component):
         """Remove a queue with its consumers, and discard its messages."""
         del self._all[queue.name]
         if lost := queue.part.messages:
-            what = f"{lost:,} messages of {queue.name!r} were discarded: the queue was removed"
+            what = f"{queue.name!r}: {lost:,} messages were discarded, because the queue was deleted"
             self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
@@ -238,8 +242,10 @@ class Queues(Component):
         queue = self.get(name)
         if queue.is_full:
             part = queue.part
-            text = f"{part.messages:,} messages of {part.bytes:,} bytes wait in the queue {name!r}."
-            raise QueueFull(text, hint="Consumers have to take some, or declare it with higher limits.")
+            text = (
+                f"The queue {name!r} is full: {part.messages:,} messages of {part.bytes:,} bytes wait in it."
+            )
+            raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
         if self.has_no_room(queue, envelope):
             raise no_room(envelope, name, self._desk.me.name)
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
@@ -355,7 +361,7 @@ class Queues(Component):
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
     """Return the error with which a node without room refuses a message."""
     if envelope.flags & PERSISTENT:
-        text = f"the disk of {node} has little room, so nothing is put into {queue!r}."
-        return StoreFull(text, hint="Make room there, or have consumers take some.")
-    text = f"too much waits in the memory of {node} for anything transient to be put into {queue!r}."
-    return QueueFull(text, hint="Put it with persistent=True, or have consumers take some.")
+        text = f"The disk of {node} has too little space to put messages into {queue!r}."
+        return StoreFull(text, hint="Free disk space, or start a consumer.")
+    text = f"The memory of {node} has no room for transient messages in {queue!r}."
+    return QueueFull(text, hint="Put it with persistent=True, or start a consumer.")

@@ -14,6 +14,7 @@ from mesh.core.queues.looking.lastknown import AwayNode, LastKnown
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.errors import NoQueue, QueueInUse, RemoteError
+from mesh.printable import count
 from mesh.queues.looking.parts import by_name, next_ones, together, total
 from mesh.wire.calls import Ask, AskQueueInfo, AskQueues
 from mesh.wire.envelope import Envelope
@@ -28,8 +29,8 @@ Pieces = list[CountedEnvelope]
 
 
 UNKNOWN = (
-    "Wait until they are back. `mesh peer rm NODE` forgets one that never will be; "
-    "if_unused=False, or --force, asks none."
+    "Wait until these nodes return. `mesh peer rm NODE` forgets a node for good; "
+    "if_unused=False, or --force, skips the check."
 )
 
 
@@ -53,8 +54,8 @@ class QueuePartCalls:
         nodes = self._nodes.unasked()
         if not nodes:
             return error
-        what = f"{error.what.rstrip('.')}; nobody can ask {', '.join(nodes[:SHOWN])}, which may have it."
-        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`; else: {error.hint}")
+        what = f"{error.what.rstrip('.')}; {', '.join(nodes[:SHOWN])}, which may have it, cannot be reached."
+        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. Otherwise: {error.hint}")
 
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
         """Ask all nodes, and call `then`; a node without the queue has no part of it."""
@@ -146,9 +147,12 @@ def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
     messages = total((whole.ready, whole.out, whole.delayed, whole.going))
     if messages or whole.consumers:
         where = [f"{n:,} at {node}" for node, n in at.items() if n][:SHOWN]
-        what = f"{whole.consumers:,} take from the queue {whole.name!r}, and {messages:,} messages are in it"
+        what = (
+            f"The queue {whole.name!r} has {count(whole.consumers, 'consumer')} and "
+            f"{count(messages, 'message')}"
+        )
         what = f"{what} ({', '.join(where)})." if where else f"{what}."
-        raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
+        raise QueueInUse(what, hint="To delete it with its contents: if_unused=False, or --force.")
     if unknown:
         raise QueueInUse(f"The queue {whole.name!r} is {not_known('empty', unknown)}", hint=UNKNOWN)
 
@@ -156,7 +160,7 @@ def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
 def not_known(what: str, nodes: Sequence[str]) -> str:
     """Return the end of a sentence that names nodes with unknown state."""
     more = f" and {len(nodes) - SHOWN:,} more" if len(nodes) > SHOWN else ""
-    return f"not known to be {what}: {', '.join(nodes[:SHOWN])}{more} cannot be asked."
+    return f"not known to be {what}: {', '.join(nodes[:SHOWN])}{more} cannot be reached."
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
@@ -197,8 +201,8 @@ def why(
 def _why_away(away: AwayNode) -> WhyRow:
     part = away.part
     if part is None:
-        text = f"it is away, with {away.messages:,} messages in all its queues when it was last heard of"
+        text = f"the node is unreachable; its queues had {away.messages:,} messages at last contact"
         return WhyRow(node=away.node, messages=0, why=text, is_cause=True)
     messages = total((part.ready, part.out, part.delayed, part.going))
-    text = f"it is away: so many were there {part.as_of:,.0f} s ago"
+    text = f"the node is unreachable; this was its state {part.as_of:,.0f} s ago"
     return WhyRow(node=away.node, messages=messages, why=text, is_cause=messages > 0)

@@ -74,10 +74,10 @@ class Draining(Component):
             return
         left = sum(queue.part.messages for queue in self._shared())
         if left:
-            self._report_event(f"its drain goes on: {left:,} messages are left")
+            self._report_event(f"drain continues: {left:,} messages are left")
         else:
             self._turn(False)
-            self._report_event("its drain is over: nothing was left")
+            self._report_event("drain is finished: no messages were left")
 
     def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer
@@ -85,17 +85,17 @@ class Draining(Component):
             self._check()
             self._gone = 0
             self._turn(True)
-            self._report_event(f"{who} has begun to drain them")
+            self._report_event(f"drain was started by {who}")
         elif do == "cancel" and self._queues.is_leaving:
             self._turn(False)
-            self._report_event(f"{who} has ended their drain")
+            self._report_event(f"drain was ended by {who}")
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
         """Check that a node exists that can take the messages. Raises: LocalError."""
         if any(queue.part.messages for queue in self._shared()) and not self._nodes.askable():
-            what = f"{self._desk.me.name} knows no other node that could take what is in its queues."
-            raise LocalError(what, hint="mesh ls lists those that are there.", code="NO_OTHER_NODE")
+            what = f"{self._desk.me.name} knows no other node that can accept its queue messages."
+            raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
 
     def _turn(self, is_on: bool) -> None:
         self._queues.is_leaving = is_on
@@ -106,7 +106,7 @@ class Draining(Component):
         self._moving.part()
 
     def _report_event(self, what: str) -> None:
-        self._desk.event(QUEUE, f"the queues of {self._desk.me.name}: {what}", level="warning")
+        self._desk.event(QUEUE, f"queues of {self._desk.me.name}: {what}", level="warning")
 
     # --- how far ------------------------------------------------------------------------------------------
 

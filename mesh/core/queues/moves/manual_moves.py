@@ -87,18 +87,22 @@ class ManualMoves(Component):
     def _target(self, queue: QueueSink, name: str) -> Peer:
         """Return the node of that name. Raises: LocalError if no messages can move there."""
         if name == self._desk.me.name:
-            raise BadArgument(f"{name} is the node where it is.", hint="Say another one: mesh ls.")
+            raise BadArgument(
+                f"{name} is the node that has the messages.", hint="Choose another node: `mesh ls`."
+            )
         peer = self._nodes.named(name)
         if peer is None:
-            raise UnknownNode(f"{self._desk.me.name} knows no node {name!r}.", hint="mesh ls lists them.")
+            raise UnknownNode(f"{self._desk.me.name} does not know the node {name!r}.", hint="See `mesh ls`.")
         if not self._nodes.is_alive(name):
             raise LocalError(
-                f"{name} cannot be reached now.", hint="mesh ls tells since when.", code="NODE_AWAY"
+                f"{name} cannot be reached.",
+                hint="See `mesh ls` for the time of its last contact.",
+                code="NODE_AWAY",
             )
         nodes = queue.part.terms.nodes
         if nodes and name not in nodes:
-            what = f"the queue {queue.name!r} is declared for {', '.join(nodes)}, not for {name}."
-            raise BadArgument(what, hint="Say one of these.")
+            what = f"The queue {queue.name!r} is declared for {', '.join(nodes)}, not for {name}."
+            raise BadArgument(what, hint="Choose one of these nodes.")
         return peer
 
     def _later(self) -> None:
@@ -118,8 +122,8 @@ class ManualMoves(Component):
         now, data = self._desk.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
-            what = f"{who} is of an earlier release, which takes no messages of queues from other nodes."
-            raise NotAvailable(what, hint=f"Bring {who} up to date.")
+            what = f"{who} is of an earlier release, which accepts no queue messages from other nodes."
+            raise NotAvailable(what, hint=f"Upgrade {who}.")
         is_reading = self._begin(job) if self._may_begin(job) else False
         is_over = job.going == 0 and (data is not None) and not is_reading
         if is_over or now >= job.begun + WAITS:
@@ -146,12 +150,14 @@ class ManualMoves(Component):
         del self._jobs[job]
         if self._is_away(job):
             who = job.peer.node.name
-            what = (
-                f"there is no connection to {who} now" if job.peer.data is None else f"{who} does not answer"
+            what = f"No connection to {who}" if job.peer.data is None else f"{who} does not answer"
+            what += f"; it accepted {job.taken:,} messages" if job.taken else ""
+            what += f"; {job.going:,} are in transit." if job.going else "."
+            job.asked.fail(
+                LocalError(
+                    what, hint="The outcome is known when the node is reachable again.", code="NODE_AWAY"
+                )
             )
-            what += f"; it has taken {job.taken:,} messages" if job.taken else ""
-            what += f"; {job.going:,} are on their way there." if job.going else "."
-            job.asked.fail(LocalError(what, hint="They arrive, or are back, when it is.", code="NODE_AWAY"))
             return
         rest = not (job.refused or job.going or job.queue.is_removed) and job.queue.part.ready > 0
         job.asked.reply(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
@@ -178,9 +184,11 @@ class ManualMoves(Component):
 
 def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
     part = queue.part
-    where = f"{part.away:,} messages are out, {part.later.messages:,} delayed, {part.going:,} on their way"
-    what = f"nothing in the queue {queue.name!r} is ready at {node}: {where}."
-    return LocalError(what, hint="mesh queue info tells where it is.", code="NOTHING_READY")
+    where = (
+        f"{part.away:,} messages are outstanding, {part.later.messages:,} delayed, {part.going:,} in transit"
+    )
+    what = f"The queue {queue.name!r} has no ready messages at {node}: {where}."
+    return LocalError(what, hint="See `mesh queue info`.", code="NOTHING_READY")
 
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:

@@ -285,8 +285,8 @@ class Moving(Component):
         for way in list(self._ways.get(uuid, {}).values()):
             numbers = way.answerable()
             n = sum(count(way.out.going[number].runs) for number in numbers)
-            text = f"{n:,} messages of {way.queue.name!r} that were on their way to a node which is forgotten"
-            self._desk.event("queue", f"{text} are ready again, and say that they may have been given out")
+            text = f"{way.queue.name!r}: {n:,} messages in transit to a removed node"
+            self._desk.event("queue", f"{text} are ready again, marked as redelivered")
             self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.UNSURE))
 
 

@@ -63,7 +63,7 @@ class TransferSources:
                     source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
                     self._desk.note(
-                        "warning", f"what has come into {name!r} from a node is not known: {error}"
+                        "warning", f"the record of messages that moved into {name!r} is damaged: {error}"
                     )
                     rows.source(name, uuid, b"")
                     continue

@@ -65,8 +65,8 @@ class ChangingVerbs(Component):
         queue = self._queues.get(asked.ask.name)
         if queue.name.startswith(SUBS):
             name = queue.name.removeprefix(SUBS)
-            what = f"the queue {queue.name!r} belongs to the durable subscription {name!r}."
-            raise BadName(what, hint=f"End that: unsubscribe({name!r}), or mesh unsub {name}.")
+            what = f"The queue {queue.name!r} belongs to the durable subscription {name!r}."
+            raise BadName(what, hint=f"Remove the subscription: unsubscribe({name}), or `mesh unsub {name}`.")
         if not asked.ask.if_unused:
             self._remove_now(asked, queue)
         elif queue.part.terms.scope == "node":
@@ -120,7 +120,7 @@ class ChangingVerbs(Component):
         count, who = queue.part.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
-            self._desk.event("queue", f"{count:,} messages of {queue.name!r} were thrown away by {by}")
+            self._desk.event("queue", f"{queue.name!r}: {count:,} messages were purged by {by}")
         self._queues.write(queue)
         self._queues.schedule_queue(queue)
         self._stored(asked, lambda: (then or asked.reply)(Purged(purged=count)), queue.rows)

@@ -24,6 +24,7 @@ from mesh.core.routes.peer_calls import Replies
 from mesh.core.rules.shared import Shared
 from mesh.errors import LocalError, QueueInUse
 from mesh.names import SUBS
+from mesh.printable import count
 from mesh.queues.declared.durable import DurableTerms, durable_of
 from mesh.wire.calls import AskDurable, AskDurableRemove, AskTakers
 from mesh.wire.commands import Query
@@ -91,7 +92,7 @@ class DurableVerbs(Component):
             raise LocalError(
                 f"{name!r} would not have what {', '.join(lost[:SHOWN])} accepts: "
                 f'{self._desk.me.name} is not linked to it (links = "configured").',
-                hint="Subscribe at a node that is linked to all their masters, or name it in [nodes].",
+                hint="Subscribe at a node that is linked to all their masters, or add the node to [nodes].",
                 code="NOT_LINKED",
             )
 
@@ -130,8 +131,8 @@ class DurableVerbs(Component):
 
     def _check_unused(self, name: str, takers: int, unknown: Sequence[str]) -> None:
         if takers:
-            what = f"{takers:,} take from the durable subscription {name!r}."
-            raise QueueInUse(what, hint="Close them first.")
+            what = f"The durable subscription {name!r} has {count(takers, 'consumer')}."
+            raise QueueInUse(what, hint="Close the consumers first.")
         if unknown:
             what = f"The durable subscription {name!r} is {not_known('unused', unknown)}"
             raise QueueInUse(what, hint=UNKNOWN)

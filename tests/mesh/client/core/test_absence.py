@@ -28,11 +28,11 @@ def test_after_5_seconds_it_is_said_what_waits_and_then_each_minute() -> None:
     assert waiting(bench) == []
     bench.wait(0.2)
     [text] = waiting(bench)
-    assert text == "away for 5 s: heron; for it waits: 1 message, 1 question"
+    assert text == "unreachable for 5 s: heron; waiting for it: 1 message, 1 question"
     bench.wait(AWAY_AGAIN - 1)
     assert len(waiting(bench)) == 1
     bench.wait(2)
-    assert waiting(bench)[1].startswith("away for 65 s: heron")
+    assert waiting(bench)[1].startswith("unreachable for 65 s: heron")
 
 
 def test_what_has_not_left_yet_waits_too_and_who_reads() -> None:
@@ -43,7 +43,7 @@ def test_what_has_not_left_yet_waits_too_and_who_reads() -> None:
     for _ in range(2):
         post(bench)
     bench.wait(AWAY)
-    assert waiting(bench)[0].endswith("for it waits: 2 messages, 1 question, 1 subscription")
+    assert waiting(bench)[0].endswith("waiting for it: 2 messages, 1 question, 1 subscription")
 
 
 def test_where_nothing_waits_nothing_is_said_until_something_does() -> None:
@@ -60,7 +60,9 @@ def test_a_node_that_was_only_silent_has_been_away_since_it_was_last_heard() -> 
     bench = CoreBench()
     post(bench)
     bench.wait(SILENCE + 3)
-    assert waiting(bench) == ["away for 8 s: heron; for it waits: 1 message"], "as soon as that is known"
+    assert waiting(bench) == ["unreachable for 8 s: heron; waiting for it: 1 message"], (
+        "as soon as that is known"
+    )
 
 
 @pytest.mark.parametrize("seconds", [0.0, AWAY - 1])
@@ -91,7 +93,7 @@ def test_who_waits_for_a_node_to_come_hears_what_is_the_matter(waits: bool) -> N
     for _ in range(5):
         bench.wait(REDIAL_MAX)
         bench.line.not_found(NodeNotFound("nobody is there."))
-    expected = "away for 5 s: the node (nobody is there); for it waits: connect()"
+    expected = "unreachable for 5 s: the node (nobody is there); waiting for it: connect()"
     assert waiting(bench) == ([expected] if waits else []), "or connect() itself says it"
     bench.line.close()
     with pytest.raises((Closed, NodeNotFound)):

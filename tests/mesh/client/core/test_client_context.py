@@ -86,7 +86,7 @@ class Shell:
 
     def _wake(self) -> None:
         if self.away:
-            raise Closed("this client is not open.")
+            raise Closed("The client is not open.")
         self.calls += 1
 
     def tick(self, now: float = 0.0) -> list[ClientEffect]:

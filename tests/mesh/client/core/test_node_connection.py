@@ -65,7 +65,7 @@ def test_who_passes_on_the_words_of_another_gets_no_proof() -> None:
     bench = LineBench()
     bench.dialled(TCP)
     bench.desk.begin(0.0)
-    with pytest.raises(RemoteError, match="not who was dialled"):
+    with pytest.raises(RemoteError, match="not the dialed address"):
         bench.line.heed(c.Challenge(NONCE, "tcp://10.0.0.1:7700", MASTER))
     assert len(hellos(bench)) == 1
 
@@ -90,7 +90,7 @@ def test_a_node_of_a_version_that_nobody_knows_here_is_left() -> None:
     bench = LineBench()
     opening = bench.dialled()
     bench.hear(replace(WELCOME, version=0))
-    with pytest.raises(Refused, match="which this client does not know") as caught:
+    with pytest.raises(Refused, match="which this client does not support") as caught:
         result(opening)
     assert caught.value.code == "VERSION"
 
@@ -344,7 +344,7 @@ def test_a_node_that_goes_away_is_dialled_anew(farewell: c.AnyCommand) -> None:
     bench = LineBench()
     bench.up()
     bench.hear(farewell)
-    assert bench.told() == [("disconnected", "the node went away")]
+    assert bench.told() == [("disconnected", "the connection to the node was lost")]
     bench.wait(REDIAL_MAX)
     assert bench.done[-1] == Find()
 

@@ -131,7 +131,7 @@ def test_only_what_is_sent_to_somebody_may_lack_a_key() -> None:
 def test_too_large_a_message_names_its_receiver() -> None:
     bench = Bench()
     bench.publisher.max_content = 3
-    with pytest.raises(MessageTooLarge, match=f"{JOE}: content of 4 bytes"):
+    with pytest.raises(MessageTooLarge, match=f"{JOE} has 4 bytes"):
         bench.post(b"1234", to=JOE)
 
 

@@ -38,7 +38,7 @@ from tests.mesh.client.core.benches import KEY, Promised, result
 def test_the_time_that_is_over_is_said_as_people_read_it(limit: float, said: str) -> None:
     promise = Promised()
     One(promise, Bucket(), "calc/add", limit).on_deadline()
-    with pytest.raises(MeshTimeout, match=f"no reply came from calc/add within {said}\\."):
+    with pytest.raises(MeshTimeout, match=f"No reply came from calc/add within {said}\\."):
         result(promise)
 
 

@@ -29,7 +29,7 @@ def test_what_was_said_in_a_turn_leaves_in_one_command_and_is_kept_when_it_is_an
     bench.answer(settle, (2, 2), (5, 5))
     assert [result(each) for each in (kept[0], kept[1], nacked)] == [None, None, None]
     for late in (kept[2], rejected):
-        with pytest.raises(LeaseOver, match="when the node heard of it"):
+        with pytest.raises(LeaseOver, match="When the node received the settlement"):
             result(late)
 
 
@@ -117,7 +117,7 @@ def test_an_ack_whose_answer_was_lost_is_said_again_under_its_new_count(is_late:
     assert (settle.done, settle.epoch) == ((3, 3), 2)
     bench.answer(settle, *([(3, 3)] if is_late else []))
     if is_late:
-        with pytest.raises(LeaseOver, match="it is settled, or others'"):  # nobody knows which
+        with pytest.raises(LeaseOver, match="When the node was reachable again"):  # nobody knows which
             result(promise)
     else:
         assert result(promise) is None

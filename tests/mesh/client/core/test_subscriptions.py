@@ -37,7 +37,7 @@ class Acknowledging(CoreBench):
             self.hear(c.Items(seq, (head,)), e)
 
     def reply(self, *seqs: int, size: int = 8, heads: int = 1, number: int = REPLIES) -> None:
-        """Messages with so many heads for something that is no subscription."""
+        """Messages with so many heads for something that is not a subscription."""
         for seq in seqs:
             es = [envelope(contents=[bytes(size)], first=seq) for _ in range(heads)]
             rows = tuple(c.ItemHead(body_frames(e), 0, b"m" * 16, ((number, b""),)) for e in es)

@@ -97,15 +97,15 @@ def test_the_xpaths_of_a_client_have_a_bound_those_of_all_another_and_who_unsubs
     count = MOST_OF_ONE // visits_of(COSTLY.format("joe10"))
     joe, jim, jack = (client_of(a, name) for name in ("joe", "jim", "jack"))
     assert [refusal(joe, f"joe{i}") for i in range(10, 10 + count)] == [""] * count
-    assert refusal(joe, "joe99").startswith("the XPaths that /node/a/client/joe/session/")
+    assert refusal(joe, "joe99").startswith("The XPath subscriptions of /node/a/client/joe/session/")
     assert refusal(joe, "joe10") == "", "that one is asked already"
     assert [refusal(jim, f"jim{i}") for i in range(10, 10 + count)] == [""] * count
-    assert refusal(jack, "jack").startswith("the XPaths that all clients of this node have subscribed to may")
+    assert refusal(jack, "jack").startswith("The XPath subscriptions of all clients of this node may")
     assert refusal(jack, "joe10") == ""
     joe.unsubscribe(joe.subscriptions[min(joe.subscriptions)])
     joe.unsubscribe(joe.subscriptions[max(joe.subscriptions)])
     joe.net.run(1)
-    assert refusal(jack, "jack").startswith("the XPaths that all clients"), "jack asks joe10 still"
+    assert refusal(jack, "jack").startswith("The XPath subscriptions of all clients"), "jack asks joe10 still"
     joe.unsubscribe(joe.subscriptions[min(joe.subscriptions)])
     joe.net.run(1)
     assert refusal(jack, "jack1") == ""

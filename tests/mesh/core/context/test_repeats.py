@@ -44,9 +44,9 @@ def lines(speaks: bool, said: str) -> tuple[list[str], int]:
 def test_trial_3_a_stranger_who_is_refused_again_and_again_gets_two_lines_a_minute() -> None:
     notes, _ = lines(True, "is not named after its key")
     assert len(notes) == 2 and "FORGED_STREAM" in notes[0], notes
-    assert f"{KNOCKS - 1} more in a minute" in notes[1], notes
+    assert f"{KNOCKS - 1} more times in a minute" in notes[1], notes
 
 
 def test_trial_3_nor_does_one_whom_nobody_can_read() -> None:
     notes, counted = lines(False, "MALFORMED")
-    assert counted == KNOCKS and len(notes) == 2 and f"{KNOCKS - 1} more in a minute" in notes[1], notes
+    assert counted == KNOCKS and len(notes) == 2 and f"{KNOCKS - 1} more times in a minute" in notes[1], notes

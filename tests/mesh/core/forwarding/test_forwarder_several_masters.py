@@ -144,7 +144,7 @@ def test_what_one_master_refuses_is_called_neither_taken_nor_refused(node: str) 
     c["avalon"].disk.is_full = True
     joe = c.client(node)
     assert published(joe, b"We win", persistent=True) == "PARTLY_REFUSED"
-    assert joe.answers[RUGBY, 1].text.startswith("heron took it, but avalon refused it: ")
+    assert joe.answers[RUGBY, 1].text.startswith("heron accepted it, but avalon refused it: ")
     letters = joe.subscribed(pattern="__sys__deadMessage/#")
     c.net.until(lambda: letters.contents == [b"We win"])
     assert c[node].metric("dead") == 1
@@ -184,7 +184,7 @@ def test_what_waits_too_long_for_one_of_them_is_partly_refused() -> None:
     joe = c.client("golan")
     assert published(joe, b"We win") == "FORWARD_WARNING"
     c.net.until(lambda: joe.state(1, RUGBY) == "PARTLY_REFUSED")
-    assert "golan for avalon too long" in joe.answers[RUGBY, 1].text
+    assert "on golan while it waited for avalon" in joe.answers[RUGBY, 1].text
 
 
 def test_both_give_a_message_the_same_stamp() -> None:

@@ -40,7 +40,7 @@ def test_trial_B10_a_master_takes_of_what_nodes_bring_no_more_than_its_own_law_a
     joe.publish(K, b"after", domain=RUGBY)
     joe.settled()
     assert [joe.state(n, RUGBY) for n in (1, 2, 3, 4)] == ["OK", "TOO_LARGE", "OK", "OK"]
-    assert "heron takes messages of 100 bytes" in joe.answers[RUGBY, 2].text
+    assert "heron accepts at most 100 bytes" in joe.answers[RUGBY, 2].text
     heron.net.until(lambda: heard.contents == [b"s" * SMALL, b"last", b"after"])
     assert [node.metric("malformed") for node in (heron, frodo, bilbo)] == [0, 0, 0], "nobody hangs up"
 

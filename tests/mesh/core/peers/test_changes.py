@@ -24,12 +24,12 @@ M = Member(Node(b"h" * 16, "heron", 7, "tcp://10.0.0.1:1"), "mdns", NodeLife.ALI
 SAID: list[tuple[Lived, str]] = [
     (Joined(M), "joined: heron (boot 7) at tcp://10.0.0.1:1, found by mdns"),
     (Restarted(M, 6), "restarted: heron is a new process (boot 7)"),
-    (Moved(M, ""), "moved: heron is at tcp://10.0.0.1:1 now"),
+    (Moved(M, ""), "moved: heron moved to tcp://10.0.0.1:1"),
     (Suspected(M), "suspect: heron does not answer"),
     (SuspicionRefuted(M), "alive: heron answers again"),
-    (Dead(M), "dead: heron (boot 7) did not answer"),
-    (Left(M), "left: heron (boot 7) said goodbye"),
-    (Conflict(M), "conflict: two processes answer for heron: was its data directory copied?"),
+    (Dead(M), "dead: heron (boot 7) is dead: no answer"),
+    (Left(M), "left: heron (boot 7) left"),
+    (Conflict(M), "conflict: two processes answer for heron: its data directory may be a copy"),
 ]
 
 

@@ -68,7 +68,7 @@ def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothi
     one, peer = asking(net)
     dialler, desk = one.core.parts.dialler, one.core.parts.desk
     dialler.reached(peer)
-    assert not desk.effects, "nobody needs it"
+    assert not desk.effects, "not needed"
     dialler.apply(peer, peer.link.wanted(net.now))
     dialler.on_data_requested(peer)  # the other wants it too
     desk.effects.clear()

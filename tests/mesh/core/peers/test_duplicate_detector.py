@@ -77,13 +77,13 @@ def test_trial_A2_of_two_processes_with_our_key_the_later_one_stops_whoever_dial
         old, new = core(chance=first, keyed=keyed), core(chance=second, keyed=keyed, wall=1)
         ended = dial(old, new)
         assert [stop and stop.code for stop in ended] == [None, "CONFLICT"]
-        assert ended[1] is not None and f"at tcp://127.0.0.1:{first}, and has dialled us" in ended[1].error
+        assert ended[1] is not None and f"at tcp://127.0.0.1:{first}, and dialed this node" in ended[1].error
         old, new = core(chance=first, keyed=keyed), core(chance=second, keyed=keyed, wall=1)
         ended = dial(new, old)
         assert [stop and stop.code for stop in ended] == ["CONFLICT", None]
         assert ended[0] is not None and f"at {PLACE}." in ended[0].error
         (event,) = [e for e in old.parts.desk.events.after(0)[0] if e.kind == "conflict"]
-        assert "was started later, and stops" in event.text
+        assert "started later and stops" in event.text
 
 
 @pytest.mark.parametrize("keyed", [True, False])

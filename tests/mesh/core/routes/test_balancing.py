@@ -55,7 +55,7 @@ def test_it_says_for_whom_it_chooses(balancing: Balancing, strategy: Last) -> No
 def test_for_the_same_purpose_it_is_the_same_node_as_long_as_that_would_do(balancing: Balancing) -> None:
     assert [balancing.choose(nodes, "s") for nodes in (ABC, ("c", "a"), ("c", "b", "a"))] == ["c", "c", "c"]
     assert balancing.choose(("a", "b"), "s") == "b"
-    assert balancing.choose(ABC, "s") == "b", "it does not move back"
+    assert balancing.choose(ABC, "s") == "b", "it do not move back"
     assert balancing.choose(ABC, "another") == "c"
 
 

@@ -43,7 +43,7 @@ def test_trial_A7_a_silent_member_is_waited_for_once() -> None:
     )
     assert [took(client, f"k{n}", initial=False) < LITTLE for n in range(5)] == [True] * 5
     assert [took(client, f"v{n}") < SHORT + LITTLE for n in range(5)] == [True] * 5
-    told = [text for text in events(a) if "lives and does not answer" in text]
+    told = [text for text in events(a) if "is alive but does not answer" in text]
     assert len(told) == 1 and told[0].startswith("b ")
     assert b.name in a.alive and mute.missed > 5
 

@@ -61,7 +61,7 @@ def test_who_has_no_way_says_whom_it_has_asked_and_what_keeps_it() -> None:
     told.net.until(lambda: way(told["bilbo"]) == ())
     rows = client_of(told["bilbo"], "asks").call("tree", domain="NEWS")["rows"]
     broken = {row["node"]: dict(row["broken"]) for row in rows}
-    assert broken["bilbo"] == {"frodo": "has no way itself", "sam": "has no way itself"}
+    assert broken["bilbo"] == {"frodo": "has no route itself", "sam": "has no route itself"}
     assert "left" in broken["frodo"]["heron"]
 
 
@@ -79,7 +79,7 @@ def test_why_says_how_far_it_is_and_what_is_broken() -> None:
     assert said()["WAY_BROKEN"].startswith("frodo") and "bilbo -> sam -> heron" in said()["STRATUM"]
     told["heron"].close()
     told.net.until(lambda: way(told["bilbo"]) == ())
-    assert "frodo: has no way itself" in said()["NO_WAY"]
+    assert "frodo: has no route itself" in said()["NO_WAY"]
     assert not {"STRATUM", "NO_WAY"} & {r["code"] for r in reasons(joe, "topic", K, "OTHER")}
 
 

@@ -161,7 +161,7 @@ def test_all_that_goes_by_rules_goes_by_the_new_ones() -> None:
     bilbo.core._at(net.now, net.wall)
     parts.ruling.adopt(AVALON, ("avalon",))
     bilbo._carry_out_all()
-    assert parts.nodes.named_ones == {"avalon"}, "beside those before, of which there are none"
+    assert parts.nodes.named_ones == {"avalon"}, "beside those before, of which are missing"
     assert set(parts.gossiping._balanced) == {"heron", "avalon"}
     net.run(SWITCH + 1)
     assert parts.router._keeps_cache and len(parts.router.cache.values) == 0

@@ -17,7 +17,7 @@ from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 RULES = (Rule("b", domains=("D",)),)
-FOUND = Reloaded(RuleSet(RULES, ("b",)), {"max_sessions": 7}, ("from now on: b",), ("limits.linger",))
+FOUND = Reloaded(RuleSet(RULES, ("b",)), {"max_sessions": 7}, ("new rule: b",), ("limits.linger",))
 
 
 def node(found: Reloaded | LocalError) -> SimNode:
@@ -48,10 +48,10 @@ def events(a: SimNode, kind: str) -> list[str]:
 
 def test_it_says_what_counts_now_and_what_later_and_goes_by_it() -> None:
     a = node(FOUND)
-    assert asked(a).value == {"now": ["from now on: b"], "later": ["limits.linger"]}
+    assert asked(a).value == {"now": ["new rule: b"], "later": ["limits.linger"]}
     [text] = events(a, "settings")
     assert text.startswith("/node/a/client/joe/")
-    assert text.endswith(": taken on: from now on: b. wants a restart, and is as before: limits.linger")
+    assert text.endswith(": applied: new rule: b. unchanged until a restart: limits.linger")
     assert a.core.parts.desk.settings.max_sessions == 7
     assert a.core.parts.mapping.is_plain
     a.net.run(SWITCH + 1)
@@ -109,13 +109,13 @@ def test_only_who_has_the_keys_of_a_node_may(grant: str) -> None:
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        (FOUND, "taken on: from now on: b. wants a restart, and is as before: limits.linger"),
-        (Reloaded(None, {}, (), ()), "the settings are as they were"),
+        (FOUND, "applied: new rule: b. unchanged until a restart: limits.linger"),
+        (Reloaded(None, {}, (), ()), "no setting has changed"),
         (
             Reloaded(None, {}, tuple(f"line {n}" for n in range(9)), ()),
-            "taken on: line 0; line 1; line 2; line 3; line 4; line 5; line 6; line 7; and 1 more",
+            "applied: line 0; line 1; line 2; line 3; line 4; line 5; line 6; line 7; and 1 more",
         ),
-        (BadConfig("line 3."), "nothing is taken on: line 3. [BAD_CONFIG]"),
+        (BadConfig("line 3."), "no setting was applied: line 3. [BAD_CONFIG]"),
     ],
 )
 def test_by_a_signal_it_is_told_as_an_event(found: Any, text: str) -> None:

@@ -44,7 +44,7 @@ def test_what_the_admin_says_at_one_node_counts_at_all_and_soon() -> None:
     reply = put(nodes[2], TO_HERON)
     assert (reply.code, reply.value) == ("", {"missing": [], "away": []})
     assert go_by(net, nodes, (HERON,)) < 1.0 < SWITCH
-    assert all(any("goes by the rules" in text for text in events(node)) for node in nodes)
+    assert all(any("are in force" in text for text in events(node)) for node in nodes)
     told = call(nodes[3], "rules").value
     assert unpacked(told["value"]) == TO_HERON and told["behind"] == []
     listed = SharedRow(RULES, "", told["stamp"], told["value"], NOBODY, 0, told["admin"])
@@ -256,7 +256,7 @@ def test_a_node_that_cannot_go_by_them_says_so_and_stays_as_it_is() -> None:
     put(nodes[0], TO_AVALON)
     net.run(SWITCH + 2)
     assert bilbo.core.parts.mapping.rules == (Rule("bilbo", domains=("E",)), HERON)
-    assert any("does not go by" in text and "several masters" in text for text in events(bilbo))
+    assert any("are not in force here" in text and "several masters" in text for text in events(bilbo))
     assert "several masters" in call(bilbo, "rules").value["refused"]
     assert call(nodes[0], "rules").value["behind"] == ["bilbo"]
     both = TO_HERON.with_("avalon", AgreedNode((AVALON,)))

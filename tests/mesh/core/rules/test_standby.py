@@ -56,7 +56,7 @@ def test_a_master_that_is_killed_is_read_and_written_through_its_backup_and_has_
     assert published(joe, b"1") == published(joe, b"other", "o") == "OK"
     lose(c, "heron")
     assert published(joe, b"2") == "OK"
-    assert joe.answers[RUGBY, 3].text == "at frodo, as heron cannot be asked"
+    assert joe.answers[RUGBY, 3].text == "at frodo, because heron cannot be reached"
     assert [(m.key, m.content) for m in joe.get(pattern="#", domain=RUGBY)] == [("k", b"2"), ("o", b"other")]
     assert [source for source, _ in joe.sources] == ["frodo", "frodo"]
     c["heron"].start()
@@ -134,7 +134,7 @@ def test_what_the_master_took_and_did_not_answer_goes_to_the_backup_and_comes_to
     c["heron"].kill()
     c.net.heal()
     c.net.until(lambda: joe.state(1, RUGBY) == "OK")
-    assert joe.answers[RUGBY, 1].text == "at frodo, as heron cannot be asked"
+    assert joe.answers[RUGBY, 1].text == "at frodo, because heron cannot be reached"
     assert came == [FIRST | RESENT], "durable subscriptions are told that it may be for the second time"
     c["heron"].start()
     c.met()

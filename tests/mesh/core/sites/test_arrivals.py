@@ -228,7 +228,7 @@ def test_whoever_has_another_way_to_it_is_told_which() -> None:
     it = passing(from_lon(), "NET1", Hop("x", 0, 1))
     error = unfit(it, replace_ways(came_by("NET1", "LON"), {"LON": "NET2"}), "NYC", NOW)
     assert error is not None and error.code == "FORGED_SENDER"
-    assert "the way to LON is by NET2: see via in [sites.LON]" in error.hint
+    assert "reaches LON through NET2: compare `via` in [sites.LON]" in error.hint
 
 
 def test_a_letter_from_the_future_or_that_is_put_somewhere_is_refused_for_good() -> None:

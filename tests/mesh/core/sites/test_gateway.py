@@ -303,7 +303,7 @@ def test_a_gateway_whose_line_stands_and_who_says_nothing_is_given_up() -> None:
         gateway.said = net.now
 
     lon.core.parts.gateways._keep_alive = keep_silent  # type: ignore[method-assign]
-    net.until(lambda: any("heron of the site LON fell silent" in note for note in nyc.notes), 20)
+    net.until(lambda: any("heron of the site LON does not answer" in note for note in nyc.notes), 20)
 
 
 def test_who_dials_whoever_dials_him_and_has_the_higher_uuid_gives_way() -> None:
@@ -314,6 +314,6 @@ def test_who_dials_whoever_dials_him_and_has_the_higher_uuid_gives_way() -> None
     gateways._apply(gateways._gates["LON"], (LinkAction.DIAL,))
     nyc._carry_out_all()
     net.until(lambda: links(nyc) == links(lon) == 1)
-    assert any("both dialled" in note for note in nyc.notes)
+    assert any("simultaneous dials" in note for note in nyc.notes)
     net.run(40)
     assert len([pipe for pipe in net.pipes if pipe.is_open]) == 1 and not events(lon, "refused")

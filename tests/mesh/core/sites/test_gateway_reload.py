@@ -88,7 +88,7 @@ def test_a_site_that_is_named_no_more_is_parted_from_and_owed_nothing() -> None:
     reloaded(heron, {}, keyring=keys(heron, "LON"))
     net.run(2)
     assert heron.metric("site_pending") == 0 and heron.core.parts.gateways.views.all() == ()
-    assert any("2 messages for NYC" in note for note in heron.notes), heron.notes[-5:]
+    assert any("2 messages for site NYC" in note for note in heron.notes), heron.notes[-5:]
     gull.start()
     net.run(40)
     assert links(gull) == links(heron) == 0

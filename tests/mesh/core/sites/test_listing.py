@@ -63,7 +63,7 @@ def test_a_gateway_without_what_it_needs_says_what_is_missing() -> None:
     net = SimNetwork()
     waits = gateway(net, "gull", "NYC", "LON")
     [link] = seen(*asking(waits))["LON"]["links"]
-    assert (link["state"], link["gateways"]) == ("waits to be dialled", [])
+    assert (link["state"], link["gateways"]) == ("waits for the other site to dial", [])
     bare = member(net, "heron", "SFO", site="SFO", is_relay=True, sites={"NYC": (FIRST,)})
     [link] = seen(*asking(bare))["NYC"]["links"]
     assert link["state"] == "no token" and "mesh join --site NYC" in link["why"]

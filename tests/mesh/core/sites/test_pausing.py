@@ -175,7 +175,7 @@ def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_wh
     view = hf.core.parts.gateways.views.view(NET2)
     assert view is not None and view.state == "unreachable"
     assert refused(joe, to) == "SITE_UNREACHABLE"
-    assert text(joe, 1).startswith("NET1 has paused what goes to NET2.")
+    assert text(joe, 1).startswith("NET1 has paused messages for NET2.")
     assert fate_at_once(asker, "/site/NET2/calc/add") == "SITE_UNREACHABLE"
     joe.send(to, b"waits", force=True)
     middle.publish(1)
@@ -194,4 +194,4 @@ def test_a_letter_that_comes_to_the_middle_before_that_is_told_is_refused_with_t
         paused(middle.first, NET2)
         middle.net.until(lambda: middle.second.core.parts.relaying._is_paused(NET2))
         assert refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
-    assert "NET1 has paused what goes to NET2 (`mesh relay resume NET2` in NET1)." in text(joe, 1)
+    assert "NET1 has paused messages for NET2 (`mesh relay resume NET2` in NET1)." in text(joe, 1)

@@ -253,7 +253,7 @@ def test_what_is_refused_over_there_names_the_site_and_the_node_whose_settings_s
     net.until(lambda: asker.state(no_right) and asker.state(too_long))
     texts = {answer.state: answer.text for answer in asker.answers}
     assert "See serves in [sites.LON] at NYC, in the file of c." in texts["NO_RIGHT"]
-    assert "c takes messages of 10 bytes at most. Raise limits.max_content at NYC" in texts["TOO_LARGE"]
+    assert "c accepts at most 10 bytes per message. Raise `limits.max_content` at NYC" in texts["TOO_LARGE"]
 
 
 def test_who_serves_an_address_for_its_own_node_only_is_not_asked_from_another_site() -> None:

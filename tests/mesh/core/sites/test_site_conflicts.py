@@ -160,7 +160,7 @@ def test_of_very_many_that_lose_at_once_no_more_are_kept_than_a_bound_and_all_ar
     keys = two.gull.core.parts.router.log.retained.keys()
     kept = [key for key in keys if key.startswith(LOST[:-1])]
     assert len(kept) in (5, 6) and len(two.lost["NYC"].got) == len(kept)
-    assert len([note for note in events(two.gull, "site") if "have both set" in note]) == 1
+    assert len([note for note in events(two.gull, "site") if "was set by both" in note]) == 1
 
 
 def test_a_transfer_tells_of_what_lost_unless_its_winner_knew_it() -> None:

@@ -31,7 +31,7 @@ def test_letters_that_wait_are_counted_with_what_waits_and_told_when_their_site_
         assert [row["waiting"]["messages"] for row in client(node, "eve").call("sites")["sites"]] == [3]
     reloaded(b, {})
     net.run(1)
-    assert "3 letters for NYC will not go there" in " ".join(events(b, "site"))
+    assert "discarded 3 direct messages for site NYC" in " ".join(events(b, "site"))
     assert not b.metric("tailed_back")
 
 
@@ -205,7 +205,7 @@ def test_what_waits_for_a_site_that_is_taken_out_is_given_up_though_it_left_or_w
     assert b.metric("tailed_back") == 3
     reloaded(b, {})
     net.until(lambda: not b.metric("tailed_back"), 10.0)
-    assert b.metric("dead") == 3 and any(": 3 letters for NYC" in note for note in events(b, "site"))
+    assert b.metric("dead") == 3 and any("discarded 3 direct messages" in note for note in events(b, "site"))
 
 
 def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are_not_held_back_for_ever() -> (

@@ -183,7 +183,7 @@ def test_readers_of_a_far_site_are_told_what_the_first_one_had_no_room_for() -> 
     says(sites, Relay(NET2, (1,), 5), from_hf(sites, sender="/site/HF/node/x/client/y/session/1"))
     says(sites, Relay(NET2, (1,), 2), from_hf(sites))  # what was dropped is told with what passes next
     assert [n.partition(": site: ")[2] for n in events(sites.net2, "site")] == [
-        "HF had no room for 7 messages that were for this site"
+        "HF discarded 7 messages for this site: its buffer was full"
     ]
 
 

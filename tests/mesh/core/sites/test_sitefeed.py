@@ -143,4 +143,4 @@ def test_what_waits_for_a_site_is_no_more_than_was_set_and_somebody_is_told() ->
         joe.publish("quote", bytes(512 * 1024), domain=STOCK, persistent=n % 2 > 0)
         joe.settled()
     assert heron.metric("site_bytes") <= 2 * 1024 * 1024 + 600 * 1024
-    assert any("no more room for what is for NYC" in note for note in heron.notes)
+    assert any("NYC will lack" in note for note in heron.notes)

@@ -34,7 +34,7 @@ def emptied(node: SimNode) -> None:
 
 
 def told(heron: SimNode) -> int:
-    return len([note for note in events(heron, "site") if "not seen before" in note])
+    return len([note for note in events(heron, "site") if "has a new store" in note])
 
 
 @pytest.mark.parametrize("restarts", [False, True])

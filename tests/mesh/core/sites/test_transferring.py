@@ -70,7 +70,7 @@ def test_D9_a_site_that_starts_empty_is_sent_all_last_values_and_told_to_its_sub
     gull.net.until(lambda: not heron.metric("sites_marked"))
     gull.net.until(lambda: heard.contents == [b"7"])
     assert heard.got[0].sender.startswith("/site/LON/node/heron/")
-    assert any("all last values that are for it: 200" in note for note in events(heron, "site"))
+    assert any("all its retained values: 200" in note for note in events(heron, "site"))
     assert heron.metric("site_transfers") == 0
     assert synced(heron, "SFO").code == "UNKNOWN_SITE"
 
@@ -211,7 +211,7 @@ def test_what_stays_at_home_or_came_from_there_is_not_sent() -> None:
     synced(heron)
     gull.net.until(lambda: not heron.metric("sites_marked"))
     assert values(gull, 3) == {**wanted, "k2": b"theirs"}
-    assert any("for it: 1" in note for note in events(heron, "site"))
+    assert any("its retained values: 1" in note for note in events(heron, "site"))
 
 
 def test_a_site_that_may_not_write_there_is_refused_and_that_is_told() -> None:
@@ -230,9 +230,9 @@ def test_an_older_site_takes_none_which_is_told_and_no_value_is_a_dead_letter(
     gull, heron, _ = before(2)
     monkeypatch.setattr("mesh.core.sites.arrivals.INITIAL", 0)  # as it was before
     synced(heron)
-    gull.net.until(lambda: any("takes no last values" in note for note in events(heron, "site")))
+    gull.net.until(lambda: any("does not accept retained values" in note for note in events(heron, "site")))
     gull.net.run(60)
-    assert len([n for n in events(heron, "site") if "takes no last values" in n]) == 1
+    assert len([n for n in events(heron, "site") if "does not accept retained values" in n]) == 1
     assert heron.metric("dead") == 0 and heron.metric("sites_marked") == 1
 
 
@@ -312,7 +312,7 @@ def test_a_last_value_of_the_year_2100_stays_at_home_and_holds_up_no_other_one(y
     synced(heron)
     gull.net.until(lambda: not heron.metric("sites_marked"))
     assert values(gull, 3) == {"k0": b"0", "k2": b"2"}
-    assert "1 were set by a clock that is far ahead" in events(heron, "site")[-1]
+    assert "1 stay here" in events(heron, "site")[-1]
     for node in (gull, heron):
         assert node.core.parts.desk.last_stamp < node.wall + 10**9
     puts(heron, "eve", {"k0": b"live"}, persistent=True)

@@ -146,7 +146,7 @@ def test_why_client_tells_why_one_was_refused_and_that_only_for_a_while() -> Non
     refused.as_client(b"2" * 32)
     assert refused.refusal == "TOO_MANY_SESSIONS"
     (found,) = [each for each in reasons(ann, "client", "stranger") if each["code"] == "CLIENT_REFUSED"]
-    assert "this node has 2 sessions, and 2 are allowed [TOO_MANY_SESSIONS]" in str(found)
+    assert "this node has 2 sessions, and the limit is 2 [TOO_MANY_SESSIONS]" in str(found)
     elsewhere = reasons(ann, "client", "/node/b/client/stranger")
     assert all(each["code"] != "CLIENT_REFUSED" for each in elsewhere), "another node did not refuse it"
     a.net.run(LATELY + 1)
@@ -166,7 +166,7 @@ def test_why_client_names_the_release_that_does_not_match() -> None:
 def test_why_client_tells_of_a_connection_that_was_ended_before_it_gave_a_name() -> None:
     a = node()
     ann = client_of(a, "ann")
-    text = "a connection from 127.0.0.1:5 was ended: 3 connections are here, and no more are allowed"
+    text = "a connection from 127.0.0.1:5 was closed: 3 connections are here, and no more are allowed"
     a.core.report_event("refused", text, a.net.now, 0, "warning")
     (found,) = [each for each in reasons(ann, "client", "joe") if each["code"] == "STRANGER_REFUSED"]
     assert text in str(found) and found["rank"] == "perhaps"

@@ -70,7 +70,7 @@ def test_a_queue_that_is_not_there_is_no_queue(stage: Stage, flags: int) -> None
     )
     assert (stage.node.metric("published"), stage.node.metric("stored_envelopes")) == (0, 0)
     (text, *_) = [a.text for x in stage.stranger.heard if isinstance(x, c.Answers) for a in x.answers]
-    assert "'jobs' at a." in text
+    assert "'jobs' does not exist at a." in text
 
 
 @pytest.mark.parametrize("name", ["x" * 200, "a/b/c", "queues", "j"])

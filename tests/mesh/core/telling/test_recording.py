@@ -80,7 +80,12 @@ def test_a_death_is_an_event_with_the_time_since_the_last_word() -> None:
     b.kill()
     a.net.until(lambda: lines(a, EVENT, event="dead"))
     [dead] = lines(a, EVENT, event="dead")
-    assert (dead.node, dead.uuid, dead.boot, dead.text) == ("b", b.uuid.hex(), 1, "b (boot 1) did not answer")
+    assert (dead.node, dead.uuid, dead.boot, dead.text) == (
+        "b",
+        b.uuid.hex(),
+        1,
+        "b (boot 1) is dead: no answer",
+    )
     assert dead.age is not None and 0 < dead.age < 10
 
 

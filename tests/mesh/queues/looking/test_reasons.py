@@ -13,9 +13,9 @@ from mesh.queues.moves.queue_report import QueueReport
 from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker
 
-NO_WAY = "this node is drained, and no other one can take them now"
-CANCEL = "after `mesh drain --cancel` at one they go there"
-FULL = "would not have them a moment ago"
+NO_WAY = "this node is being drained, and no other node can accept them now"
+CANCEL = "(`mesh drain --cancel` there ends that)"
+FULL = "refused them a moment ago"
 A_WANTS = {"a": QueueReport(5)}
 
 
@@ -28,12 +28,12 @@ def why(
 @pytest.mark.parametrize(
     ("terms", "others", "closed", "text"),
     [
-        ({}, {}, (), "nobody takes at another node"),
-        ({"scope": "node"}, {}, (), "the queue is of this node alone"),
-        ({"redistribution": None}, A_WANTS, (), "does not move, as the queue is declared, though a take"),
-        ({"distribution": "strict"}, A_WANTS, (), "does not move"),
-        ({}, {"b": QueueReport(), "a": QueueReport()}, (), "who takes at a, b has no room"),
-        ({}, A_WANTS, ("a",), "a would not have them a moment ago"),
+        ({}, {}, (), "no other node has a consumer"),
+        ({"scope": "node"}, {}, (), "the queue exists only at this node"),
+        ({"redistribution": None}, A_WANTS, (), "they do not move, although a has consumers"),
+        ({"distribution": "strict"}, A_WANTS, (), "do not move"),
+        ({}, {"b": QueueReport(), "a": QueueReport()}, (), "consumers at a, b have no credit"),
+        ({}, A_WANTS, ("a",), "a refused them a moment ago"),
         ({}, {**A_WANTS, "b": QueueReport()}, (), "they move to a after 1 s"),
         ({}, {"a": QueueReport(5, selectors=("x = 1",), is_any=False)}, (), "where 'x = 1' is selected"),
     ],
@@ -42,19 +42,19 @@ def test_what_is_elsewhere(
     terms: dict[str, Any], others: dict[str, QueueReport], closed: Collection[str], text: str
 ) -> None:
     (found,) = why(queue(lot(1, 3), **terms), others, closed).items()
-    assert found[0].startswith("nobody takes here; ") and text in found[0] and found[1] == 3
+    assert found[0].startswith("no consumer is here; ") and text in found[0] and found[1] == 3
 
 
 @pytest.mark.parametrize(
     ("ways_out", "closed", "drained", "text"),
     [
-        (["b"], (), (), "this node is drained: they go to b"),
-        (["b"], (), ["c"], "this node is drained: they go to b"),
+        (["b"], (), (), "this node is being drained: they move to b"),
+        (["b"], (), ["c"], "this node is being drained: they move to b"),
         ([], (), (), NO_WAY),
         ([], ["b"], (), f"{NO_WAY}; b {FULL}"),
-        ([], (), ["c", "b"], f"{NO_WAY}; drained as well: b, c; {CANCEL}"),
-        ([], ["b"], ["b"], f"{NO_WAY}; drained as well: b; {CANCEL}"),
-        ([], ["b", "c"], ["b"], f"{NO_WAY}; drained as well: b; {CANCEL}; c {FULL}"),
+        ([], (), ["c", "b"], f"{NO_WAY}; b, c is being drained as well {CANCEL}"),
+        ([], ["b"], ["b"], f"{NO_WAY}; b is being drained as well {CANCEL}"),
+        ([], ["b", "c"], ["b"], f"{NO_WAY}; b is being drained as well {CANCEL}; c {FULL}"),
     ],
 )
 def test_where_it_goes_when_the_node_is_drained(
@@ -63,7 +63,7 @@ def test_where_it_goes_when_the_node_is_drained(
     it = queue(lot(1, 3))
     assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out, drained=drained)) == [(3, text)]
     own = queue(lot(1, 3), scope="node")
-    assert "nobody takes here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
+    assert "no consumer is here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
 
 
 def test_each_message_has_one_reason_but_what_is_gone() -> None:
@@ -73,20 +73,20 @@ def test_each_message_has_one_reason_but_what_is_gone() -> None:
     found = why(it)
     assert sum(found.values()) == it.messages == 5
     assert [n for text, n in found.items() if "selects them: kind == 'c'" in text] == [2]
-    assert [n for text, n in found.items() if text.startswith("all 1 who take here are busy")] == [1]
-    assert [n for text, n in found.items() if text.startswith("not before")] == [1]
-    assert [n for text, n in found.items() if text.startswith("somebody has them")] == [1]
+    assert [n for text, n in found.items() if text.startswith("all 1 consumers here are busy")] == [1]
+    assert [n for text, n in found.items() if text.startswith("delayed")] == [1]
+    assert [n for text, n in found.items() if text.startswith("a consumer has them")] == [1]
     assert why(queue()) == {}
 
 
 def test_who_is_away_takes_nothing() -> None:
     it, joe = queue(lot(1)), taker("joe")
     it.open(joe)
-    assert "about to be given out" in next(iter(why(it)))
+    assert "about to be delivered" in next(iter(why(it)))
     joe.away = 1.0
-    assert next(iter(why(it))).startswith("nobody takes here")
+    assert next(iter(why(it))).startswith("no consumer is here")
     joe.away = inf
-    assert "about to be given out" in next(iter(why(it)))
+    assert "about to be delivered" in next(iter(why(it)))
 
 
 def test_words_are_short_and_printable_whatever_others_say() -> None:

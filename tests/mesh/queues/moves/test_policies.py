@@ -69,7 +69,7 @@ def test_where_it_answers_nonsense_the_usual_rules_answer(answer: Any) -> None:
 def test_where_it_fails_the_usual_rules_answer() -> None:
     it = GuardedPolicy("Mine", fails)
     assert asked(it) == asked(it) == USUAL and it.faults == 2
-    assert it.fault == "redistribution Mine raised KeyError: 'so'; the usual rules answered instead."
+    assert it.fault == "redistribution Mine raised KeyError: 'so'; the usual rules were used instead."
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def test_one_is_found_by_its_name_and_without_one_it_is_ours() -> None:
         ("OneMoore", "Did you mean OneMore"),
         ("nothing-like-it", "Installed: Fails, Gone, NoFunction, OneMore, Twice"),
         ("\ud800" * 1000, "Installed"),
-        ("NoFunction", "is no function"),
+        ("NoFunction", "is not a function"),
         ("Gone", "cannot be loaded: AttributeError"),
         ("Twice", "Uninstall all but one"),
     ],

@@ -1,4 +1,4 @@
-"""What does not fit into memory waits on the disk alone, and comes in its turn."""
+"""What is invalid into memory waits on the disk alone, and comes in its turn."""
 
 from math import inf
 

@@ -61,7 +61,7 @@ def test_what_is_no_token_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "token"
     file.write_text(text)
     file.chmod(0o600)
-    with pytest.raises(DataDirRefused, match="holds no token"):
+    with pytest.raises(DataDirRefused, match="has no token"):
         token_of(tmp_path, file)
 
 

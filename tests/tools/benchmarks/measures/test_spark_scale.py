@@ -29,7 +29,7 @@ def run(millions: float, seconds: float, wrong: list[str] | None = None) -> Meas
         seconds / 2,
         seconds / 2,
         seconds,
-        {"what there is": 1.0},
+        {"contents": 1.0},
         memory=1_500.0 + millions,
         wrong=wrong or [],
     )

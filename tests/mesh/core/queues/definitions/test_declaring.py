@@ -148,9 +148,9 @@ def test_of_two_declared_apart_the_later_one_counts_and_who_has_lost_says_so(net
     agree(net, nodes, "orders", USUAL)
     net.run(20)
     assert at(a).get("orders") == at(b).get("orders") == at(d).get("orders") == USUAL
-    [said] = events(a, "elsewhere")
+    [said] = events(a, "declared later")
     assert "max_attempts is 8, not 3 as here" in said and "orders" in said
-    assert events(b, "elsewhere") == events(d, "elsewhere") == []
+    assert events(b, "declared later") == events(d, "declared later") == []
     assert [terms for name, terms in at(a).said if name == "orders"] == [FEW, USUAL]
     assert [terms for name, terms in at(d).said if name == "orders"] == [USUAL]
     assert [name for name, _ in at(a).said].count("same") == 1, "nothing has changed"
@@ -190,7 +190,7 @@ def test_what_was_removed_stays_away_whoever_was_away(net: SimNetwork) -> None:
     assert at(b).said == [("orders", USUAL), ("orders", None)]
     declare(b, "orders", FEW)
     agree(net, nodes, "orders", FEW)
-    assert events(a, "removed") == [], "of its former life"
+    assert events(a, "deleted") == [], "of its former life"
 
 
 def test_whoever_declares_and_removes_queues_without_end_keeps_nobody_from_declaring(
@@ -245,7 +245,7 @@ def test_it_comes_before_one_of_the_mesh_that_others_declared_meanwhile(net: Sim
     net.until(lambda: at(a)._mesh["orders"][0] == USUAL, 20)
     assert remove(b, "orders") and declare(b, "orders", FEW)
     net.until(lambda: at(a)._mesh["orders"][0] == FEW, 20)
-    assert len(events(a, "alone")) == 1, "it is said once"
+    assert len(events(a, "of this node only")) == 1, "it is said once"
     assert at(a).said == [("orders", HERE)]
     net.run(3)
     a.restart()
@@ -265,7 +265,7 @@ def test_a_row_on_disk_that_cannot_be_read_stops_nobody(net: SimNetwork) -> None
     rows.update({b"broken": b"\xc1", b"\xff\xfe": packed(HERE), b"a/+": packed(HERE), b"list": pack([])})
     a.start()
     assert at(a).names() == ["mine"]
-    assert sum("cannot be read" in note for note in a.notes) == 4
+    assert sum("is damaged" in note for note in a.notes) == 4
 
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_a_row_that_defines_no_queue_counts_nowhere_and_stops_nobody(net: SimNet
     boasts(liar, written(liar, *FORGED[how]))
     net.run(10)
     assert at(a).names() == at(b).names() == [] and at(a).said == []
-    assert len(events(a, "liar told none")) == 1
+    assert len(events(a, "liar sent no rows")) == 1
     declare(a, "orders", FEW)
     agree(net, [a, b], "orders", FEW)
 
@@ -314,7 +314,7 @@ def test_a_row_that_another_has_signed_counts_nowhere(net: SimNetwork) -> None:
     a, b, liar = meshed(net, "a", "b", "liar")
     boasts(liar, replace(written(b, "orders", packed(USUAL)), value=packed(FEW)))
     net.run(10)
-    assert at(a).names() == [] and len(events(a, "liar told none")) == 1
+    assert at(a).names() == [] and len(events(a, "liar sent no rows")) == 1
 
 
 def test_what_a_later_release_adds_does_no_harm(net: SimNetwork) -> None:

@@ -41,7 +41,7 @@ def test_a_queue_of_any_size_leaves_the_last_room_on_the_disk_to_others(
     joe.declare("jobs", max_bytes=MOST)
     assert put(net, joe, b"one") == "OK"
     node.disk.is_tight = True
-    net.until(lambda: told(node, "has little room"))
+    net.until(lambda: told(node, "has little space"))
     assert put(net, joe, b"two") == "STORE_FULL"
     assert put(net, joe, b"in memory", flags=0) == "OK"
     client_of(node, "ear").subscribed("birds/heron")
@@ -50,7 +50,7 @@ def test_a_queue_of_any_size_leaves_the_last_room_on_the_disk_to_others(
     net.until(lambda: len(joe.contents()) == 2)
     assert joe.settle(1, 2) == []
     node.disk.is_tight = False
-    net.until(lambda: told(node, "has room again"))
+    net.until(lambda: told(node, "has space again"))
     assert put(net, joe, b"four") == "OK"
 
 
@@ -68,10 +68,10 @@ def test_while_the_disk_has_little_room_the_largest_durable_subscription_shrinks
     assert waiting(node, name="all") == {"heron": 42} and waiting(node, name="birds") == {"heron": 1}
     net.until(lambda: waiting(node, name="all").get("heron", 0) < 30)
     assert waiting(node, name="birds") == {"heron": 1}, "what others keep is no reason to lose this"
-    assert told(node, "has little room: they may not grow") == 1
-    assert told(node, "'sub/all' has too little room on the disk") == 1
+    assert told(node, "has little space: they must not grow") == 1
+    assert told(node, "'sub/all' has too little disk space") == 1
     node.disk.is_tight = False
-    net.until(lambda: told(node, "has room again"))
+    net.until(lambda: told(node, "has space again"))
     before = waiting(node, name="all")["heron"]
     assert [joe.published(bytes(1_000), keys=("cars",)) for _ in range(9)] == ["OK"] * 9
     assert waiting(node, name="all") == {"heron": before + 9}
