@@ -108,7 +108,7 @@ class FileProbe:
             self._figures = _read(path)
         except (OSError, ValueError) as error:
             raise BadConfig(
-                f"{path} does not have the figures of a machine: {error}.",
+                f"{path} cannot be read as the figures of a machine: {error}.",
                 hint='Write JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": '
                 "8000000000}, with the % used of each core, and bytes.",
             ) from error

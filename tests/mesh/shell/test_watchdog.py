@@ -31,7 +31,7 @@ def test_who_is_slow_is_named_once_in_a_while() -> None:
     clock.step = BUDGET * 1.1
     watched.pick(TWO)
     watched.registrations([])
-    assert len(told) == 1 and "balancer Theirs took 0.06 s" in told[0]
+    assert len(told) == 1 and "balancer Theirs blocked this node for 0.06 s" in told[0]
     clock.now += QUIET
     watched.pick(TWO)
     assert len(told) == 2

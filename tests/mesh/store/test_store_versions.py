@@ -155,7 +155,7 @@ def test_who_has_not_made_the_tables_is_told_who_must_come_first(postgres: Postg
         refusal(lambda: PostgresStore(as_guest, one, 2)),
     ):
         assert refused.code == "STORE_VERSION"
-        assert f"as the user {USER} once" in refused.hint
+        assert f"as the user {USER}, who" in refused.hint
     PostgresStore(url, other, 2).close()
     PostgresStore.check_openable(as_guest)
     PostgresStore(as_guest, one, 2).close()

@@ -70,6 +70,6 @@ def test_a_directory_that_was_removed_is_no_mistake_to_be_reported(tmp_path: Pat
         room.measure()
     tended = Tended(gone.value)
     tokens, error = tended.answers.get(timeout=LIMIT)
-    assert tokens == [] and error is not None and f"{tmp_path} is gone" in error.what
+    assert tokens == [] and error is not None and f"{tmp_path} was removed" in error.what
     assert "report" not in str(error) and "mesh backup restore" in error.hint
     tended.worker.close(LIMIT)

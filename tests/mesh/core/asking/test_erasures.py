@@ -15,12 +15,12 @@ def test_the_first_is_reported_at_once_and_further_ones_once_a_minute() -> None:
     erasures.tick(AGAIN - 1)
     assert len(said) == 2
     erasures.tick(AGAIN)
-    assert said[2:] == ["9,999 more topics were erased by joe, 't/9999' last"]
+    assert said[2:] == ["9,999 more topics were erased by joe; the last was 't/9999'"]
     erasures.add("k", "joe", "again", AGAIN + 1)
     assert len(said) == 3  # it was told of a second ago
     erasures.tick(2 * AGAIN)
     erasures.tick(3 * AGAIN)
-    assert said[3:] == ["1 more topic was erased by joe, 'again' last"]
+    assert said[3:] == ["1 more topic was erased by joe; the last was 'again'"]
     erasures.add("k", "joe", "later", 3 * AGAIN)
     assert said[4:] == ["'later' was erased by joe"]
 
@@ -53,4 +53,4 @@ def test_an_event_says_by_whose_key_a_topic_was_erased() -> None:
     [text] = events(node, "erase")
     assert text.startswith("'k' was erased by /node/a/client/eve/") and "K" * 40 in text
     net.run(AGAIN + 2)
-    assert events(node, "erase")[1:] == [text.replace("'k' was", "1 more topic was") + ", 'l' last"]
+    assert events(node, "erase")[1:] == [text.replace("'k' was", "1 more topic was") + "; the last was 'l'"]
