@@ -77,7 +77,7 @@ class DiskBacklog:
         return True
 
     def lose(self, gone: Collection[EnvelopeSlice]) -> None:
-        """Remove the portions that wait in memory here."""
+        """Remove the slices that wait in memory here."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)

@@ -32,7 +32,7 @@ class Unsettled:
     def add_slice(self, portion: EnvelopeSlice) -> list[EnvelopeSlice]:
         """Add a slice.
 
-        Return the portions that are left to the peer from now on.
+        Return the slices that are left to the peer from now on.
         """
         self._rows.setdefault(portion.parcel.master, EnvelopeSlices()).append(portion)
         self._bytes += portion.size

@@ -66,7 +66,7 @@ class DoubtedItems(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(LoggedIn, lambda fact: self.origins.logged_in(fact.peer)),
-            on_fact(LoggedOut, self._logged_out),
+            on_fact(LoggedOut, self._on_logged_out),
             on_fact(RulesChanged, lambda fact: self.origins.ruled(fact.rules)),
             on_fact(StateReceived, self._on_state),
         )
@@ -78,7 +78,7 @@ class DoubtedItems(Component):
         if self._held:
             self._review()
 
-    def _logged_out(self, fact: LoggedOut) -> None:
+    def _on_logged_out(self, fact: LoggedOut) -> None:
         self._held.pop(fact.peer, None)
 
     def _on_state(self, fact: StateReceived) -> None:
@@ -91,7 +91,7 @@ class DoubtedItems(Component):
         homes = peer.exchange.homes
         if not self._held:
             for envelope in envelopes:
-                if not envelope.sender.startswith(homes):
+                if not (envelope.sender.startswith(homes) or self.origins.is_explained(peer, envelope)):
                     break
             else:
                 self._take(conn, peer, command, envelopes, NONE)
@@ -147,7 +147,7 @@ class DoubtedItems(Component):
                 verdict = Verdict.TAKE  # it is refused as unrequested
             if verdict is Verdict.DOUBT:
                 if since is None or self._desk.now < since + PATIENCE:
-                    self.origins.request_proofs(peer, envelope)
+                    self.origins.ask(peer, envelope)
                     return None
                 verdict = self.origins.settle(peer, envelope, since)
             verdicts.append(verdict)

@@ -111,16 +111,17 @@ class Origins:
         desk: NodeContext,
         neighbours: Neighbours,
         gossiping: Gossiping,
-        vouching: RouteProofs,
+        route_proofs: RouteProofs,
         mapping: Mapping,
         has_grace: Callable[[Peer], bool],
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._known = gossiping.gossip.known
-        self._vouching = vouching
+        self._route_proofs = route_proofs
         self._mapping = mapping
         self._has_grace = has_grace
+        self._here = home(desk.me.name)
         self._ever: tuple[Mapping, ...] = ()  # latest first
         self._ways: frozenset[str] = frozenset()  # nodes that any of these rules name
         # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
@@ -160,6 +161,14 @@ class Origins:
 
     # --- the check --------------------------------------------------------------------------------------
 
+    def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
+        """Return whether rules are known to name the peer for these topics. This must be cheap.
+
+        Then they also let messages of this node leave it for the peer.
+        """
+        known = self._true.get((peer.node.name, envelope.domain), NO_KEYS)
+        return known.issuperset(envelope.keys) and not is_of_mesh(envelope.sender)
+
     def check(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
         """Return whether the peer may bring the envelope from the log of that master."""
         sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
@@ -168,7 +177,7 @@ class Origins:
         self._note(self._mapping.rules)
         if self._is_impossible(envelope):
             return Verdict.FORGED
-        if master != peer.node.uuid or self._is_ruled(peer, envelope):
+        if self._is_ruled(peer, envelope) or master != peer.node.uuid:
             return Verdict.TAKE
         nodes = [hop.node for hop in inside(envelope.route)]
         if not nodes or not home(nodes[-1]).startswith(homes):
@@ -182,12 +191,11 @@ class Origins:
 
     def _is_impossible(self, envelope: Envelope) -> bool:
         """Return whether the envelope cannot come from any other node."""
-        sender, here = envelope.sender, self._desk.me.name
-        if is_of_mesh(sender):
+        if is_of_mesh(envelope.sender):
             return not all(key.startswith(SYSTEM) for key in envelope.keys)
-        if is_end(envelope) or not sender.startswith(home(here)):
+        if is_end(envelope) or not envelope.sender.startswith(self._here):
             return False
-        return not self._are_all(may_leave, here, envelope)
+        return not self._are_all(may_leave, self._desk.me.name, envelope)
 
     def _is_ruled(self, peer: Peer, envelope: Envelope) -> bool:
         """Return whether rules name the peer for all topics of the envelope."""
@@ -208,7 +216,7 @@ class Origins:
 
     def _undeclared(self, peer: Peer, nodes: Sequence[str]) -> list[tuple[str, str]]:
         """Return each node on the route that is not known to have the next one as its way, with that one."""
-        if self._desk.settings.keyring is not None and self._vouching.believes(peer, tuple(nodes)):
+        if self._desk.settings.keyring is not None and self._route_proofs.believes(peer, tuple(nodes)):
             return []
         return [(node, way) for node, way in pairwise(nodes) if not self._has_way(node, way)]
 
@@ -219,10 +227,10 @@ class Origins:
 
     # --- doubts -----------------------------------------------------------------------------------------
 
-    def request_proofs(self, peer: Peer, envelope: Envelope) -> None:
+    def ask(self, peer: Peer, envelope: Envelope) -> None:
         """Ask a peer for the signed ways of the nodes on a route."""
         if self._desk.settings.keyring is not None:
-            self._vouching.request_proofs(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
+            self._route_proofs.request_proofs(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
 
     def settle(self, peer: Peer, envelope: Envelope, since: float) -> Verdict:
         """Return the verdict on an envelope in doubt for some seconds: DOUBT if nobody can be asked."""

@@ -189,11 +189,9 @@ class Queues(Component):
         """Return the queue of that name. Raises: NoQueue if it is not here."""
         queue = self._all.get(name)
         if queue is None:
-            similar_name = self._around.similar_name(name)
+            near = self._around.similar_name(name)
             hint = (
-                f"Did you mean {similar_name!r}?"
-                if similar_name
-                else "Declare it first: `mesh queue create`, or declare()."
+                f"Did you mean {near!r}?" if near else "Declare it first: `mesh queue create`, or declare()."
             )
             raise NoQueue(f"The queue {name!r} does not exist at {self._desk.me.name}.", hint=hint)
         return queue
