@@ -14,7 +14,7 @@ LOOK = 0.25  # s between two updates
 
 
 class Progress:
-    """A bar on stderr: `with Progress(session, "reading") as bar: …; bar.say("writing")`."""
+    """A bar on stderr: `with Progress(session, "reading") as bar: …; bar.show("writing")`."""
 
     def __init__(self, session: SparkSession, text: str) -> None:
         self._tracker = session.sparkContext.statusTracker()

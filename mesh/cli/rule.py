@@ -166,7 +166,7 @@ def ls(as_json: bool, url: str | None) -> None:
 
 
 class Listed(NamedTuple):
-    """One rule of a node, or `None` for no rule, and its source."""
+    """A rule of a node, or `None` for no rule, and its source."""
 
     node: str
     rule: Rule | None

@@ -190,7 +190,7 @@ def test_a_denial_ends_a_suspicion() -> None:
     members = membership("heron", "ibis", "stork")
     assert kinds(members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)) == ["Suspected"]
     assert members.rumoured(IBIS, (rumour(ALIVE),), 9.1) == []
-    assert kinds(members.rumoured(IBIS, (rumour(ALIVE, incarnation=1),), 9.2)) == ["Trusted"]
+    assert kinds(members.rumoured(IBIS, (rumour(ALIVE, incarnation=1),), 9.2)) == ["SuspicionRefuted"]
     assert members.rumoured(STORK, (rumour(SUSPECT),), 9.3) == []
     assert kinds(members.rumoured(STORK, (rumour(SUSPECT, incarnation=1),), 9.4)) == ["Suspected"]
 
@@ -199,7 +199,7 @@ def test_who_denied_one_suspicion_and_is_accused_again_is_trusted_and_suspected(
     members = membership("heron", "ibis", "stork")
     members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
     results = members.rumoured(IBIS, (rumour(SUSPECT, incarnation=1),), 9.4)
-    assert kinds(results) == ["Trusted", "Suspected"]
+    assert kinds(results) == ["SuspicionRefuted", "Suspected"]
 
 
 def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_told() -> None:

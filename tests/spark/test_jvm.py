@@ -81,7 +81,7 @@ def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
     java = socket.create_server(("127.0.0.1", 0))
     dying = threading.Thread(target=dies_at_a_request, args=(java,))
     dying.start()
-    gateway = ClientServer(JavaParameters(port=java.getsockname()[1]))
+    gateway = ClientServer(JavaParameters(port=java.getsockname()[1]), PythonParameters(port=0))
     client = gateway._gateway_client
     connection = client._get_connection()
     try:
@@ -92,6 +92,7 @@ def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
     finally:
         client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
         connection.close()
+        gateway.shutdown_callback_server()
         dying.join()
     assert [record.getMessage() for record in caplog.records] == []
 

@@ -23,7 +23,7 @@ SAY_AGAIN = 60.0  # s between two events about a node
 class UnresponsivePeers:
     """The nodes that are slow, by uuid.
 
-    A question that nothing waits for is a trial: an answer in time ends the slow state. `who` finds a node,
+    A question that nothing waits for is a probe: an answer in time ends the slow state. `who` finds a node,
     `ask` sends it a question that is answered at once.
     """
 
@@ -82,7 +82,7 @@ class UnresponsivePeers:
             self._trials.popitem(last=False)
 
     def review(self) -> None:
-        """Ask the nodes whose trial is due."""
+        """Ask the nodes whose probe is due."""
         for uuid in [uuid for uuid, due in self._slow.items() if due <= self._desk.now]:
             self._slow[uuid] = self._desk.now + TRY
             self._ask(uuid)
@@ -92,7 +92,7 @@ class UnresponsivePeers:
         return min(self._slow.values(), default=None)
 
     def tried(self, uuid: bytes, request: int) -> bool:
-        """Note an answer. Return whether it was to a trial."""
+        """Note an answer. Return whether it was to a probe."""
         until = self._trials.pop((uuid, request), None)
         if until is not None and self._desk.now <= until:
             self.answers(uuid)

@@ -173,7 +173,7 @@ class DataLinks(Component):
     def items(
         self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope], forged: Forged
     ) -> None:
-        """Accept items. `forged` are the indices of those that no client receives."""
+        """Accept items. `forged` are the indices of messages that no client receives."""
         x = peer.exchange
         if not x.inlet.accept(command.seq):
             self._acking[peer] = None  # a repeat: the other missed our ack

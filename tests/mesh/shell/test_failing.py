@@ -68,13 +68,13 @@ HAPPENS: dict[str, Callable[[Driver], object]] = {
     "receive": lambda d: d.received("key", [BAD]),
     "disconnected": lambda d: d.on_disconnected("key"),
     "gossiped": lambda d: d.on_gossip([BAD]),
-    "failed": lambda d: d.nowhere("key", "no such host"),
-    "left": lambda d: d.on_inbound_closed(),
+    "on_dial_failed": lambda d: d.nowhere("key", "no such host"),
+    "on_inbound_closed": lambda d: d.on_inbound_closed(),
     "knocked": lambda d: d.knocked(b"u", True),
     "advertised": lambda d: d.advertised(cast(Any, None)),
-    "near": lambda d: d.on_foreign_mesh("a", "tcp://x"),
+    "on_foreign_mesh": lambda d: d.on_foreign_mesh("a", "tcp://x"),
     "readdressed": lambda d: d.readdressed(("tcp://x",)),
-    "tell": lambda d: d.report_event("settings", "text"),
+    "report_event": lambda d: d.report_event("settings", "text"),
     "stored": lambda d: d._stored([7], None),
     "lagged": lambda d: d._tick(),  # it was due long ago
     "tick": lambda d: d._tick_now(),
@@ -391,6 +391,6 @@ def test_a_process_ends_by_name_and_lives_when_the_same_message_comes_again() ->
 
 def test_the_page_says_what_becomes_of_it() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reliability.md").read_text()
-    section = page.partition("## A mistake of ours")[2].partition("\n## ")[0]
+    section = page.partition("## A bug in a node")[2].partition("\n## ")[0]
     assert f"exit code {CRASHED}" in section and f"newest {KEPT}" in section and FILE in section
     assert all(f"`{name}`" in section for name in (CoreFailed.code, FAILED, "poisoned", "POISONED"))
