@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer, JavaParameters
+from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer, JavaParameters, PythonParameters
 
 from spark import jvm
 from spark.errors import SparkJobError
@@ -79,7 +79,7 @@ def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
 ) -> None:
     """A thread of py4j tells Java what Python has freed, once a second, also while the program ends."""
     java = socket.create_server(("127.0.0.1", 0))
-    dying = threading.Thread(target=dies_at_a_request, args=(java,))
+    dying = threading.Thread(target=dies_at_a_request, args=(java,), daemon=True)
     dying.start()
     gateway = ClientServer(JavaParameters(port=java.getsockname()[1]), PythonParameters(port=0))
     client = gateway._gateway_client

@@ -237,7 +237,8 @@ def test_trial_A3_the_words_for_the_events_are_the_same_for_all_of_a_kind() -> N
 
 
 def test_the_page_names_the_same_figures() -> None:
-    page = (ROOT / "docs/security.md").read_text().partition("## Limits on unread bytes")[2].partition("\n## ")[0]
+    page = (ROOT / "docs/security.md").read_text()
+    page = page.partition("## Limits on unread bytes")[2].partition("\n## ")[0]
     for figure in (
         f"before HELLO | {UNPROVEN // KIB} KiB, and all of them together {TOGETHER // MIB} MiB",
         f"a node | {MESSAGE // MIB} MiB",

@@ -148,7 +148,8 @@ def test_a_socket_that_was_read_to_its_end_is_known_as_empty_and_its_bytes_as_re
 
 
 def test_the_page_names_the_same_figures() -> None:
-    page = (ROOT / "docs/security.md").read_text().partition("## Limits on unread bytes")[2].partition("\n## ")[0]
+    page = (ROOT / "docs/security.md").read_text()
+    page = page.partition("## Limits on unread bytes")[2].partition("\n## ")[0]
     for role, limit in LIMITS.items():
         assert f"| {role} | {in_words(limit)}" in page, role
     assert in_words(IN_ALL) in page
