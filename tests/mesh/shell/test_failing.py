@@ -68,13 +68,13 @@ HAPPENS: dict[str, Callable[[Driver], object]] = {
     "receive": lambda d: d.received("key", [BAD]),
     "disconnected": lambda d: d.on_disconnected("key"),
     "gossiped": lambda d: d.on_gossip([BAD]),
-    "failed": lambda d: d.nowhere("key", "no such host"),
-    "left": lambda d: d.on_inbound_closed(),
+    "on_dial_failed": lambda d: d.nowhere("key", "no such host"),
+    "on_inbound_closed": lambda d: d.on_inbound_closed(),
     "knocked": lambda d: d.knocked(b"u", True),
     "advertised": lambda d: d.advertised(cast(Any, None)),
-    "near": lambda d: d.on_foreign_mesh("a", "tcp://x"),
+    "on_foreign_mesh": lambda d: d.on_foreign_mesh("a", "tcp://x"),
     "readdressed": lambda d: d.readdressed(("tcp://x",)),
-    "tell": lambda d: d.report_event("settings", "text"),
+    "report_event": lambda d: d.report_event("settings", "text"),
     "stored": lambda d: d._stored([7], None),
     "lagged": lambda d: d._tick(),  # it was due long ago
     "tick": lambda d: d._tick_now(),
@@ -350,14 +350,14 @@ import sys
 from mesh.cli.main import main
 from mesh.core.reception import Reception
 
-take = Reception.take
+take = Reception.dispatch
 
 def faulty(self, conn, command, envelopes):
     take(self, conn, command, envelopes)
     if any({BAD!r} in envelope.body for envelope in envelopes):
         raise KeyError("\\x1b[2J")
 
-Reception.take = faulty
+Reception.dispatch = faulty
 sys.exit(main())
 """
 

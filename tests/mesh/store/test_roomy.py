@@ -13,11 +13,11 @@ def test_the_disk_is_looked_at_when_the_store_is_loaded_and_then_once_in_a_while
     store, beneath = roomy(clock)
     store.load()
     store.commit(SMALL)
-    assert beneath.did == ["look", "commit"]
+    assert beneath.did == ["measure", "commit"]
     clock.now = PERIOD
     store.commit(SMALL)
     store.commit([Append(2, b"", bytes(101))])
-    assert beneath.did[2:] == ["look", "commit", "look", "commit"]
+    assert beneath.did[2:] == ["measure", "commit", "measure", "commit"]
 
 
 def test_what_is_small_has_the_reserve_and_is_tried_once_more_and_what_adds_is_refused() -> None:
@@ -25,11 +25,11 @@ def test_what_is_small_has_the_reserve_and_is_tried_once_more_and_what_adds_is_r
     store.load()
     beneath.full = 1
     store.commit(SMALL)
-    assert beneath.did == ["look", "full", "give", "checkpoint", "commit"]
+    assert beneath.did == ["measure", "full", "release", "checkpoint", "commit"]
     beneath.full = 1
     with pytest.raises(StoreFull):
         store.commit(GROWS)
-    assert beneath.did[5:] == ["full", "give"]
+    assert beneath.did[5:] == ["full", "release"]
 
 
 def test_a_log_that_has_no_room_to_be_moved_gets_the_reserve() -> None:
@@ -37,4 +37,4 @@ def test_a_log_that_has_no_room_to_be_moved_gets_the_reserve() -> None:
     store.load()
     beneath.is_cramped = True
     store.commit(GROWS)
-    assert beneath.did == ["look", "commit", "give", "checkpoint"]
+    assert beneath.did == ["measure", "commit", "release", "checkpoint"]

@@ -39,7 +39,7 @@ def test_a_witness_without_room_gets_the_reserve_and_is_told_later_if_that_does_
     store.commit(SMALL)
     beneath.broken, clock.now = [errno.ENOSPC] * 2, PERIOD
     assert store.tend() == PERIOD
-    assert beneath.did == ["commit", "give", "give"]
+    assert beneath.did == ["commit", "release", "release"]
     clock.now += PERIOD
     assert (store.tend(), beneath.did[3:]) == (None, ["write"])
 
@@ -54,7 +54,7 @@ def test_it_wants_to_be_called_for_what_is_due_first() -> None:
     store.commit(SMALL)
     clock.now = PERIOD * 3 / 2
     assert store.tend() == PERIOD / 2
-    assert beneath.did == ["look", "commit", "write"]
+    assert beneath.did == ["measure", "commit", "write"]
     beneath.is_tight = False
     assert store.tend() is None
     store.commit(SMALL)
