@@ -49,7 +49,7 @@ class MeshError(Exception):
 
 
 def shown(value: object) -> str:
-    """A value as it may stand in an error, whatever it is: a number can be too long to be written down."""
+    """Return a value as text for an error. A number can be too long to print."""
     try:
         text = repr(value)
     except Exception:
@@ -66,7 +66,7 @@ def shortened(text: str) -> str:
 
 
 def _ends(text: str, most: int) -> str:
-    """Beginning and end of what is longer."""
+    """Return the beginning and the end of a longer text."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"

@@ -1186,7 +1186,7 @@ class _Strange(msgspec.Struct, array_like=True):
 
 
 def _checked(read: Reader, field: str, check: Callable[[Any], None] = check_plain) -> Reader:
-    """A reader that refuses what is wrong in that field: what is not plain, where any value may stand."""
+    """Return a reader that rejects invalid values of a field, and values that are not plain."""
 
     def checked(frame: bytes) -> AnyCommand:
         command = read(frame)

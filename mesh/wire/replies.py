@@ -180,7 +180,7 @@ class Reason(Struct, frozen=True, kw_only=True):
 
     @property
     def is_cause(self) -> bool:
-        """Does it keep what was asked for from getting there?"""
+        """Whether it stops the message from arriving."""
         return self.rank == "cause"
 
 

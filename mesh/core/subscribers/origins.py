@@ -82,17 +82,17 @@ def is_of_mesh(sender: str) -> bool:
 
 
 def is_named(node: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
-    """Return whether any of these rules name the node for a topic."""
+    """Return whether any rule of `mappings` names the node for a topic."""
     return any(node in mapping.named("exact", key, domain) for mapping in mappings)
 
 
 def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> bool:
-    """Return whether any of these rules let messages of this node's clients go to another node."""
+    """Return whether any rule of `mappings` lets messages of this node's clients go to another node."""
     return any(mapping.named("exact", key, domain) - {here} for mapping in mappings)
 
 
 def suspicion(is_met: bool, is_open: bool, heard: float | None, since: float) -> bool:
-    """Return whether a node that has not declared a way for some seconds since then does not have it.
+    """Return whether a node that declared no such next hop for some seconds since `since` has none.
 
     `heard` is the time of its last state. A node that this one has not met is invented, if all nodes meet
     (`is_open`). A silent node may have the way.
@@ -138,7 +138,7 @@ class Origins:
         x.homes = (*[each for each in x.homes if each != own][1 - NAMES :], own)
 
     def ruled(self, following: tuple[Rule, ...]) -> None:
-        """Note the rules in force, and those that follow."""
+        """Note the rules in force, and the next ones."""
         self._note(self._mapping.rules)
         self._note(following)
 
@@ -151,7 +151,7 @@ class Origins:
         self._ways = frozenset(rule.node for each in self._ever for rule in each.rules)
 
     def declared(self, node: str, ways: Sequence[str]) -> None:
-        """Note the ways in the state of a node."""
+        """Note the next hops in the state of a node."""
         if ways:
             self._declared[node] = known = {**self._declared.pop(node, {}), **dict.fromkeys(ways)}
             for way in list(known)[: -4 * WAYS]:
@@ -215,7 +215,7 @@ class Origins:
         return True
 
     def _undeclared(self, peer: Peer, nodes: Sequence[str]) -> list[tuple[str, str]]:
-        """Return each node on the route that is not known to have the next one as its way, with that one."""
+        """Return each node on the route that is not known to forward to the next one, with that one."""
         if self._desk.settings.keyring is not None and self._route_proofs.believes(peer, tuple(nodes)):
             return []
         return [(node, way) for node, way in pairwise(nodes) if not self._has_way(node, way)]
@@ -228,12 +228,12 @@ class Origins:
     # --- doubts -----------------------------------------------------------------------------------------
 
     def ask(self, peer: Peer, envelope: Envelope) -> None:
-        """Ask a peer for the signed ways of the nodes on a route."""
+        """Ask a peer for the signed next hops of the nodes on a route."""
         if self._desk.settings.keyring is not None:
             self._route_proofs.request_proofs(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
 
     def settle(self, peer: Peer, envelope: Envelope, since: float) -> Verdict:
-        """Return the verdict on an envelope in doubt for some seconds: DOUBT if nobody can be asked."""
+        """Return the verdict on an envelope in doubt for some seconds: DOUBT if no node can be asked."""
         nodes = [hop.node for hop in inside(envelope.route)]
         undeclared = self._undeclared(peer, nodes)
         if not undeclared:

@@ -76,7 +76,7 @@ class Solicited:
         return envelope.cut(indices) if indices else None
 
     def _settle(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
-        """Settle an item that nobody here receives, as it would be resent forever otherwise."""
+        """Settle an item without a local receiver, as it would be resent forever otherwise."""
         x = peer.exchange
         if master == peer.node.uuid:
             x.upstreams.setdefault(master, Upstream())

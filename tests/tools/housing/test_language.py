@@ -5,8 +5,8 @@ import pytest
 from tools.housing.language import Docstring, figures
 
 # Lower these numbers when you rewrite docstrings; never raise them.
-MARKED = 13
-MARKED_WIDELY = 250
+MARKED = 3
+MARKED_WIDELY = 241
 
 
 def docstring(text: str) -> Docstring:

@@ -80,7 +80,7 @@ class QueueSink:
 
     @property
     def oldest(self) -> float | None:
-        """How long the oldest ready message has waited in seconds, or `None` if none is ready."""
+        """The age of the oldest ready message in seconds, or `None` if none is ready."""
         first = self.part.oldest
         return max(0.0, (self._desk.believed - first) / 1e9) if first else None
 
