@@ -39,7 +39,13 @@ def test_what_comes_moves_and_is_thrown_away_is_heard() -> None:
     it.finish_moved(a, b"heron", 0)
     it.came_back(a, it.record_refused_transfer(a, b"heron", 1, is_sure=True))
     it.gave_up(a, it.record_refused_transfer(a, b"heron", 2, is_sure=True))
-    assert ear.take() == ["goes"] * 3 + ["went", "transfer_refused", "came_back", "transfer_refused", "gave_up"]
+    assert ear.take() == ["goes"] * 3 + [
+        "went",
+        "transfer_refused",
+        "came_back",
+        "transfer_refused",
+        "gave_up",
+    ]
     assert (it.purge(), ear.take()) == (4, ["purges", "purged"])
 
 
