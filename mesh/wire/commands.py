@@ -774,8 +774,8 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
         node: To a client: name of the node.
         uuid: To a client: id of the node.
         boot: To a client: boot of the node.
-        note: Between nodes: of a queue its encoded Stock, of a site 8 bytes that change when a connection is
-            lost.
+        note: Between nodes: of a queue its encoded QueueReport, of a site 8 bytes that change when a
+            connection is lost.
     """
 
     kind: str

@@ -351,7 +351,7 @@ m = sync.Client("ipc:///run/heron", client="joe")
 with patch.object(wired, "Sockets", DeafWire):
     m.__enter__()
 DeafWire._answer = lambda *_: None
-m._thread._loop.call_soon_threadsafe(lambda: m._aio._core.gone(m._thread._loop.time(), 1))
+m._thread._loop.call_soon_threadsafe(lambda: m._aio._core.on_disconnected(m._thread._loop.time(), 1))
 m._thread._loop.call_soon_threadsafe(m._aio._shell._turn)
 m.publish("k", b"x")
 """

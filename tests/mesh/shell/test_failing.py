@@ -350,14 +350,14 @@ import sys
 from mesh.cli.main import main
 from mesh.core.reception import Reception
 
-take = Reception.take
+take = Reception.dispatch
 
 def faulty(self, conn, command, envelopes):
     take(self, conn, command, envelopes)
     if any({BAD!r} in envelope.body for envelope in envelopes):
         raise KeyError("\\x1b[2J")
 
-Reception.take = faulty
+Reception.dispatch = faulty
 sys.exit(main())
 """
 
