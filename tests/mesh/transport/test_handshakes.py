@@ -111,7 +111,7 @@ def test_a_right_key_that_is_not_admitted_now_learns_that_this_may_be_the_reason
                 await refused(newcomer, address)
                 newcomer.gone.clear()
             assert f"a connection from 127.0.0.1 was refused: {why}" in listener.strangers
-            assert "it takes no newcomer now" in newcomer.strangers[0]
+            assert "it accepts no newcomer now" in newcomer.strangers[0]
 
     asyncio.run(story())
 
