@@ -51,7 +51,7 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(
     checksum.unlink(missing_ok=True)
     file.write_text(text)
     try:
-        with pytest.raises(SparkJobError, match=r"Delete file:.*/_checkpoint and start it again") as caught:
+        with pytest.raises(SparkJobError, match=r"Delete file:.*/_checkpoint and start the job again") as caught:
             run(session, built)
     finally:
         file.write_text(right)
@@ -80,7 +80,7 @@ def test_a_full_disk_has_a_name_and_when_there_is_room_again_nothing_is_lost(
     to = small_disk / "to"
     segments(tmp_path / "in", [line("event", text=os.urandom(512).hex()) for _ in range(400)])
     for _ in range(2):
-        with pytest.raises(SparkJobError, match=r"Free space and start it again.*\[DISK_FULL\]"):
+        with pytest.raises(SparkJobError, match=r"Free space and start the job again.*\[DISK_FULL\]"):
             ingest(session, [str(tmp_path / "in")], str(to))
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
     done = ingest(session, [str(tmp_path / "in")], str(to))

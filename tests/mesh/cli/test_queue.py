@@ -244,7 +244,7 @@ def test_what_is_put_is_taken_once_and_what_is_not_printed_goes_back(a: RunningN
     peeked = a.mesh("queue", "peek", "jobs", "--count", "2", "--json")
     assert [json.loads(line)["content"] for line in peeked.stdout.splitlines()] == ["0", "1"]
     taken = a.mesh("queue", "take", "jobs", "--count", "3")
-    assert (taken.returncode, taken.stdout, taken.stderr) == (0, "0\n1\n2\n", "taking from jobs\n")
+    assert (taken.returncode, taken.stdout, taken.stderr) == (0, "0\n1\n2\n", "consuming jobs\n")
     told = json.loads(a.mesh("queue", "info", "jobs", "--json").stdout)
     assert (told["ready"], told["out"], told["acked"], told["redelivered"]) == (698, 0, 3, 0)
     process = subprocess.Popen(

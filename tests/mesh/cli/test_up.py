@@ -265,7 +265,7 @@ def test_an_address_that_is_in_use_is_refused_and_nothing_is_left() -> None:
     with running("a") as a:
         result = a.mesh("up", "--id", "b", "--bind", a.tcp)
         assert (result.returncode, result.stdout) == (2, "")
-        assert result.stderr.startswith(f"mesh: cannot bind {a.tcp}: Address already in use")
+        assert result.stderr.startswith(f"mesh: The address {a.tcp} cannot be bound: Address already in use")
         assert [path.name for path in (a.state / "nodes").iterdir()] == ["a.json"]
 
 
@@ -297,7 +297,7 @@ def test_without_a_name_a_second_node_takes_the_next_one() -> None:
 def test_down_returns_when_the_node_is_gone() -> None:
     with running("a") as a:
         result = a.mesh("down")
-        assert (result.returncode, result.stdout, result.stderr) == (0, "", "node 'a' is down\n")
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "node 'a' has stopped\n")
         assert a.wait() == 0
         a.start()
         assert a.it["boot"] == 2

@@ -154,7 +154,7 @@ def test_what_was_never_entered_is_told_and_not_waited_for(node: RunningNode) ->
 @pytest.mark.slow
 def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
     for wrong in (None, b"k", 5):
-        with pytest.raises(BadArgument, match="is no subscription"):
+        with pytest.raises(BadArgument, match="is not a subscription"):
             m.unsubscribe(wrong)  # type: ignore[arg-type]
     with pytest.raises(NoQueue, match="The durable subscription 'k'"):
         m.unsubscribe("k")
