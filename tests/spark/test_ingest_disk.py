@@ -51,7 +51,9 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(
     checksum.unlink(missing_ok=True)
     file.write_text(text)
     try:
-        with pytest.raises(SparkJobError, match=r"Delete file:.*/_checkpoint and start the job again") as caught:
+        with pytest.raises(
+            SparkJobError, match=r"Delete file:.*/_checkpoint and start the job again"
+        ) as caught:
             run(session, built)
     finally:
         file.write_text(right)
