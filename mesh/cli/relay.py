@@ -26,7 +26,7 @@ config = click.option("--config", "file", metavar="FILE", help="Edit FILE. Defau
 
 @click.group("relay")
 def command() -> None:
-    """Name other sites in mesh.toml, show their gateways, and pause the traffic to a site."""
+    """Configure the links to other sites, show their gateways, and pause the traffic to a site."""
 
 
 @command.command("ls")

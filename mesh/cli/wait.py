@@ -49,7 +49,7 @@ timeout = click.option(
 def command() -> None:
     """Wait for a condition in a script. The asked node may start later.
 
-    Exit code 0: the condition holds; 1: the time is over.
+    Exit code 0: the condition holds; 1: the time limit has passed.
     """
 
 
