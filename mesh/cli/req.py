@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913
     (NO_HANDLERS), or the server was lost and may have run the request (HANDLER_LOST). 124: no reply in time.
     """
     if (most is not None and not every) or (retry_lost and every):
-        raise click.UsageError("--count requires --all, and --retry-lost excludes it.")
+        raise click.UsageError("--count requires --all. --retry-lost cannot be used with --all.")
     body = sys.stdin.buffer.read() if content == STDIN else content.encode(errors="surrogateescape")
     asked: dict[str, Any] = {"local_only": local, "headers": options.headers(given)}
     with sync.connect(url, client=client) as m:
