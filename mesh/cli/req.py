@@ -32,7 +32,7 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
 @click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all, end after N replies."
 )
-@click.option("--retry-lost", is_flag=True, help="Retry if the server is lost: it may run twice.")
+@click.option("--retry-lost", is_flag=True, help="Retry if the server is lost. The request may run twice.")
 @click.option("--local", is_flag=True, help="Send only to servers at the same node.")
 @options.header
 @click.option(

@@ -69,7 +69,7 @@ def command() -> None:
 @click.option(
     "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] from the TOML FILE."
 )
-@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> in FILE.")
+@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> from FILE.")
 @shared.force
 @options.as_json
 @options.url
