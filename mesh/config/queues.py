@@ -80,7 +80,7 @@ def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
         if number > most:
             hint = "A pattern, such as orders/#, stands for many queues." if what == "entries" else ""
             raise BadConfig(
-                f"{file.origin('queues')}: {TITLE} names {number:,} {what}, at most {most:,}.", hint=hint
+                f"{file.origin('queues')}: {TITLE} has {number:,} {what}; the limit is {most:,}.", hint=hint
             )
 
 

@@ -44,7 +44,7 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
     def read(frame: bytes) -> T:
         if len(frame) > limit:
             raise RemoteError(
-                f"frame of {len(frame)} bytes, at most {limit} allowed here", code="FRAME_TOO_LARGE"
+                f"frame of {len(frame)} bytes; at most {limit} are allowed here", code="FRAME_TOO_LARGE"
             )
         try:
             return decode(frame)
