@@ -97,7 +97,7 @@ class Membership:
         return results
 
     def on_message(self, uuid: bytes, now: float) -> Results:
-        """Note that a message of this node arrived.
+        """Record that a message of this node arrived.
 
         Cheap enough to call for each message.
         """
@@ -113,7 +113,7 @@ class Membership:
     # --- what others report -------------------------------------------------------------------------------
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Note a node that is known to exist, but not to be alive.
+        """Record a node that is known to exist, but not to be alive.
 
         `via` is one of VIA. `teller` is the uuid of the node that reported it, if there is one.
         """

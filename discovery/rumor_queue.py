@@ -38,7 +38,7 @@ class RumorQueue:
         self._put(rumour, urgency(rumour), 0)
 
     def drop(self, uuid: bytes) -> None:
-        """Say nothing of this node."""
+        """Drop the rumor about a node."""
         place = self._place.pop(uuid, None)
         if place is not None:
             del self._queues[place[0]][place[1]][uuid]

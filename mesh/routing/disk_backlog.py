@@ -84,7 +84,7 @@ class DiskBacklog:
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Return the next slices to read, limited to `size` bytes but for the last one."""
+        """Return the next slices to read, at most `most`. The last one may exceed `size` bytes."""
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
             size -= self.coming[-1].size

@@ -79,7 +79,7 @@ class Retained:
     def _settle(self) -> None:
         """Insert the values of recent envelopes.
 
-        There is room for them, or `keep` would have done so.
+        There is room for them: `retain_last` inserts them before the limit is reached.
         """
         if self._recent:
             self._place(self._recent.take_all())

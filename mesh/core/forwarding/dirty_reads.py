@@ -77,7 +77,7 @@ class DirtyReads(Component):
     # --- towards a master -------------------------------------------------------------------------------
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
-        """Offer a forwarded envelope to local subscribers if its rule allows dirty reads. Return whether."""
+        """Offer a forwarded envelope as a dirty read. Return whether its rule and subscribers allow it."""
         if e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))

@@ -62,7 +62,7 @@ class Gateways(Component):
         self._gates: dict[str, SiteConnection] = {}
         self._told: Site | None = None
 
-    # --- the face -----------------------------------------------------------------------------------------
+    # --- the interface ------------------------------------------------------------------------------------
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (

@@ -216,7 +216,7 @@ class SiteDirectMessages(Component):
     # --- what goes again --------------------------------------------------------------------------------
 
     def _is_held(self, hop: str) -> Callable[[PendingForward], bool]:
-        """Return a predicate: does the entry wait for the retry of another one?"""
+        """Return a predicate: whether an entry waits for the retry of another one."""
         if not self._trials:  # usual case
             return lambda entry: False
         return lambda entry: self._trials.holds(_sending(entry, hop), entry.serial)

@@ -173,7 +173,7 @@ class SiteFeed(Feed):
         return portion is not None and portion.is_void(self._wall())
 
     def drop_expired(self) -> list[PartlySent]:
-        """Return all such slices."""
+        """Return the slices that have expired and were never sent."""
         return [given for given in self._row if self.is_void(given)]
 
     def expire(self, void: Iterable[PartlySent]) -> None:

@@ -54,7 +54,7 @@ class Clocks(Component):
         return clocks | {uuid: (name, ahead / 1e9) for uuid, name, ahead in self._gateways()}
 
     def _on_state(self, fact: StateReceived) -> None:
-        """Law 1."""
+        """Measure the clock of a node of an earlier release by its state (Law 1)."""
         state = fact.known.state
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
         for conn in (peer.control, peer.data) if peer is not None else ():

@@ -126,7 +126,7 @@ class Gossiping(Component):
         return peer is not None and self._keyring.verify(peer.node.key, line.signature, signed_text(line))
 
     def _on_hear(self, peer: Peer, command: Hear) -> None:
-        """Note whether a peer can receive our PUB."""
+        """Record whether a peer can receive our PUB."""
         peer.hears_us = not command.wanted
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:

@@ -73,7 +73,7 @@ class Rows:
         self._shelf.live += 1
 
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
-        """Delete envelopes from disk with the next commit, and their rows."""
+        """Delete envelopes and the rows of those in `with_row` from disk, with the next commit."""
         for position in positions:
             self._shelf.drop_position(position)
         for position in with_row:
@@ -90,7 +90,7 @@ class Rows:
         """Return an envelope that was read from disk, with its position."""
         return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
-    # --- lots -------------------------------------------------------------------------------------------
+    # --- queued envelopes -------------------------------------------------------------------------------
 
     def take_state(self, name: str, position: int) -> bytes:
         """Return the stored state of an envelope once, or empty if it has none."""
