@@ -162,5 +162,5 @@ def _check_tries(head: ItemHead, count: int) -> None:
     named = [len(column) // 2 or count for _, column in head.targets]
     if named != [len(head.tries)]:
         raise RemoteError(
-            f"{len(head.tries)} messages have delivery counts, {named} are named", code="MALFORMED"
+            f"{len(head.tries)} messages have delivery counts; the targets name {named}", code="MALFORMED"
         )
