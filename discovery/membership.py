@@ -83,7 +83,7 @@ class Membership:
         self._detector = Detector(table, fates, news, health, timers, timing, jitter)
         self._firsthand = DirectEvidence(table, fates, self._detector)
 
-    # --- what a node sends about itself -------------------------------------------------------------------
+    # --- direct evidence ----------------------------------------------------------------------------------
 
     def hear(self, node: Node, now: float) -> Results:
         """Process a node's introduction.
@@ -110,7 +110,7 @@ class Membership:
         """
         return [] if uuid == self._me.uuid else self._firsthand.leave(uuid, boot, now)
 
-    # --- what others report -------------------------------------------------------------------------------
+    # --- reports of others --------------------------------------------------------------------------------
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
         """Record a node that is known to exist, but not to be alive.
@@ -180,7 +180,7 @@ class Membership:
         record = self._table.records.get(uuid)
         return None if record is None or record is self._me or not record.is_living else record
 
-    # --- time ---------------------------------------------------------------------------------------------
+    # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> Results:
         """Run the timers that are due."""

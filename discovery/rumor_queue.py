@@ -9,7 +9,7 @@ from math import ceil, log10
 
 from discovery.member import NodeLife, Rumour
 
-PACKET = 32  # rumours in one packet
+PACKET = 32  # rumors in one packet
 FRESH = 3  # times sent, below which a rumor is fresh
 # Each rumor is sent this often, times the decimal digits of the number of nodes.
 REPEATS = 4

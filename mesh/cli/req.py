@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913
         return _request(m, address, body, told, timeout=timeout or PATIENCE, retry_lost=retry_lost, **asked)
 
 
-# --- one --------------------------------------------------------------------------------------------------
+# --- one reply --------------------------------------------------------------------------------------------
 
 
 def _request(
@@ -108,7 +108,7 @@ def plain_reply(reply: Message[Any]) -> None:
     _write("".join(f"{show.printable(line)}\n" for line in lines).encode())
 
 
-# --- all --------------------------------------------------------------------------------------------------
+# --- replies of all servers -------------------------------------------------------------------------------
 
 
 def _gather(

@@ -181,7 +181,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def persistent(self) -> bool:
-        """Whether it was published with `persistent=True`, and so is on the disk of its master."""
+        """Whether the message was published with `persistent=True`, and so is on the disk of its master."""
         return self._envelope.persistent
 
     @property

@@ -29,9 +29,9 @@ class DiskBacklog:
         self.behind: deque[EnvelopeSlice] = deque()  # in memory: transient, or the publisher waits for it
         self.bytes = 0  # of all of these
         self._paging = paging
-        self._paged = Paged()  # by number, together with what a row cannot hold:
-        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # number: messages, total size, stub
-        self._gaps: dict[int, int] = {}  # number: gap before the entry
+        self._paged = Paged()  # by number
+        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # by number: messages, total size, stub
+        self._gaps: dict[int, int] = {}  # by number: gap before the entry
 
     def __len__(self) -> int:
         return len(self._paged) + len(self.coming) + len(self.void) + len(self.behind)

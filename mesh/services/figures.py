@@ -112,7 +112,7 @@ class ServiceFigures:
             fared = self._at[address, node] = OutcomeCounts()
         return fared
 
-    # --- telling ----------------------------------------------------------------------------------------
+    # --- reports ----------------------------------------------------------------------------------------
 
     def each(self) -> Iterator[tuple[str, OutcomeCounts]]:
         """Yield (address, outcomes at some node) for all entries."""

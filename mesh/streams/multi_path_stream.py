@@ -29,7 +29,7 @@ IDLE = 600.0  # s of silence after which a leg is not waited for
 
 
 class LegsFull(Exception):
-    """The number was not accepted for lack of room to remember it.
+    """A number was not accepted, because there is no room to record it.
 
     The sender may retry.
     """

@@ -73,7 +73,7 @@ class TrafficWatch:
     # --- arrival and departure ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Reserve its descriptor while there is one: a burst of connections may leave none."""
+        """Reserve the descriptor for epoll now: a burst of connections may leave none."""
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
 

@@ -22,7 +22,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpacked(data: bytes) -> list[Any]:
-    """Return the fields of a packed list. RemoteError MALFORMED for anything else."""
+    """Return the fields of a packed list. Raises: RemoteError MALFORMED for anything else."""
     try:
         return msgspec.msgpack.decode(data, type=list)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -90,7 +90,7 @@ class Accounts:
         self._closed_peers += feed.delivered * is_peer
 
     def figures(self, feeds: Sequence[Feed]) -> dict[str, int]:
-        """Return both equations, including the counts of the feeds that exist now."""
+        """Return the counts of both equations, including those of the feeds that exist now."""
         fate = self._fates(feeds)
         to_peers = self._closed_peers + sum(feed.delivered for feed in feeds if feed.is_peer)
         held = self.published - sum(self.outcomes.values())

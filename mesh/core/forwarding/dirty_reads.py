@@ -120,7 +120,7 @@ class DirtyReads(Component):
         """Return the envelope as it leaves for a master that supports dirty reads."""
         return self._bodies.hold_body(e, self._desk.now) or e
 
-    # --- from a master ----------------------------------------------------------------------------------
+    # --- items of masters -------------------------------------------------------------------------------
 
     def whole(self, item: Envelope) -> Envelope | None:
         """Return an item with the contents held here, or `None` if they are gone."""

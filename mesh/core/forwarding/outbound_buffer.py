@@ -287,7 +287,7 @@ class OutboundBuffer:
         for hop in entry.hops:
             self.record_final_answer(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
 
-    # --- time -------------------------------------------------------------------------------------------
+    # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""

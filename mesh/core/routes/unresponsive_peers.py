@@ -58,7 +58,7 @@ class UnresponsivePeers:
             del self._slow[uuid]
             self._report_event(uuid, "answers in time again", "info")
 
-    # --- trials -----------------------------------------------------------------------------------------
+    # --- probes -----------------------------------------------------------------------------------------
 
     def tells(self, uuid: bytes, version: int, is_new: bool = False) -> None:
         """Record that an interest was sent. `is_new`: on a fresh connection."""
@@ -107,7 +107,7 @@ class UnresponsivePeers:
             self._ask(uuid)
 
     def forget_node(self, uuid: bytes) -> None:
-        """Forget a dead node. Another process of it starts anew."""
+        """Forget a dead node. Its next process starts without a record."""
         for known in (self._slow, self._told, self._versions, self._again):
             known.pop(uuid, None)
 

@@ -83,7 +83,7 @@ class Gossiping(Component):
             on_command(Hear, lambda conn, peer, command, _: self._on_hear(peer, command)),
         )
 
-    # --- others ---------------------------------------------------------------------------------------
+    # --- states of other nodes ------------------------------------------------------------------------
 
     def on_message(self, frames: list[bytes]) -> None:
         """Process a message of a PUB that we listen to."""
@@ -205,7 +205,7 @@ class Gossiping(Component):
         host = reached.rpartition(":")[0]
         return f"{host}:{place.rpartition(':')[2]}" if host.startswith("tcp://") else ""
 
-    # --- ourselves ------------------------------------------------------------------------------------
+    # --- state of this node ---------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         self.sample, self._reach = beginning.sample, beginning.reach

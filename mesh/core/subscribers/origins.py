@@ -130,7 +130,7 @@ class Origins:
         # (peer, route) -> verdict after doubt, until
         self._settled: dict[tuple[bytes, tuple[str, ...]], tuple[Verdict, float]] = {}
 
-    # --- what is known ----------------------------------------------------------------------------------
+    # --- known names, rules and hops --------------------------------------------------------------------
 
     def logged_in(self, peer: Peer) -> None:
         """Record the name of a peer. Messages that it accepted under an earlier name are its own, too."""

@@ -103,7 +103,7 @@ class QueueSink:
             self.moved_out,
         )
 
-    # --- as the log sees it -----------------------------------------------------------------------------
+    # --- the sink of the log ----------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:
         return False  # never paces a producer
@@ -257,7 +257,7 @@ class QueueSink:
         self.is_removed = True
         self.part.end_queue()
 
-    # --- takers -----------------------------------------------------------------------------------------
+    # --- consumers --------------------------------------------------------------------------------------
 
     def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
         """Register a consumer; see `LocalQueue.open`."""
@@ -287,7 +287,7 @@ class QueueSink:
         self.finished += n
         self.schedule()
 
-    # --- what is read -----------------------------------------------------------------------------------
+    # --- disk reads -------------------------------------------------------------------------------------
 
     def _loaded(self, lots: list[QueuedEnvelope]) -> None:
         """Record that envelopes were read from disk and are in memory now."""

@@ -114,7 +114,7 @@ class Rows:
             lot.has_row = False
             self._delete(key)
 
-    # --- what comes from other nodes --------------------------------------------------------------------
+    # --- messages from other nodes ----------------------------------------------------------------------
 
     def moved_rows(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield (queue, uuid of the source node, row) for messages that other nodes moved here."""
@@ -176,7 +176,7 @@ class Rows:
         self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
 
     def may_be_forgotten(self, name: str, stamp: int) -> bool:
-        """Return whether it is unknown if messages accepted at that time were delivered."""
+        """Return whether deliveries of messages accepted at that time are unknown."""
         marks = self._wanted.get(name) or self._marks.get(name)
         return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 
@@ -204,7 +204,7 @@ class Rows:
         self._shelf.supersede((op,))
         self._disk.commit((op,), then)
 
-    # --- takers -----------------------------------------------------------------------------------------
+    # --- consumers --------------------------------------------------------------------------------------
 
     def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
         """Store a consumer, and call `then` when it is on disk."""
