@@ -83,7 +83,7 @@ class Unread:
     domain: str = ""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"{name}: only a strategy with reads_message = True sees that")
+        raise AttributeError(f"{name}: only a strategy with reads_message = True can read it")
 
 
 class MessageHeaders(Protocol):
@@ -101,17 +101,17 @@ class Message(Protocol):
 
     @property
     def key(self) -> str:
-        """Its topic; "" for a message to an address without a key."""
+        """The topic of the message; "" for a message to an address without a key."""
         ...
 
     @property
     def domain(self) -> str:
-        """Its domain; "" for none."""
+        """The domain of the message; "" for none."""
         ...
 
     @property
     def content(self) -> bytes:
-        """Its content, as sent."""
+        """The content of the message, as sent."""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Message(Protocol):
 
     @property
     def priority(self) -> int:
-        """Its priority in a queue, 0 to 9; the highest is delivered first."""
+        """The priority of the message in a queue, 0 to 9; the highest is delivered first."""
         ...
 
     @property
@@ -158,7 +158,7 @@ class Balancer(Protocol):
         """
 
     def registrations(self, delta: Sequence[Registration]) -> None:
-        """Note changes of consumers."""
+        """Record changes of consumers."""
 
 
 class Strategy(ABC):
@@ -206,7 +206,7 @@ class Strategy(ABC):
         """Set the node that chooses."""
 
     def registrations(self, delta: Sequence[Registration]) -> None:  # noqa: B027 - most need not know
-        """Note changes of consumers."""
+        """Record changes of consumers."""
 
 
 def at_least_one(candidates: Candidates) -> Candidates:

@@ -192,7 +192,7 @@ class Detector:
         if question.is_final:
             del self._lost[question.record.uuid]
 
-    # --- for others ---------------------------------------------------------------------------------------
+    # --- probes for other nodes ---------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
         """Probe `node` on behalf of a node that cannot reach it."""
@@ -211,7 +211,7 @@ class Detector:
         call_off(errand.timer)
         return [Lives(errand.asker, errand.number, lives, self.packet(errand.asker))]
 
-    # --- at once ------------------------------------------------------------------------------------------
+    # --- immediate probes ---------------------------------------------------------------------------------
 
     def disconnected(self, record: MemberRecord, now: float) -> Results:
         """Probe a node at once whose connection broke: its process may have ended."""

@@ -91,7 +91,7 @@ class DirectEvidence:
                 return self._fates.join(record, node, now)
 
     def heard(self, uuid: bytes, now: float) -> Results:
-        """Note that a message of this node arrived."""
+        """Record that a message of this node arrived."""
         record = self._table.records.get(uuid)
         if record is None or not record.is_living:
             return []
@@ -106,7 +106,7 @@ class DirectEvidence:
         return [*self._fates.trust(record, now), Inform(record.uuid, (accusation,))]
 
     def spoke(self, uuid: bytes, now: float) -> Results:
-        """Note a message on the node's control connection.
+        """Record a message on the node's control connection.
 
         Nothing is left in flight there when the process dies.
         """

@@ -172,7 +172,7 @@ class StateGossip:
         """Return the newest state of a node that is still stored, whether or not the node is alive."""
         return self._lines.get(uuid) or self._last.get(uuid)
 
-    # --- which nodes to listen to ---------------------------------------------------------------------
+    # --- choice of nodes to listen to -----------------------------------------------------------------
 
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
         """Return the nodes to listen to.

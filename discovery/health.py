@@ -15,7 +15,7 @@ class Health:
         return self.score + 1
 
     def better(self) -> None:
-        """Note that a node answered in time."""
+        """Record that a node answered in time."""
         self.score = max(0, self.score - 1)
 
     def worse(self, points: int) -> None:

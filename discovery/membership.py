@@ -83,7 +83,7 @@ class Membership:
         self._detector = Detector(table, fates, news, health, timers, timing, jitter)
         self._firsthand = DirectEvidence(table, fates, self._detector)
 
-    # --- what a node sends about itself -------------------------------------------------------------------
+    # --- direct evidence ----------------------------------------------------------------------------------
 
     def hear(self, node: Node, now: float) -> Results:
         """Process a node's introduction.
@@ -97,7 +97,7 @@ class Membership:
         return results
 
     def on_message(self, uuid: bytes, now: float) -> Results:
-        """Note that a message of this node arrived.
+        """Record that a message of this node arrived.
 
         Cheap enough to call for each message.
         """
@@ -110,10 +110,10 @@ class Membership:
         """
         return [] if uuid == self._me.uuid else self._firsthand.leave(uuid, boot, now)
 
-    # --- what others report -------------------------------------------------------------------------------
+    # --- reports of others --------------------------------------------------------------------------------
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Note a node that is known to exist, but not to be alive.
+        """Record a node that is known to exist, but not to be alive.
 
         `via` is one of VIA. `teller` is the uuid of the node that reported it, if there is one.
         """
@@ -180,7 +180,7 @@ class Membership:
         record = self._table.records.get(uuid)
         return None if record is None or record is self._me or not record.is_living else record
 
-    # --- time ---------------------------------------------------------------------------------------------
+    # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> Results:
         """Run the timers that are due."""

@@ -133,7 +133,7 @@ class MdnsListener:
     def heard(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
     ) -> None:
-        """Note that a service was added, updated or removed.
+        """Record that a service was added, updated or removed.
 
         The argument names are those of zeroconf.
         """

@@ -34,7 +34,7 @@ class LineRelay:
         self._next = b""  # where the next digest begins
 
     def learnt(self, line: StateLine, is_new: bool) -> None:
-        """Note a newer state.
+        """Record a newer state.
 
         `is_new`: the node had none before.
         """

@@ -35,12 +35,12 @@ class Rivalry:
         return self.heard_older >= self.began + IN_FLIGHT
 
     def note(self, boot: int, now: float) -> None:
-        """Note a message of one of the two processes."""
+        """Record a message of one of the two processes."""
         if boot == self.older.boot:
             self.heard_older = now
         else:
             self.heard_newer = now
 
     def left(self, boot: int) -> None:
-        """Note a goodbye of one of the two processes."""
+        """Record a goodbye of one of the two processes."""
         self.note(boot, -inf)

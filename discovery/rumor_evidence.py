@@ -58,7 +58,7 @@ class RumorEvidence:
         self.raise_incarnation(self._table.me.incarnation)
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Note a node that is known to exist, but not to be alive.
+        """Record a node that is known to exist, but not to be alive.
 
         `teller` is the node that reported it.
         """

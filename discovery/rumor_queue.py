@@ -9,7 +9,7 @@ from math import ceil, log10
 
 from discovery.member import NodeLife, Rumour
 
-PACKET = 32  # rumours in one packet
+PACKET = 32  # rumors in one packet
 FRESH = 3  # times sent, below which a rumor is fresh
 # Each rumor is sent this often, times the decimal digits of the number of nodes.
 REPEATS = 4
@@ -38,7 +38,7 @@ class RumorQueue:
         self._put(rumour, urgency(rumour), 0)
 
     def drop(self, uuid: bytes) -> None:
-        """Say nothing of this node."""
+        """Drop the rumor about a node."""
         place = self._place.pop(uuid, None)
         if place is not None:
             del self._queues[place[0]][place[1]][uuid]

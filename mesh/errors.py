@@ -317,8 +317,8 @@ class Refused(RemoteError):
 class MeshTimeout(MeshError, TimeoutError):
     """No answer in time. The operation may still succeed.
 
-    `ids`: of what `publish` or `send` has sent, and may still arrive; `final` of each tells what became
-    of it.
+    `ids` names the messages that `publish` or `send` sent and that may still arrive. `final(id)` returns
+    the outcome of each.
     """
 
     code = "TIMEOUT"

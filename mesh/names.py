@@ -78,12 +78,12 @@ class SessionName:
 
     @property
     def session_is_generated(self) -> bool:
-        """True if a node assigned the number, so that it is unique."""
+        """Whether a node assigned the number, so that it is unique."""
         return self.session is not None and self.session < 0
 
     @property
     def is_absolute(self) -> bool:
-        """True if the name includes the node."""
+        """Whether the name includes the node."""
         return self.node is not None
 
     def at(self, node: str) -> "SessionName":

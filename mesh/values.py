@@ -137,7 +137,7 @@ class Published:
 
     @property
     def ok(self) -> bool:
-        """True if the master has the message."""
+        """Whether the master has the message."""
         return self.state == "OK"
 
 

@@ -58,7 +58,7 @@ def weight_set(values: object) -> WeightSet:
 
 
 def learnt(values: object) -> Learnt:
-    """Return a set to be applied. Raises: LocalError BAD_WEIGHTS."""
+    """Return a learned set from a list of its fields. Raises: LocalError BAD_WEIGHTS."""
     return _converted(values, Learnt)
 
 

@@ -47,7 +47,7 @@ class Jobs(click.Group):
     epilog="On a cluster: spark-submit OPTION… spark/__main__.py JOB …",
 )
 def spark() -> None:
-    """Spark jobs on the history of a mesh."""
+    """Run Spark jobs on the history of a mesh."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -47,7 +47,7 @@ class Unfinished:
         self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
-        """Note the segments that were read."""
+        """Record the segments that were read."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:
                 self.open[it.path] = Open(it.bytes, now, it.torn)

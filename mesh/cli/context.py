@@ -22,7 +22,7 @@ HEADER = ("CONTEXT", "NODE", "MESH", "STATE")
 
 @click.group("context")
 def command() -> None:
-    """Name a node and the access to it, so that all verbs that ask a node use it.
+    """Manage contexts: named nodes, and the access to them, for all verbs that ask a node.
 
     Options such as --url and the environment take precedence. MESH_CONTEXT selects a context for one shell.
     Programs ignore contexts: they use their own arguments, or MESH_URL.

@@ -28,7 +28,7 @@ of_queue = click.option(
 
 @click.group("dlq")
 def command() -> None:
-    """Dead letters: accepted messages that could not be delivered.
+    """List, replay and purge dead letters: accepted messages that could not be delivered.
 
     Their master refused them, they expired before it answered, or no consumer of a queue could process them.
     """

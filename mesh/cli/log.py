@@ -15,7 +15,7 @@ complete_levels = completing(lambda *_: LEVELS)
 
 @click.group("log")
 def command() -> None:
-    """Log levels of a node. The log itself is on stderr, or in the journal of its service."""
+    """Show and set the log levels of a node. The log is on stderr, or in the journal of its service."""
 
 
 @command.command("level")

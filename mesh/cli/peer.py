@@ -21,7 +21,7 @@ HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 
 @click.group("peer")
 def command() -> None:
-    """Name addresses of other nodes that a node cannot discover. One is enough: it introduces the others."""
+    """Manage the addresses of nodes that a node cannot discover. One is enough: it introduces the others."""
 
 
 @command.command("add")

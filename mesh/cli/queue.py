@@ -30,7 +30,7 @@ selector = click.option(
 
 @click.group("queue")
 def command() -> None:
-    """Queues: a message waits until a consumer takes and acknowledges it."""
+    """Manage queues and their messages. A message stays in its queue until a consumer acknowledges it."""
 
 
 @command.command("create")

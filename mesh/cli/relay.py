@@ -26,7 +26,7 @@ config = click.option("--config", "file", metavar="FILE", help="Edit FILE. Defau
 
 @click.group("relay")
 def command() -> None:
-    """Name other sites in mesh.toml, show their gateways, and pause the traffic to a site."""
+    """Configure the links to other sites, show their gateways, and pause the traffic to a site."""
 
 
 @command.command("ls")
@@ -47,7 +47,7 @@ def ls(url: str | None, as_json: bool) -> int:
     metavar="ADDRESS",
     help="Address of a gateway there. Can be repeated.",
 )
-@click.option("--via", metavar="SITE", help="Reach it over the site SITE instead of an address.")
+@click.option("--via", metavar="SITE", help="Reach the new site through SITE instead of an address.")
 @click.option(
     "--domain",
     "domains",
@@ -58,7 +58,9 @@ def ls(url: str | None, as_json: bool) -> int:
 @click.option(
     "--topic", "topics", multiple=True, metavar="PATTERN", help="Forward matching topics. Can be repeated."
 )
-@click.option("--serves", multiple=True, metavar="site/NAME", help="Pass its messages to the site NAME.")
+@click.option(
+    "--serves", multiple=True, metavar="site/NAME", help="Pass messages of the new site to the site NAME."
+)
 @click.option("--one-way", is_flag=True, help="Accept nothing from the site.")
 @click.option("--max-bytes", metavar="SIZE", help="Limit of waiting messages at each master, such as 512MiB.")
 @config

@@ -27,7 +27,7 @@ from mesh.errors import LocalError
 @click.option(
     "--exec", "typed", required=True, metavar="COMMAND", help="Run COMMAND, a program with its arguments."
 )
-@click.option("--shell", is_flag=True, help="Run it with /bin/sh: for pipes, wildcards and variables.")
+@click.option("--shell", is_flag=True, help="Run COMMAND with /bin/sh: for pipes, wildcards and variables.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),

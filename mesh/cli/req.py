@@ -32,7 +32,7 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
 @click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all, end after N replies."
 )
-@click.option("--retry-lost", is_flag=True, help="Retry if the server is lost: it may run twice.")
+@click.option("--retry-lost", is_flag=True, help="Retry if the server is lost. The request may run twice.")
 @click.option("--local", is_flag=True, help="Send only to servers at the same node.")
 @options.header
 @click.option(
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913
     (NO_HANDLERS), or the server was lost and may have run the request (HANDLER_LOST). 124: no reply in time.
     """
     if (most is not None and not every) or (retry_lost and every):
-        raise click.UsageError("--count requires --all, and --retry-lost excludes it.")
+        raise click.UsageError("--count requires --all. --retry-lost cannot be used with --all.")
     body = sys.stdin.buffer.read() if content == STDIN else content.encode(errors="surrogateescape")
     asked: dict[str, Any] = {"local_only": local, "headers": options.headers(given)}
     with sync.connect(url, client=client) as m:
@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913
         return _request(m, address, body, told, timeout=timeout or PATIENCE, retry_lost=retry_lost, **asked)
 
 
-# --- one --------------------------------------------------------------------------------------------------
+# --- one reply --------------------------------------------------------------------------------------------
 
 
 def _request(
@@ -108,7 +108,7 @@ def plain_reply(reply: Message[Any]) -> None:
     _write("".join(f"{show.printable(line)}\n" for line in lines).encode())
 
 
-# --- all --------------------------------------------------------------------------------------------------
+# --- replies of all servers -------------------------------------------------------------------------------
 
 
 def _gather(

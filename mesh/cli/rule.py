@@ -67,9 +67,9 @@ def command() -> None:
 @click.option("--add", is_flag=True, help="Add to the node's shared rules instead of replacing them.")
 @click.option("--none", "is_none", is_flag=True, help="Give the node no rule, even if files have one.")
 @click.option(
-    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] in the TOML FILE."
+    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] from the TOML FILE."
 )
-@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> in FILE.")
+@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> from FILE.")
 @shared.force
 @options.as_json
 @options.url

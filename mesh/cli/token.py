@@ -47,7 +47,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="Allow joining with it for TIME: 30m, 24h, 7d or never.",
+    help="Allow joining with the token for TIME: 30m, 24h, 7d or never.",
 )
 @click.option("--site", metavar="NAME", help="With --role relay: the other site's NAME in mesh.toml.")
 @options.keyed_mesh

@@ -9,7 +9,9 @@ from mesh.cli.options import print_message, tell_json
 
 @click.command("unsub")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="End it even if it has consumers, or nodes are unreachable.")
+@click.option(
+    "--force", is_flag=True, help="End the subscription even if it has consumers, or nodes are unreachable."
+)
 @options.as_json
 @options.url
 def command(name: str, force: bool, as_json: bool, url: str | None) -> None:

@@ -14,7 +14,7 @@ SECTIONS = {
         "metrics": "Print a node's metrics for Prometheus.",
         "service": "Run a node as a systemd service.",
         "backup": "Back up and restore a node.",
-        "peer": "Name addresses of other nodes.",
+        "peer": "Manage addresses of other nodes.",
         "node": "Allow and deny nodes, mesh-wide.",
     },
     "Messages": {

@@ -49,7 +49,7 @@ timeout = click.option(
 def command() -> None:
     """Wait for a condition in a script. The asked node may start later.
 
-    Exit code 0: the condition holds; 1: the time is over.
+    Exit code 0: the condition holds; 1: the time limit has passed.
     """
 
 
@@ -74,7 +74,7 @@ def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> in
 @command.command("queue")
 @click.argument("name", shell_complete=complete_queues)
 @click.option("--empty", is_flag=True, help="Wait until the queue is empty and all messages are settled.")
-@click.option("--consumer", is_flag=True, help="Wait until it has a consumer.")
+@click.option("--consumer", is_flag=True, help="Wait until the queue has a consumer.")
 @timeout
 @options.as_json
 @options.url

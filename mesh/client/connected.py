@@ -209,7 +209,7 @@ class Connected(NotCopied):
             calls.drop_pending(pending)
 
     async def _call_value(self, make: Callable[[int], Command]) -> Any:
-        """Send a command and return the value of the last part of its reply; errors as for `_ask`."""
+        """Send a command and return the value of the last part of its reply; errors as for `_call_node`."""
         parts = await self._call_node(make)
         return parts[-1][0]
 

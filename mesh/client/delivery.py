@@ -119,7 +119,7 @@ class QueuedMessage(TypedMessage[T]):
 
     @property
     def redelivered(self) -> bool:
-        """True if the message was delivered before; then its work may have been done."""
+        """Whether the message was delivered before. If so, its work may have been done."""
         return self._tries > 0
 
     @property

@@ -181,7 +181,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def persistent(self) -> bool:
-        """Whether it was published with `persistent=True`, and so is on the disk of its master."""
+        """Whether the message was published with `persistent=True`, and so is on the disk of its master."""
         return self._envelope.persistent
 
     @property
@@ -195,9 +195,9 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def provisional(self) -> bool:
-        """True while the master has yet to accept the message, under a rule with `dirty_read`.
+        """Whether the message arrived before its master accepted it, under a rule with `dirty_read`.
 
-        A provisional message is delivered once: only a "RETRACTED" message may follow.
+        An accepted message is not delivered again. A refused one is followed by a "RETRACTED" message.
         """
         return bool(self._envelope.flags & PROVISIONAL)
 

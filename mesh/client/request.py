@@ -48,7 +48,7 @@ class Request(TypedMessage[T]):
 
     @property
     def wants_reply(self) -> bool:
-        """True if the sender waits for a reply: after `request` and `gather`, not after `send`."""
+        """Whether the sender waits for a reply: after `request` and `gather`, not after `send`."""
         return self._taken is not None and self._taken.wants_reply
 
     @property
@@ -104,7 +104,7 @@ class Request(TypedMessage[T]):
 
     @property
     def _awaits(self) -> bool:
-        """True until the request is answered, if its sender wants a reply."""
+        """Whether the sender wants a reply and has none yet."""
         return self.wants_reply and self._taken is not None and not self._taken.is_answered
 
     def _reply(self, content: Content, headers: Headings = None, codec: Codec | str | None = None) -> bool:

@@ -78,7 +78,7 @@ class Subscription(Generic[T]):
 
     @property
     def _is_in_use(self) -> bool:
-        """True while a returned batch is not consumed."""
+        """Whether a returned batch is not consumed yet."""
         return self._intake.is_in_use
 
     async def __aenter__(self) -> Subscription[T]:

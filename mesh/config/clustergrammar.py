@@ -91,7 +91,7 @@ class ClusterText:
     def note(self, text: str) -> None:
         self._notes.setdefault(text)
 
-    # --- what may stand where ---------------------------------------------------------------------------
+    # --- elements and attributes ------------------------------------------------------------------------
 
     def check(self, element: etree._Element) -> None:
         """Check that all parts of an element are known. Raises: BadConfig; adds a note if lenient."""

@@ -64,7 +64,7 @@ def _read(file: ConfigFile, at: tuple[str, ...], entry: dict[str, Any]) -> Queue
         raise BadConfig(what, hint=f"Omit {PUTS}: only destinations begin with it.")
     if len(given["name"]) > LONGEST_QUEUE:
         what = f"{file.origin(*at, 'name')}: {TITLE} name has {len(given['name']):,} characters."
-        raise BadConfig(what, hint=f"The limit for queue names is {LONGEST_QUEUE}.")
+        raise BadConfig(what, hint=f"The limit for queue names is {LONGEST_QUEUE} characters.")
     try:
         check_queue_store(given["store"])
     except BadConfig as error:
@@ -80,7 +80,7 @@ def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
         if number > most:
             hint = "A pattern, such as orders/#, stands for many queues." if what == "entries" else ""
             raise BadConfig(
-                f"{file.origin('queues')}: {TITLE} names {number:,} {what}, at most {most:,}.", hint=hint
+                f"{file.origin('queues')}: {TITLE} has {number:,} {what}; the limit is {most:,}.", hint=hint
             )
 
 

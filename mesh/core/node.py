@@ -174,7 +174,7 @@ class NodeCore:
         self.parts.gossiping.on_message(frames)
 
     def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
-        """Handle the result of a Knock, as the operating system at that address gave it."""
+        """Handle the result of a ProbeAddress, as the operating system at that address gave it."""
         self._at(now, wall)
         self.parts.neighbours.liveness.knocked(uuid, refused)
 
@@ -219,7 +219,7 @@ class NodeCore:
         self.parts.ruling.reload_and_tell(by)
 
     def lagged(self, seconds: float, now: float) -> None:
-        """Note that the event loop was late by `seconds`: waiting messages are handled before timeouts."""
+        """Record that the event loop was late by `seconds`: waiting messages are handled before timeouts."""
         self.parts.neighbours.membership.lagged(seconds)
         self.parts.piecework.lagged(seconds, now)
         for conn in self._conns.values():

@@ -68,7 +68,7 @@ class Reception(Component):
         )
 
     def dispatch(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        """Pass a command to its handler. RemoteError if the sender must not send it."""
+        """Pass a command to its handler. Raises: RemoteError if the sender must not send it."""
         if envelopes and conn.clock.shift:  # from here on, expiry times are by our clock
             envelopes = [shifted(envelope, conn.clock.shift) for envelope in envelopes]
         if not conn.is_open or isinstance(command, Refuse):

@@ -113,7 +113,7 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that this node needs the login.
+        """Record that this node needs the login.
 
         Repetition changes nothing.
         """
@@ -121,12 +121,12 @@ class Link:
         return self._step(LinkEvent.WANTED, now)
 
     def unwanted(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that this node no longer needs the login."""
+        """Record that this node no longer needs the login."""
         self._is_wanted = False
         return self._step(LinkEvent.UNWANTED, now)
 
     def hello(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that a data connection exists and both sides accept.
+        """Record that a data connection exists and both sides accept.
 
         Raises LocalError while the peer is denied.
         """
@@ -139,44 +139,44 @@ class Link:
         return self._step(LinkEvent.HELLO, now)
 
     def on_refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
-        """Note that the peer refuses, with a code and a reason."""
+        """Record that the peer refuses, with a code and a reason."""
         self._theirs = Refusal(code, reason)
         return self._step(LinkEvent.REFUSED, now)
 
     def denied(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
-        """Note that this node refuses, with a code and a reason."""
+        """Record that this node refuses, with a code and a reason."""
         self._mine = Refusal(code, reason)
         return self._step(LinkEvent.DENIED, now)
 
     def allowed(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that this node's refusal is withdrawn."""
+        """Record that this node's refusal is withdrawn."""
         return self._step(LinkEvent.ALLOWED, now)
 
     def silence(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that the peer was silent for too long."""
+        """Record that the peer was silent for too long."""
         return self._step(LinkEvent.SILENCE, now)
 
     def bye(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that the peer said goodbye."""
+        """Record that the peer said goodbye."""
         return self._step(LinkEvent.BYE, now)
 
     def disconnected(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that the data connection, or the dial, has ended."""
+        """Record that the data connection, or the dial, has ended."""
         return self._step(LinkEvent.DISCONNECTED, now)
 
     def address(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that the address of the peer has changed."""
+        """Record that the address of the peer has changed."""
         return self._step(LinkEvent.ADDRESS, now)
 
     def restarted(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that the peer has a higher boot.
+        """Record that the peer has a higher boot.
 
         Call before `hello` if one message says both.
         """
         return self._step(LinkEvent.RESTARTED, now)
 
     def reached(self, now: float) -> tuple[LinkAction, ...]:
-        """Note that a control connection to the peer is established again."""
+        """Record that a control connection to the peer is established again."""
         return self._step(LinkEvent.REACHED, now)
 
     def tick(self, now: float) -> tuple[LinkAction, ...]:

@@ -125,7 +125,7 @@ def _put(archive: zipfile.ZipFile, path: Path) -> BackupFile:
     return BackupFile(size, digest.hexdigest())
 
 
-# --- believing ----------------------------------------------------------------------------------------------
+# --- verification -------------------------------------------------------------------------------------------
 
 
 @contextmanager

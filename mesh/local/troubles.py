@@ -19,7 +19,7 @@ class Troubles:
         self._last[what] = now
 
     def goes_well(self, what: str, text: str, now: float) -> None:
-        """Note a success. If the trouble has been absent for QUIET s, it is over and `text` is reported."""
+        """Record a success. If the trouble has been absent for QUIET s, it is over and `text` is reported."""
         if what in self._last and now - self._last[what] >= QUIET:
             del self._last[what]
             self.tell("info", text)

@@ -65,7 +65,7 @@ def _check_archive(file: Path, archive: zipfile.ZipFile, opened: IO[bytes]) -> N
     if not _is_alone(archive, opened):
         raise bad(file, "it has data before or after the archive")
     if names.count(MANIFEST) != 1:
-        raise bad(file, "it has no manifest, so it is another file", "Was it made by `mesh backup create`?")
+        raise bad(file, "it has no manifest", "Was it made by `mesh backup create`?")
     for entry in archive.infolist():
         if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
             raise bad(file, f"{entry.filename!r:.80} in it is a link, or not a plain file")

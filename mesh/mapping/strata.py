@@ -85,7 +85,7 @@ def is_way(me: str, said: Distance, claims: Iterable[Claim]) -> bool:
 
 
 def by_rules(claim: Claim, latency: float) -> Distance:
-    """Return the distance of a node that reports none, as the rules have it."""
+    """Return the distance that the rules give for a node that reports none."""
     return Distance((claim.node, *[UNTOLD] * min(claim.stratum, HOPS)), latency)
 
 
@@ -136,7 +136,7 @@ class Damping:
         return at + pause
 
     def mark_sent(self, domain: str, now: float) -> None:
-        """Note that a report is sent now."""
+        """Record that a report is sent now."""
         at, pause = self._told.get(domain, (-self.CALM, 0.0))
         is_calm = now - at >= self.CALM
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)

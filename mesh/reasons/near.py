@@ -93,7 +93,7 @@ def _common(text: str, name: str) -> int:
 
 
 def _is_same(text: str, name: str) -> bool:
-    """Return whether both are the same apart from case and separators, or one is the topic above."""
+    """Return whether both are equal apart from case and separators, or one is a topic above the other."""
     if abs(len(text) - len(name)) <= 2 * SLIP and _spelt(text) == _spelt(name) != "":
         return True
     return bool(text and name) and (text.startswith(f"{name}/") or name.startswith(f"{text}/"))

@@ -143,7 +143,7 @@ class Backlog(EnvelopeSlices):
         paging.have(coming, came)
 
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
-        """Read some expired slices from disk, up to `size` bytes but for the last one.
+        """Read expired slices of about `size` bytes from disk: the last one may exceed them.
 
         The slices are in memory when `then` is called.
         """

@@ -29,9 +29,9 @@ class DiskBacklog:
         self.behind: deque[EnvelopeSlice] = deque()  # in memory: transient, or the publisher waits for it
         self.bytes = 0  # of all of these
         self._paging = paging
-        self._paged = Paged()  # by number, together with what a row cannot hold:
-        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # number: messages, total size, stub
-        self._gaps: dict[int, int] = {}  # number: gap before the entry
+        self._paged = Paged()  # by number
+        self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # by number: messages, total size, stub
+        self._gaps: dict[int, int] = {}  # by number: gap before the entry
 
     def __len__(self) -> int:
         return len(self._paged) + len(self.coming) + len(self.void) + len(self.behind)
@@ -84,7 +84,7 @@ class DiskBacklog:
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Return the next slices to read, limited to `size` bytes but for the last one."""
+        """Return the next slices to read, at most `most`. The last one may exceed `size` bytes."""
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
             size -= self.coming[-1].size

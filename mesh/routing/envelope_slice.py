@@ -29,11 +29,11 @@ class EnvelopeSlice(Struct, eq=False):
 
     @property
     def every(self) -> Sequence[int]:
-        """The indices of all its messages."""
+        """The indices of all messages of the slice."""
         return range(self.parcel.envelope.count) if self.indices is None else self.indices
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether it contains the message.
+        """Return whether the slice contains the message.
 
         False if the envelope is on disk only.
         """
@@ -50,21 +50,21 @@ class EnvelopeSlice(Struct, eq=False):
 
     @property
     def is_persistent(self) -> bool:
-        """Whether it has a position in a log."""
+        """Whether the envelope has a position in a log."""
         return self.parcel.position > 0
 
     @property
     def is_first(self) -> bool:
-        """Whether it is a value from before the subscription."""
+        """Whether the slice is a value from before the subscription."""
         return bool(self.parcel.envelope.flags & INITIAL)
 
     def take_gap(self) -> int:
-        """Return the gap before it, and reset it."""
+        """Return the gap before the slice, and reset it."""
         gap, self.gap = self.gap, 0
         return gap
 
     def is_void(self, wall: int) -> bool:
-        """Return whether it is in memory and has expired at `wall` (ns since 1970)."""
+        """Return whether the slice is in memory and has expired at `wall` (ns since 1970)."""
         envelope = self.parcel.envelope
         is_due = 0 < envelope.expires <= wall and self.parcel.is_here
         return is_due and not unexpired(envelope, self.every, wall)

@@ -100,7 +100,7 @@ class Feed:
         self.coming += sign * parcel.size
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
-        """Return the first position in this node's log from which such messages are owed and not settled."""
+        """Return the first position in this node's log that is owed for this topic and not settled."""
         asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
         return max(self.position + 1, min(asked, default=inf))
 
@@ -151,7 +151,7 @@ class Feed:
         self.pump()
 
     def connect(self, now: float) -> None:
-        """Note that the subscriber is connected, and send waiting slices."""
+        """Record that the subscriber is connected, and send waiting slices."""
         self.connected = True
         self._progress, self._is_overrun = now, False
         self.pump()
@@ -189,7 +189,7 @@ class Feed:
         self._requeue_all(())
 
     def leave(self, now: float) -> None:
-        """Note that the connection is closed."""
+        """Record that the connection is closed."""
         self.connected = False
         self.gone_since = now
 
@@ -252,7 +252,7 @@ class Feed:
         return self._flight.bytes
 
     def parcels(self) -> Iterator[StoredEnvelope]:
-        """Stored envelopes under way or waiting in memory, unless `Memory` counts them."""
+        """The stored envelopes in flight or waiting in memory, unless `Memory` counts them."""
         yield from (portion.parcel for portion in self._flight)
         for portion in self._backlog:
             if not (portion.parcel.own and portion.is_persistent):

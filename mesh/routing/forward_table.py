@@ -179,7 +179,7 @@ class ForwardTable:
         ]
 
     def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
-        """Note the node's final answer on these numbers.
+        """Record the node's final answer on these numbers.
 
         Return the numbers that are final for all nodes.
         """

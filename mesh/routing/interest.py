@@ -91,9 +91,9 @@ class Interests:
         return set(self._wants.get(query, ()))
 
     def add(self, query: Query, by: bytes) -> bool:
-        """Count a requester.
+        """Count a request for `query` by the requester `by`.
 
-        Return whether it is the first request of this query by it.
+        Return whether the requester did not want the query before.
         """
         wants = self._wants.get(query)
         if wants is None:
@@ -104,9 +104,9 @@ class Interests:
         return wants[by] == 1
 
     def discard(self, query: Query, by: bytes) -> bool:
-        """Remove a requester.
+        """Remove a request for `query` by the requester `by`.
 
-        Return whether it was its last request of this query.
+        Return whether it was the last one of that requester.
         """
         wants = self._wants[query]
         wants[by] -= 1

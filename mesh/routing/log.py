@@ -100,7 +100,7 @@ class Log:
         self.retained = Retained(topics_bytes, self._evicted, here, on_met)
         self.passed = 0  # last position handed on
         self.newest = 0  # timestamp of the newest restored value
-        self._lanes: dict[bytes, dict[str, StreamLog]] = {}  # stream: domain: lane
+        self._lanes: dict[bytes, dict[str, StreamLog]] = {}  # by stream, by domain
         self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic: timestamp of its end
         self._last_on_disk = RetainedValueRows(self.retained, shelf.later, here)
 

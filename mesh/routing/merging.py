@@ -84,12 +84,12 @@ class Merging:
         self._seen.forget(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
-        """Note that this node accepted the envelope itself, as one of several backup masters."""
+        """Record that this node accepted the envelope itself, as one of several backup masters."""
         if not e.flags & ERASED and any(self._is_backed(key, e) for key in e.keys):
             self._seen.add(e)
 
     def passed(self, value: Envelope, source: str) -> None:
-        """Note a retained value that overtook what its masters still deliver.
+        """Record a retained value that overtook what its masters still deliver.
 
         `source` is the node that sent it behind all that it had for this node. From a node other than its
         master the value is a copy, and earlier subscribers are still owed the message.

@@ -55,7 +55,7 @@ class Page:
         return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
 
     def take_void(self, wall: int, size: float) -> list[EntryRow]:
-        """Remove and return the expired rows, up to `size` bytes but for the last one."""
+        """Remove and return expired rows of about `size` bytes: the last one may exceed them."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = Page(), list[EntryRow]()
@@ -114,9 +114,9 @@ class Paged:
         self.bytes += size
 
     def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove the next envelopes, up to `lots` and up to `size` bytes but for the last.
+        """Remove the next envelopes, at most `lots`, and return their positions.
 
-        Return their positions.
+        Once they have `size` bytes, no further envelope is removed; the last one may exceed `size`.
         """
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:

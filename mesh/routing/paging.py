@@ -44,12 +44,12 @@ class Paging:
         self._memory.used += sign * (parcel.size + OWN)
 
     def page_out(self, parcel: StoredEnvelope) -> None:
-        """Note that one of the stored envelope's sinks waits for it on disk."""
+        """Record that one of the stored envelope's sinks waits for it on disk."""
         if parcel.owed > 1 or parcel.shares is not None:
             self.rest(parcel)
 
     def rest(self, parcel: StoredEnvelope) -> None:
-        """Note that a sink that keeps the stored envelope object waits for it on disk."""
+        """Record that a sink that keeps the stored envelope object waits for it on disk."""
         self._shared[parcel.position] = parcel
         parcel.paged += 1
         parcel.give_away()
@@ -64,7 +64,7 @@ class Paging:
         return parcel
 
     def wake(self, parcel: StoredEnvelope) -> None:
-        """Note that a sink which kept the stored envelope no longer waits for the disk."""
+        """Record that a sink which kept the stored envelope no longer waits for the disk."""
         parcel.paged -= 1
         if not parcel.paged:
             del self._shared[parcel.position]

@@ -76,7 +76,7 @@ class PendingForward:
         self.source = source
 
     def mark_sent_to(self, process: tuple[bytes, int]) -> None:
-        """Note the process that the entry is sent to.
+        """Record the process that the entry is sent to.
 
         If another process had it before, that one may have divided it among masters differently, so the
         envelope is marked as resent.

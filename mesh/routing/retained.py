@@ -43,11 +43,11 @@ class Retained:
         """
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
         self._on_met = on_met
-        self.bytes = 0  # of all
-        self._topics: TopicValues = OrderedDict()  # the oldest first,
-        self._dead: TopicValues = OrderedDict()  # and likewise dead letters,
-        self._lost: TopicValues = OrderedDict()  # and what lost,
-        self._lost_bytes = 0  # with their bytes
+        self.bytes = 0  # of all values
+        self._topics: TopicValues = OrderedDict()  # oldest first
+        self._dead: TopicValues = OrderedDict()  # dead letters, oldest first
+        self._lost: TopicValues = OrderedDict()  # values that lost against another site
+        self._lost_bytes = 0  # of the lost values
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self._evictions = 0
         self.gone = 0  # keys removed since the start
@@ -79,7 +79,7 @@ class Retained:
     def _settle(self) -> None:
         """Insert the values of recent envelopes.
 
-        There is room for them, or `keep` would have done so.
+        There is room for them: `retain_last` inserts them before the limit is reached.
         """
         if self._recent:
             self._place(self._recent.take_all())

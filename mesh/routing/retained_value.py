@@ -58,11 +58,11 @@ class RetainedValue(Struct, frozen=True, gc=False):
 
     @property
     def is_local(self) -> bool:
-        """Whether it is for clients of this node only."""
+        """Whether the value is for clients of this node only."""
         return bool(self.envelope.flags & LOCAL_ONLY)
 
     def is_void(self, wall: int) -> bool:
-        """Return whether it has expired at `wall` (ns since 1970)."""
+        """Return whether the value has expired at `wall` (ns since 1970)."""
         return 0 < self.envelope.expires <= wall
 
     @property

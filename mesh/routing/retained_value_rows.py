@@ -33,7 +33,7 @@ class RetainedValueRows:
         ] = {}  # newest value not written, in case that write fails
 
     def is_there(self, value: RetainedValue) -> None:
-        """Note that the value is on disk or being written."""
+        """Record that the value is on disk or being written."""
         self._newest[value.store_key] = replace(value, data=b"")
 
     def has(self, row: bytes) -> bool:
@@ -55,13 +55,13 @@ class RetainedValueRows:
         return True
 
     def ends(self, end: RetainedValue) -> None:
-        """Note that the end of the topic is being written."""
+        """Record that the end of the topic is being written."""
         row = end.store_key
         self._before.setdefault(row, self._newest.get(row))
         self._ending[row] = self._newest[row] = end
 
     def record_end(self, end: RetainedValue) -> None:
-        """Note that the topic has ended: earlier values no longer count."""
+        """Record that the topic has ended: earlier values no longer count."""
         row, ending = end.store_key, self._ending.get(end.store_key)
         self._passed_over.pop(row, None)
         self._before[row] = None

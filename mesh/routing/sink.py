@@ -28,7 +28,7 @@ class Sink(Protocol):
         """Accept a slice."""
 
     def first_owed_position(self, key: str, domain: str, xml: str = "") -> float:
-        """Return the first position in this node's log from which such messages are owed and not settled."""
+        """Return the first position in this node's log that is owed for this topic and not settled."""
 
     def alive(self, now: float) -> bool:
         """Return whether the sink makes progress, so that publishers should wait for it briefly."""

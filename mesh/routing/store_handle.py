@@ -105,7 +105,7 @@ class StoreHandle:
                 self._later[op.table, op.key] = op
 
     def written(self, ops: Iterable[Op]) -> None:
-        """Note that a commit with these operations is on disk."""
+        """Record that a commit with these operations is on disk."""
         for op in ops:
             if isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
                 del self._newest[op.table, op.key]

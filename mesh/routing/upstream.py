@@ -31,7 +31,7 @@ class Upstream:
         return self._open.get(position)
 
     def release(self, parcel: StoredEnvelope) -> bool:
-        """Note that a stored envelope is no longer needed here.
+        """Record that a stored envelope is no longer needed here.
 
         Return whether the settled position moved.
         """

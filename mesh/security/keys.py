@@ -44,13 +44,13 @@ def z85(data: bytes) -> str:
 def unz85(text: str) -> bytes:
     """Return the bytes of a text in Z85. Raises: ValueError."""
     if len(text) % 5:
-        raise ValueError(f"{len(text)} letters are no Z85")
+        raise ValueError(f"{len(text)} letters are not Z85")
     data = b""
     for at in range(0, len(text), 5):
         number = 0
         for letter in text[at : at + 5]:
             number = number * 85 + _Z85.index(letter)
         if number >= 2**32:
-            raise ValueError("letters that stand for no four bytes")
+            raise ValueError("five letters exceed the value of four bytes")
         data += number.to_bytes(4)
     return data

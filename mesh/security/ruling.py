@@ -52,7 +52,7 @@ class Admin:
         return row.signed(self.key, partial(sign, self.seed))
 
     def sees(self, stamp: int) -> None:
-        """Note that this list was seen, so that no change is based on an older one."""
+        """Record that this list was seen, so that no change is based on an older one."""
         write_rules_seen(self.state, self.cluster, self.key, stamp)
 
     def check(self, found: RulesTold) -> None:
@@ -88,7 +88,7 @@ class NewRules:
         return {"row": msgspec.to_builtins(self.row, builtin_types=(bytes,)), "was": self.was}
 
     def mark_accepted(self) -> None:
-        """Note that the node has accepted the list."""
+        """Record that the node has accepted the list."""
         if self.admin is not None:
             self.admin.sees(self.row.stamp)
 
@@ -130,7 +130,7 @@ def next_list(found: RulesTold, change: AgreedChange) -> Agreed | None:
 
 
 def next_stamp(found: RulesTold, now: int) -> int:
-    """Return the timestamp that the node proposes unless it is in the future, but always a newer one."""
+    """Return the timestamp that the node proposes, at most `now` but above that of the current list."""
     return max(found.stamp + 1, min(found.next, now))
 
 

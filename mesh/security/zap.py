@@ -51,7 +51,7 @@ class ZapGate:
             return ZapVerdict(b"500", f"{type(error).__name__}: {error}"[:200])
 
     def proven(self, user: str) -> None:
-        """Note that the holder of this key has sent a valid HELLO."""
+        """Record that the holder of this key has sent a valid HELLO."""
         self._pending.pop(user, None)
         self._proven.pop(user, None)
         self._proven[user] = None
@@ -75,7 +75,7 @@ class ZapGate:
         return ZapVerdict(b"300" if why else b"200", why or "OK", user, address)
 
     def _limit(self, user: str, address: str, now: float) -> str:
-        """Note an unproven key, or return the reason to refuse it for now."""
+        """Record an unproven key, or return the reason to refuse it for now."""
         for known, since in list(self._pending.items()):
             if now - since < PATIENCE:
                 break

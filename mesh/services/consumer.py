@@ -59,7 +59,7 @@ class AddressConsumer(Generic[T]):
     def take_message(self, count: int) -> T | None:
         """Remove and return the message with that tag, or None. Raises: RemoteError (FORGED_ACK)."""
         if not 1 <= count <= self.given:
-            raise RemoteError(f"count {count} was settled, {self.given} were given", code="FORGED_ACK")
+            raise RemoteError(f"tag {count} was settled; the last one is {self.given}", code="FORGED_ACK")
         return self.out.pop(count, None)
 
 

@@ -41,7 +41,7 @@ class OutcomeCounts(Struct):
 
     @property
     def total(self) -> int:
-        """Differs from `told` if anything was counted since."""
+        """The sum of all counts. The sum differs from `told` if anything was counted since."""
         return self.sent + self.requests + self.replies + self.failures
 
     def take_percentiles(self) -> tuple[float | None, float | None]:
@@ -112,7 +112,7 @@ class ServiceFigures:
             fared = self._at[address, node] = OutcomeCounts()
         return fared
 
-    # --- telling ----------------------------------------------------------------------------------------
+    # --- reports ----------------------------------------------------------------------------------------
 
     def each(self) -> Iterator[tuple[str, OutcomeCounts]]:
         """Yield (address, outcomes at some node) for all entries."""

@@ -58,7 +58,7 @@ class SentRequests:
         self._low = 1
 
     def sort(self, e: Envelope, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
-        """Yield its numbers in runs: (first, last, known answer or None if fresh).
+        """Yield the numbers of the envelope in runs: (first, last, known answer or None if new).
 
         Open numbers are in no run, as their answer will follow.
         """

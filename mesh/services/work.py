@@ -82,7 +82,7 @@ class Server(AddressConsumer[GivenMessage]):
 
     @property
     def is_for_others(self) -> bool:
-        """Whether it serves messages from other nodes."""
+        """Whether the consumer serves messages from other nodes."""
         return not self.local_only
 
 

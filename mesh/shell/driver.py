@@ -119,7 +119,7 @@ class Driver:
         if self._timer is not None:
             self._timer.cancel()
 
-    # --- what happens on connections --------------------------------------------------------------------
+    # --- connection events ------------------------------------------------------------------------------
 
     def on_connected(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
         self._call(lambda *_: self.core.accept(key, endpoint, trusted, user), "a connection's coming")
@@ -245,7 +245,7 @@ class Driver:
             answer.set_result(self._call(partial(seen, self.core), "what watches it"))
             self.idle()
 
-    # --- time, and turns ----------------------------------------------------------------------------------
+    # --- timers and turns ---------------------------------------------------------------------------------
 
     def _clock(self) -> tuple[float, int]:
         return time.monotonic(), time.time_ns()
@@ -306,7 +306,7 @@ class Driver:
     # --- a core that fails ----------------------------------------------------------------------------------
 
     def _call(self, happens: Callable[..., Any], what: str, messages: Sequence[list[bytes]] = ()) -> Any:
-        """Call the core for an event, unless it is over."""
+        """Call the core for an event, unless the core has ended."""
         if self._is_over:
             return None
         self._turn_messages.append(NO_MESSAGE)

@@ -50,8 +50,8 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if not _FROZEN.is_any():  # else the surrounding program froze objects
-            gc.freeze()  # moves all to the oldest generation,
-            gc.unfreeze()  # which young collections skip
+            gc.freeze()  # moves all objects to the oldest generation
+            gc.unfreeze()  # young collections skip that generation
         if was_enabled:
             gc.enable()
 

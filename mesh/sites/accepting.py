@@ -108,7 +108,7 @@ class Accepting:
         return not is_own_address(address) and bool(self._addresses.match(address))
 
     def may_pass(self, site: str) -> bool:
-        """Return whether its messages may pass through this site to that one."""
+        """Return whether messages of the neighbor may pass through this site to `site`."""
         return site in self._sites or EVERYWHERE in self._sites
 
 

@@ -49,9 +49,8 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     sessions: int | None = None
     subscriptions: int | None = None
     links: int | None = None
-    requested: float | None = (
-        None  # requests a second of its clients; these six are left out when they are 0,
-    )
+    # Six figures that are left out when they are 0.
+    requested: float | None = None  # requests per second of its clients
     request_p50: float | None = None  # recent median of the time to a reply
     request_p99: float | None = None
     request_failed: float | None = None  # requests per second that failed

@@ -107,7 +107,7 @@ class Witnessed:
                 self._store.release()
                 self._is_told = not is_last  # retried later
 
-    # --- a store that went backwards --------------------------------------------------------------------
+    # --- rolled-back stores -----------------------------------------------------------------------------
 
     def _rolled_back(self, known: Statement) -> StoreError:
         ours = self.reach

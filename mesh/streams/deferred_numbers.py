@@ -25,7 +25,7 @@ class DeferredNumbers:
         )  # sorted numbers, time of the first
 
     def defer(self, who: bytes, first: int, now: float) -> None:
-        """Note that the message with the number `first` was refused for now."""
+        """Record that the message with the number `first` was refused for now."""
         numbers, since = self._refused.pop(who, ([], now))
         since = now if not numbers or first <= numbers[0] else since
         if first not in numbers:

@@ -24,7 +24,7 @@ class LinkSender(Generic[T]):
 
     @property
     def open(self) -> bool:
-        """May another message go? One message may overdraw the bytes, else a large one never could."""
+        """Whether another message may be sent. One may exceed the bytes, or a large one could never leave."""
         return self.bytes < self._window[0] and len(self._flight) < self._window[1]
 
     @property
@@ -39,7 +39,7 @@ class LinkSender(Generic[T]):
         self.next += 1
 
     def on_acked(self, have: int) -> None:
-        """Note that the other end has all numbers up to `have`. Raises: RemoteError, if unsent."""
+        """Record that the other end has all numbers up to `have`. Raises: RemoteError, if unsent."""
         if have >= self.next:
             raise RemoteError(f"acknowledged {have}, only {self.next - 1} were sent", code="FORGED_ACK")
         while self._flight and self._flight[0][0] <= have:

@@ -29,7 +29,7 @@ IDLE = 600.0  # s of silence after which a leg is not waited for
 
 
 class LegsFull(Exception):
-    """The number was not accepted for lack of room to remember it.
+    """A number was not accepted, because there is no room to record it.
 
     The sender may retry.
     """
@@ -87,7 +87,7 @@ class MultiPathStream(OriginStream):
         return fresh
 
     def defer_leg(self, leg: bytes, first: int, now: float) -> None:
-        """Note that numbers of that leg from `first` on were deferred."""
+        """Record that numbers of that leg from `first` on were deferred."""
         self._turns = self._turns or DeferredNumbers(LEGS)
         self._turns.defer(leg, first, now)
 
@@ -96,14 +96,14 @@ class MultiPathStream(OriginStream):
         self.above.remove(first, last)
 
     def settle(self, low: int) -> None:
-        """Note that numbers below were answered to the publisher.
+        """Record that numbers below were answered to the publisher.
 
         From other legs they still count as new.
         """
         self._use(PUBLISHER, low)
 
     def _use(self, leg: bytes, low: int) -> int:
-        """Note the low of a leg, and return the leg's known low."""
+        """Record the low of a leg, and return the leg's known low."""
         known = self._legs.pop(leg, None) or _Leg(self.low if leg == PUBLISHER else low)
         known.low, known.used = max(known.low, low), self._now
         self._legs[leg] = known  # keeps them sorted by last use

@@ -108,7 +108,7 @@ class Outbox:
         return numbered
 
     def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
-        """Note an answer to first..last. Return the numbers that had none of this kind before.
+        """Record an answer to first..last. Return the numbers that had none of this kind before.
 
         With `final` False, FORWARD_WARNING, the window opens, but the envelope stays until the final answer.
         An answer to numbers that were never sent, or answered before, changes nothing.

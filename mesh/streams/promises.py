@@ -22,13 +22,13 @@ class Promises:
         return len(self._open)
 
     def open(self, stream: bytes, first: int, last: int) -> None:
-        """Note that the receiver is owed these numbers, possibly again."""
+        """Record that the receiver is owed these numbers, possibly again."""
         if stream not in self._open:
             self._open[stream] = Ranges()
         self._open[stream].add(first, last)
 
     def close(self, stream: bytes, first: int, last: int) -> None:
-        """Note that the receiver has answered these numbers."""
+        """Record that the receiver has answered these numbers."""
         numbers = self._open.get(stream)
         if numbers is None:
             return

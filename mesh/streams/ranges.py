@@ -245,7 +245,7 @@ class Ranges:
         if rest:
             raise RemoteError(f"packed ranges of {len(packed)} bytes: cut short, or not ranges.")
         if count > MOST_PACKED:
-            raise RemoteError(f"{count} packed ranges, {MOST_PACKED} are allowed.")
+            raise RemoteError(f"{count} packed ranges; at most {MOST_PACKED} are allowed.")
         flat = struct.unpack(f">{2 * count}Q", packed)
         ranges = cls()
         ranges._firsts, ranges._lasts = list(flat[::2]), list(flat[1::2])

@@ -188,7 +188,7 @@ class Service(ThreadWaiting[T]):
 
 
 class Gathering(ThreadWaiting[T]):
-    """The replies as they arrive, until all services have replied, `most` replies came, or time is over.
+    """The replies as they arrive, until all services or `most` of them have replied, or the timeout ends.
 
     A context manager: the request is sent on entering. Replies that come after leaving are dropped.
 

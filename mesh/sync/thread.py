@@ -65,7 +65,7 @@ class LoopThread:
 
     @property
     def is_ours(self) -> bool:
-        """False in a forked process, in which the thread does not run and the sockets are the parent's."""
+        """Whether this process started the thread. A forked child must not use the sockets of its parent."""
         return os.getpid() == self._process
 
     @property

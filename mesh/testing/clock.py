@@ -25,7 +25,7 @@ class ClockTimer:
 
 
 class Clock:
-    """Seconds since the mesh began. The clock stands until it `goes`; a virtual clock never does.
+    """Seconds since the mesh began. The clock stands until `go` is called; a virtual clock always stands.
 
     `rung` is called in the loop when a timer is due, and steps through the timers. Until then the clock shows
     no later time than that of the timer, so in a slow loop nothing looks late.

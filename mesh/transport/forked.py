@@ -31,9 +31,9 @@ class Endpoints:
         _LIVING.all.add(self)
 
     def add(self, address: str, is_bound: bool = False) -> None:
-        """Note an address.
+        """Record an address.
 
-        Of dialed ones only paths matter: TCP connections are recognized without (Law 1).
+        Dialed TCP addresses are not kept, because Law 1 recognizes their connections.
         """
         if is_bound or address.startswith(UNIX):
             self._names.add(address)

@@ -88,7 +88,7 @@ class Guard:
         return []
 
     def proven(self, number: int, role: str, user: str) -> list[Ending]:
-        """Note that a connection has sent a valid HELLO.
+        """Record that a connection has sent a valid HELLO.
 
         Return the connections to close.
         """
@@ -103,7 +103,7 @@ class Guard:
         return []
 
     def unwanted(self, number: int, now: float) -> None:
-        """Note that this node has hung up.
+        """Record that this node has hung up.
 
         The connection may receive the reason, and is then closed.
         """

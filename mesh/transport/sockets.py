@@ -166,7 +166,7 @@ class Sockets:
             raise refusal(address, error, self._keys is not None) from error
 
     def proven(self, key: Key, user: str, is_node: bool) -> None:
-        """Note that this connection, with this key, has sent a valid HELLO."""
+        """Record that this connection, with this key, has sent a valid HELLO."""
         if self._zap is not None and user:
             self._zap.gate.proven(user)
         if isinstance(key, tuple) and self._arrivals.lives(key):

@@ -73,7 +73,7 @@ class TrafficWatch:
     # --- arrival and departure ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Reserve its descriptor while there is one: a burst of connections may leave none."""
+        """Reserve the descriptor for epoll now: a burst of connections may leave none."""
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
 
@@ -100,7 +100,7 @@ class TrafficWatch:
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def note_read(self, number: int, frames: list[bytes], is_keyed: bool) -> None:
-        """Note a message that was read.
+        """Record a message that was read.
 
         The count is at least its bytes on the wire.
         """
@@ -109,11 +109,11 @@ class TrafficWatch:
         self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
 
     def proven(self, number: int, role: str, user: str) -> None:
-        """Note that a connection has sent a valid HELLO."""
+        """Record that a connection has sent a valid HELLO."""
         self._close_connections(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
-        """Note that this node has hung up."""
+        """Record that this node has hung up."""
         self._guard.unwanted(number, self._loop.time())
 
     def forget_connection(self, number: int, endpoint: str = "") -> str:

@@ -14,8 +14,8 @@ from mesh.names import LONGEST_QUEUE
 LONGEST = 64  # letters of a node's name
 
 TERMS = 64  # of a declaration: more than there are
-MOVED = 10_000  # messages that are moved at once, and
-PEEKED = 100  # messages that are looked at at once
+MOVED = 10_000  # messages of one move
+PEEKED = 100  # messages of one peek
 
 Name = Annotated[str, Meta(max_length=LONGEST)]
 QueueName = Annotated[str, Meta(max_length=LONGEST_QUEUE)]

@@ -22,7 +22,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpacked(data: bytes) -> list[Any]:
-    """Return the fields of a packed list. RemoteError MALFORMED for anything else."""
+    """Return the fields of a packed list. Raises: RemoteError MALFORMED for anything else."""
     try:
         return msgspec.msgpack.decode(data, type=list)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -44,7 +44,7 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
     def read(frame: bytes) -> T:
         if len(frame) > limit:
             raise RemoteError(
-                f"frame of {len(frame)} bytes, at most {limit} allowed here", code="FRAME_TOO_LARGE"
+                f"frame of {len(frame)} bytes; at most {limit} are allowed here", code="FRAME_TOO_LARGE"
             )
         try:
             return decode(frame)

@@ -1200,7 +1200,7 @@ def _checked(read: Reader, field: str, check: Callable[[Any], None] = check_plai
 
 
 class _Readers(dict[bytes, Reader]):
-    """By the byte that is the tag, as far as it can be seen at a glance."""
+    """The readers of commands by the tag byte. A frame with any other tag is read by `_strange`."""
 
     def __missing__(self, tag: bytes) -> Reader:
         return _strange

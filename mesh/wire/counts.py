@@ -25,7 +25,7 @@ def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
             count += last - first + 1
             before = last
     if count > QUEUE_CREDIT:
-        raise ValueError(f"{count} messages are held, at most {QUEUE_CREDIT} can be")
+        raise ValueError(f"{count} messages are held; the limit is {QUEUE_CREDIT}")
 
 
 def check_settled(entries: Sequence[tuple[int, int, int, int, str]]) -> None:

@@ -297,7 +297,7 @@ def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], No
 
 
 def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> Envelope:
-    """Return the envelope of its two frames. RemoteError MALFORMED if they do not match, or TOO_LARGE."""
+    """Return the envelope of two frames. Raises: RemoteError MALFORMED if they do not match, or TOO_LARGE."""
     h = read_header(header, len(body), max_content)
     return Envelope(
         h.stream, h.domain, h.first, h.last, h.keys, h.count, h.sizes, body, h.index, h.props, h.flags,

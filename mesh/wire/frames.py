@@ -53,19 +53,19 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 
 
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
-    """Return (command, envelopes). RemoteError if the frames are not as the command announces.
+    """Return (command, envelopes). Raises: RemoteError if the frames are not as the command announces.
 
     `max_content` applies to published messages. A peer's forwarded messages are refused where they are
     accepted, and messages accepted by a master are always relayed: a closed connection would only make the
     peer resend them.
     """
     if not frames or len(frames) > FRAMES:
-        raise RemoteError(f"message of {len(frames)} frames, 1 to {FRAMES} allowed", code="MALFORMED")
+        raise RemoteError(f"message of {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")
     command = decode(frames[0])
     counts = _counts(command)
     if sum(counts) + len(counts) + 1 != len(frames) or 0 in counts:
         raise RemoteError(
-            f"{type(command).__name__} announces {len(counts)} envelopes, {len(frames) - 1} frames follow",
+            f"{type(command).__name__} announces {len(counts)} envelopes; {len(frames) - 1} frames follow",
             code="MALFORMED",
         )
     limit = max_content if isinstance(command, FROM_CLIENTS) else MAX_CONTENT_EVER
@@ -99,8 +99,8 @@ def checked(
 ) -> tuple[AnyCommand, list[Envelope]]:
     """Return the command and envelopes of a program that embeds this node, as `read` returns them.
 
-    RemoteError for anything that `read` refuses. The program cannot change the result later: everything is
-    encoded and decoded except the bodies, which are copied unless they are bytes.
+    Raises: RemoteError for anything that `read` refuses. The program cannot change the result later:
+    everything is encoded and decoded except the bodies, which are copied unless they are bytes.
     """
     try:
         bodies = [_unchanging(envelope.body) for envelope in envelopes]
@@ -111,7 +111,7 @@ def checked(
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
     if list(_counts(said)) != counts or 1 + len(counts) + sum(counts) > FRAMES:
         raise RemoteError(
-            f"{type(said).__name__} announces other envelopes than the {len(counts)} there are",
+            f"{type(said).__name__} announces other envelopes than the {len(counts)} that follow",
             code="MALFORMED",
         )
     limit = max_content if isinstance(said, FROM_CLIENTS) else MAX_CONTENT_EVER
@@ -162,5 +162,5 @@ def _check_tries(head: ItemHead, count: int) -> None:
     named = [len(column) // 2 or count for _, column in head.targets]
     if named != [len(head.tries)]:
         raise RemoteError(
-            f"{len(head.tries)} messages have delivery counts, {named} are named", code="MALFORMED"
+            f"{len(head.tries)} messages have delivery counts; the targets name {named}", code="MALFORMED"
         )

@@ -84,7 +84,7 @@ _read = reader(Header, FRAME)
 
 
 def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
-    """Return the header of a body of that size. RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
+    """Return the header of a body. Raises: RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
     header = _read(frame)
     if len(header.keys) == 1 and _is_plain(header, body_size, max_content):  # as a rule
         return header
@@ -98,7 +98,7 @@ def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
 
 
 def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
-    """Return whether it has one key, all numbers and equal contents, so that nothing else needs a check."""
+    """Return whether the header has one key, all numbers and equal sizes, and so needs no other check."""
     if h.props or h.numbers or h.index:
         return False
     is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content

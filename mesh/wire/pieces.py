@@ -108,7 +108,7 @@ class Gatherer:
         self._lack = 0  # bytes that are missing in that
 
     def add_piece(self, piece: Piece) -> Frames | None:
-        """Return the message if this was its last piece, else `None`. RemoteError for an invalid piece."""
+        """Return the message after its last piece, else `None`. Raises: RemoteError for an invalid piece."""
         if piece.sizes:
             self._begin(piece.sizes)
         if not self._sizes or not piece.data:

@@ -85,7 +85,7 @@ def check_properties(envelope: Envelope) -> None:
 
 
 def decode_properties(data: bytes) -> Properties:
-    """Return the properties from their bytes. RemoteError if they are malformed."""
+    """Return the properties from their bytes. Raises: RemoteError if they are malformed."""
     if not data:
         return NO_PROPERTIES
     record = _read(data)

@@ -180,7 +180,7 @@ class Reason(Struct, frozen=True, kw_only=True):
 
     @property
     def is_cause(self) -> bool:
-        """Whether it stops the message from arriving."""
+        """Whether the reason stops the message from arriving."""
         return self.rank == "cause"
 
 

@@ -15,7 +15,7 @@ class Html(str):
 
 
 def raw(text: str) -> Html:
-    """Return HTML of this program, never foreign text."""
+    """Return `text` as HTML, unescaped. Pass only text of this program, never foreign text."""
     return Html(text)
 
 

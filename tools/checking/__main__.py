@@ -128,7 +128,7 @@ def split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
     epilog="Steps: lint, format, types, contracts, fuzz, docs, tests. Further options go to pytest.",
 )
-@click.option("--all", "is_all", is_flag=True, help="Run all tests, also those of Spark and the browser.")
+@click.option("--all", "is_all", is_flag=True, help="Run all tests, including Spark and the browser.")
 @click.option(
     "--changed", "commit", is_flag=False, flag_value=LAST, metavar="[COMMIT]",
     help="Check only files in the diff since COMMIT. Default: the last commit.",

@@ -162,7 +162,7 @@ def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callab
     type=click.IntRange(min=1),
     default=2_000,
     show_default=True,
-    help="Messages a second of each of three publishers.",
+    help="Messages per second of each of the three publishers.",
 )
 @click.option(
     "--rows",
@@ -187,7 +187,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Messages a second of each of ten publishers.",
+    help="Messages per second of each of the ten publishers.",
 )
 @click.option("--rows", callback=_rows, metavar="R,…", help="As for `soak`.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
@@ -207,7 +207,7 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Messages a second of each of ten publishers.",
+    help="Messages per second of each of the ten publishers.",
 )
 @click.option("--rows", callback=_rows, metavar="R,…", help="As for `soak`.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run. Default: random.")
@@ -229,9 +229,9 @@ def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> No
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="Messages a second of each of three publishers.",
+    help="Messages per second of each of the three publishers.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the kills. Default: random.")
+@click.option("--seed", type=click.IntRange(min=0), help="Random seed for the kills. Default: random.")
 def sites(kills: int, rate: int, seed: int | None) -> None:
     """Publish at one site and read at another while gateways of both are killed; then count. Needs root."""
     plan = SitePlan(kills, rate, secrets.randbelow(1_000_000) if seed is None else seed)
@@ -255,7 +255,7 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
     type=click.IntRange(1, 5_000),
     default=200,
     show_default=True,
-    help="Messages a second of each of three publishers.",
+    help="Messages per second of each of the three publishers.",
 )
 @click.option(
     "--kept", type=click.IntRange(1, 4096), default=256, show_default=True, help="Limit of segments, in MiB."

@@ -47,7 +47,7 @@ class Roles(ABC):
         return True
 
     def befell(self, fate: str, life: str) -> None:  # noqa: B027  most need not know
-        """Note an event of a client."""
+        """Record an event of a client."""
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ class Patchbay:
             )
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
-            raise RuntimeError(f"the switch did not get ready: {log.read_text()}")
+            raise RuntimeError(f"the switch did not start: {log.read_text()}")
         self.connect(self.rules)
 
     @property

@@ -92,7 +92,7 @@ class ClientCore:
             line.lose(str(error))
 
     def on_piece(self, now: float, key: int) -> None:
-        """Note that a piece of a long message was sent or received."""
+        """Record that a piece of a long message was sent or received."""
         self.desk.begin(now)
         if self.line.hears(key):
             self.line.moved = now

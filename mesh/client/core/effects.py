@@ -21,7 +21,7 @@ class DialNode(Struct, frozen=True, gc=False):
 
 
 class SendCommand(Struct, frozen=True, gc=False):
-    """Send a command and its envelopes on that connection."""
+    """Send a command and its envelopes on the connection `key`."""
 
     key: int
     command: Command
@@ -29,7 +29,7 @@ class SendCommand(Struct, frozen=True, gc=False):
 
 
 class CloseConnection(Struct, frozen=True, gc=False):
-    """Close that connection."""
+    """Close the connection `key`."""
 
     key: int
 

@@ -14,9 +14,9 @@ KEPT = 10_000  # unread replies
 
 
 class Gathered:
-    """The replies, until there are as many as expected, or `most`, or time is over.
+    """Collects the replies until all expected ones or `most` have arrived, or the deadline has passed.
 
-    `stirred` is called when there may be a reply, or the end.
+    `stirred` is called when a reply may have arrived, or the request may have ended.
     """
 
     counts = True

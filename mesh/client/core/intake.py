@@ -63,11 +63,11 @@ class Intake:
 
     @property
     def strands(self) -> Sequence[Intake]:
-        """The subscriptions at the node that it consists of."""
+        """The subscriptions at the node that this intake consists of."""
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
-        """Return the command that registers it at a node."""
+        """Return the command that registers the subscription at a node."""
         terms = self.terms
         return Subscribe(
             request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
@@ -119,7 +119,7 @@ class Intake:
     # --- lifetime ---------------------------------------------------------------------------------------
 
     def confirm(self) -> None:
-        """Record that the node has registered it, so that batches may be delivered."""
+        """Record that the node has registered the subscription, so that batches may be delivered."""
         self.confirmed = True
         self.stirred()
 
@@ -138,7 +138,7 @@ class Intake:
         self.used = -len(self._items) - (self._given is not None) - self._held
 
     def end_with(self, error: MeshError) -> None:
-        """End it with an error. Batches that have arrived can still be read."""
+        """End the intake with an error. Batches that have arrived can still be read."""
         if self.error is None:
             self.error = error
             self.stirred()

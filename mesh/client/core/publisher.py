@@ -53,7 +53,7 @@ class Publisher:
         self._quiet: dict[Promise, None] = {}  # promises of `change`
 
     def on_moved(self) -> None:
-        """Note a connection to another node or process: the last one may have the unanswered messages."""
+        """Record a connection to another node or process: the last one may have the unanswered messages."""
         self.deadlines.on_moved()
         self.elsewhere = self.outbox.numbered()
 
@@ -269,7 +269,7 @@ class Publisher:
 
     @property
     def is_quiet(self) -> bool:
-        """True if every posted message has an answer."""
+        """Whether every posted message has an answer."""
         return not self.outbox.unanswered and self.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:

@@ -54,7 +54,7 @@ class Settling:
 
     @property
     def owes(self) -> bool:
-        """True while a settlement is unanswered."""
+        """Whether a settlement is unanswered."""
         return bool(self._said or self._asked)
 
     def places(self) -> list[LotPlace]:

@@ -31,7 +31,7 @@ class Erasures:
         self._by: OrderedDict[str, _Erased] = OrderedDict()  # by key, or by name of a session without one
 
     def add(self, who: str, by: str, key: str, now: float) -> None:
-        """A topic was erased: `by` says of the client for people what `who` says for us."""
+        """Count an erased topic. `who` identifies the client, and `by` is its name in the report."""
         if (known := self._by.get(who)) is not None:
             known.by, known.count, known.last = by, known.count + 1, key
             return
@@ -49,7 +49,7 @@ class Erasures:
                 self._by[who] = _Erased(now, erased.by)
 
     def _due(self, now: float) -> Iterator[str]:
-        """In the order of their events."""
+        """Yield the clients whose next report is due, in the order of their last reports."""
         for who, erased in self._by.items():
             if now - erased.told < AGAIN:
                 return

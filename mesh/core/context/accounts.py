@@ -36,7 +36,7 @@ class Accounts:
     def __init__(self) -> None:
         self.published = 0  # by its clients
         self.outcomes = dict.fromkeys(OUTCOMES, 0)
-        self._lanes: dict[bytes, dict[str, _Lane]] = {}  # stream -> domain -> lane
+        self._lanes: dict[bytes, dict[str, _Lane]] = {}  # by stream, by domain
         self._gone: set[bytes] = set()  # streams whose session is closed
         self._closed = dict.fromkeys(FATES, 0)  # of subscribers that ended
         self._closed_peers = 0  # delivered to peers, part of that
@@ -90,7 +90,7 @@ class Accounts:
         self._closed_peers += feed.delivered * is_peer
 
     def figures(self, feeds: Sequence[Feed]) -> dict[str, int]:
-        """Return both equations, including the counts of the feeds that exist now."""
+        """Return the counts of both equations, including those of the feeds that exist now."""
         fate = self._fates(feeds)
         to_peers = self._closed_peers + sum(feed.delivered for feed in feeds if feed.is_peer)
         held = self.published - sum(self.outcomes.values())

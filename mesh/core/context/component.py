@@ -30,7 +30,7 @@ class DeliverySource(Protocol):
     """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
 
     def begin(self, conn: Conn, session: Any, command: Consume) -> None:
-        """Start or stop a consumer of a session. LocalError if it cannot have messages."""
+        """Start or stop a consumer of a session. Raises: LocalError if it cannot have messages."""
 
     def has(self, session: Any, number: int) -> bool:
         """Return whether this component has a consumer with that number."""
@@ -39,7 +39,7 @@ class DeliverySource(Protocol):
         """Return whether that session was given something that it has not settled."""
 
     def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
-        """Settle deliveries. RemoteError for an invalid settlement."""
+        """Settle deliveries. Raises: RemoteError for an invalid settlement."""
 
 
 Share = tuple[Any, object, int]  # session, contents that count once, bytes

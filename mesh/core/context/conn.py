@@ -26,7 +26,7 @@ class Conn:
     role: str = ""
     nonce: bytes = b""  # ours
     owner: bytes = b""  # peer's uuid, or client's stream id
-    seed: str = ""  # dialled because of this seed address
+    seed: str = ""  # dialed because of this seed address
     resume: int = 0  # last item it has, from its greeting
     is_open: bool = False  # the handshake is done
     closed: bool = False

@@ -43,7 +43,7 @@ class Table(dict[type[Command], CommandHandler]):
         raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
 
     def enter(self, takings: Sequence[HandlerEntry]) -> None:
-        """Add handlers. ValueError if a command has one already."""
+        """Add handlers. Raises: ValueError if a command has one already."""
         for command, then in takings:
             if command in self:
                 raise ValueError(f"two parts want {command.__name__}: {self[command]} and {then}")
@@ -91,7 +91,7 @@ class DispatchTables:
         self._parts: Sequence[Component] = ()
 
     def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
-        """Build the tables. ValueError if two components claim the same command or verb."""
+        """Build the tables. Raises: ValueError if two components claim the same command or verb."""
         self._parts = parts
         for part in self._with("from_clients"):
             self.from_clients.enter(part.from_clients())

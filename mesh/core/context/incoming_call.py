@@ -21,7 +21,7 @@ SendReply = Callable[[Reply, Sequence[Envelope]], None]
 
 @dataclass(frozen=True, slots=True)
 class IncomingCall(Generic[A]):
-    """A question that was decoded. A component answers it, now or later, with `say` or `fail`."""
+    """A question that was decoded. A component answers it, now or later, with `reply` or `fail`."""
 
     ask: A
     request: int

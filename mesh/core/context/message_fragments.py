@@ -72,7 +72,7 @@ class MessageFragments:
         return sum(map(_held, self._coming))
 
     def on_acked(self, conn: Conn, ack: PieceAck) -> None:
-        """Send the pieces that an acknowledgement makes room for. RemoteError for an invalid one."""
+        """Send the pieces that an acknowledgement makes room for. Raises: RemoteError for an invalid one."""
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
         for frames in conn.cutter.on_acked(ack.taken):

@@ -70,8 +70,8 @@ class NodeContext:
         self.ids = ids
         self.jitter = jitter
         self.now = 0.0
-        self.wall = 0  # ns since 1970 at `now`,
-        self.believed = 0  # by the clock for expiry
+        self.wall = 0  # ns since 1970, at `now`
+        self.believed = 0  # ns since 1970, by the clock for expiry
         self._believed = LeapFreeClock()
         self.effects: list[Effect] = []
         self.outlets: dict[Outlet, None] = {}  # with something to send

@@ -33,7 +33,7 @@ def mark_of_site(site: str) -> int:
 
 
 def pass_on(waiting: dict[PassedNodes, int], path: PassedNodes, messages: int) -> None:
-    """Add a gap, to be reported with the next item."""
+    """Add a gap of `messages` along `path`, to be reported with the next item."""
     if path not in waiting and len(waiting) >= PATHS:
         path = next(reversed(waiting))
     waiting[path] = min(MOST, waiting.get(path, 0) + messages)

@@ -119,7 +119,7 @@ class DurableBindings:
             self._desk.event("durable", text, level="warning")
 
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
-        """Return a copy of an accepted envelope for each matching queue. QueueFull if one rejects it.
+        """Return a copy of an accepted envelope for each matching queue. Raises: QueueFull if one rejects it.
 
         `may_be_second` means that another part of the queue may have it as well.
         """

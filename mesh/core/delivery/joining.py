@@ -49,7 +49,7 @@ class Joining:
         self._newcomers.setdefault(feed, Newcomer()).waits += 1
 
     def note(self, envelope: Envelope, targets: Targets) -> None:
-        """Note messages that are delivered to waiting subscriptions."""
+        """Record messages that are delivered to waiting subscriptions."""
         for taker, indices in targets:
             newcomer = self._newcomers.get(taker)
             if newcomer is not None:

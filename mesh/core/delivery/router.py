@@ -309,7 +309,7 @@ class Router(Component):
         return [(envelope, targets)], len(targets)
 
     def _unmerged(self, envelope: Envelope, targets: Targets) -> Targets:
-        """Remove messages that another node of this site has already brought from the same site."""
+        """Remove messages of another site that another gateway of this site has already forwarded here."""
         news = self._merging.news(envelope)
         if news is None:
             return targets
@@ -317,7 +317,7 @@ class Router(Component):
         return [(taker, tuple(sorted(each))) for taker, each in kept if each]
 
     def _addressees(self, to: str) -> AddressResolver:
-        """Return the component that delivers to this destination. NoQueue if there are no queues."""
+        """Return the component that delivers to this destination. Raises: NoQueue if there are no queues."""
         if kind_of(to) != QUEUE:
             return self._desk.face.address_resolvers[CLIENT]
         if (found := self._desk.face.address_resolvers.get(QUEUE)) is None:

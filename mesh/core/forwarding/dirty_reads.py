@@ -77,7 +77,7 @@ class DirtyReads(Component):
     # --- towards a master -------------------------------------------------------------------------------
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
-        """Offer a forwarded envelope to local subscribers if its rule allows dirty reads. Return whether."""
+        """Offer a forwarded envelope as a dirty read. Return whether its rule and subscribers allow it."""
         if e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))
@@ -120,7 +120,7 @@ class DirtyReads(Component):
         """Return the envelope as it leaves for a master that supports dirty reads."""
         return self._bodies.hold_body(e, self._desk.now) or e
 
-    # --- from a master ----------------------------------------------------------------------------------
+    # --- items of masters -------------------------------------------------------------------------------
 
     def whole(self, item: Envelope) -> Envelope | None:
         """Return an item with the contents held here, or `None` if they are gone."""

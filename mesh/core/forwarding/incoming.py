@@ -75,7 +75,7 @@ class Incoming:
             self._take(envelope, peer.node.uuid)
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
-        """Hold an envelope. RemoteError if too much waits after all that can be refused was refused."""
+        """Hold an envelope. Raises: RemoteError if too much waits after all possible refusals."""
         self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()

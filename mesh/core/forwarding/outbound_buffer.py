@@ -287,7 +287,7 @@ class OutboundBuffer:
         for hop in entry.hops:
             self.record_final_answer(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
 
-    # --- time -------------------------------------------------------------------------------------------
+    # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Send warnings that are due, and expire messages."""
@@ -350,14 +350,14 @@ class OutboundBuffer:
         )
 
     def age(self) -> float:
-        """Return the age in s of the oldest waiting message, judged by the first one of each line."""
+        """Return the age in s of the oldest waiting message, judged by the first entry of each queue."""
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
         now = self._desk.believed
         return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
 
     def depth(self, hop: str) -> Depth:
-        """Return the backlog for a node; for "" that without a known node."""
+        """Return the backlog for a node; for "" the messages whose node is unknown."""
         messages = size = 0
         oldest = self._desk.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):

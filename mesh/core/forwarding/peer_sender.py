@@ -46,7 +46,7 @@ class PeerSender(Component):
         self._answers: dict[bytes, list[Outcome]] = {}  # by uuid of the receiver
 
     def schedule_send(self, node: str) -> None:
-        """Note that something may leave for a node."""
+        """Record that something may leave for a node."""
         self._due[node] = None
 
     def add_answer(self, uuid: bytes, outcome: Outcome) -> None:

@@ -56,11 +56,11 @@ class Routes(Component):
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
     def _on_route(self, asked: IncomingCall[AskRoute]) -> None:
-        """Answer with the steps of the route. LocalError for invalid names."""
+        """Answer with the steps of the route. Raises: LocalError for invalid names."""
         self.trace(asked.ask, lambda steps: asked.reply(Steps(steps=steps)))
 
     def trace(self, ask: AskRoute, then: OnSteps) -> None:
-        """Call `then` with the steps of the route. LocalError for invalid names."""
+        """Call `then` with the steps of the route. Raises: LocalError for invalid names."""
         if ask.start and ask.start != self._desk.me.name:
             if not self._nodes.is_alive(ask.start):
                 text = f"Node {ask.start} cannot be reached."

@@ -58,7 +58,7 @@ class DuplicateDetector:
             self._judge(conn, process, address)
 
     def _judge(self, conn: Conn, process: bytes, address: str) -> None:
-        """Apply rule 2."""
+        """Continue if this process started first, otherwise stop (Rule 2)."""
         me = self._desk.me
         at = f"at {address or 'an unknown address'}{'' if conn.dialled else ', and dialed this node'}"
         what = f"another process has the identity of {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), {at}"

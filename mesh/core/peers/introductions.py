@@ -22,7 +22,7 @@ KNOWN = 4096  # cached introductions: in a crowd they repeat
 
 
 def as_node(said: Introduction) -> Node:
-    """Return the introduced node. RemoteError for an invalid introduction."""
+    """Return the introduced node. Raises: RemoteError for an invalid introduction."""
     return _checked(*astuple(said)[:-1])
 
 
@@ -53,7 +53,7 @@ def as_introduction(node: Node) -> Introduction:
 
 
 def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
-    """Return the rumors for membership. RemoteError for an unknown state."""
+    """Return the rumors for membership. Raises: RemoteError for an unknown state."""
     try:
         return tuple(member.Rumour(as_node(r.node), r.incarnation, NodeLife(r.state), r.by) for r in said)
     except ValueError as error:

@@ -83,7 +83,7 @@ class GroupMembers(Component):
         """Return whether a login must wait for our groups."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
-    # --- here ---------------------------------------------------------------------------------------------
+    # --- groups of this node ------------------------------------------------------------------------------
 
     def check(self, name: str) -> None:
         """Raise LocalError if one more group would be too many."""
@@ -149,7 +149,7 @@ class GroupMembers(Component):
         told = self._told.get(peer.node.uuid)
         return -1 if told is None else told.version
 
-    # --- elsewhere ----------------------------------------------------------------------------------------
+    # --- groups of other nodes ----------------------------------------------------------------------------
 
     def members(self, name: str) -> Mapping[bytes, int]:
         """Return the other nodes with members, by uuid, with their numbers."""

@@ -77,7 +77,7 @@ class Presence(Component):
         """Return whether a login must wait for our watched names."""
         return bool(self._watching.names) and not self._audience.is_mute(peer)
 
-    # --- what is served here ----------------------------------------------------------------------------
+    # --- names served here ------------------------------------------------------------------------------
 
     def known_names(self) -> Iterator[ServedName]:
         """Yield all names that are served here, or watched here and served elsewhere."""
@@ -114,7 +114,7 @@ class Presence(Component):
         self._peers.apply_command(peer, command)
         self._desk.ending[self._say_news] = None
 
-    # --- what is served elsewhere -----------------------------------------------------------------------
+    # --- names served elsewhere -------------------------------------------------------------------------
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
         """Return the other nodes that serve a watched name, by uuid, with their numbers."""
@@ -206,7 +206,7 @@ class Presence(Component):
             heard, names = self._heard_by_all(), self._watching.names
             self._lookups.review(self._desk.now, lambda name: names[name].version <= heard)
 
-    # --- clients that want to know ------------------------------------------------------------------------
+    # --- watching clients ---------------------------------------------------------------------------------
 
     def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
         if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
@@ -234,7 +234,7 @@ class Presence(Component):
             rows.append(Row(*name, here, me.name, me.uuid, me.boot))
         return rows or (Row(*name, 0),)
 
-    # --- when -------------------------------------------------------------------------------------------
+    # --- timers -----------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         now = self._desk.now

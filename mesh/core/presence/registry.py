@@ -21,11 +21,11 @@ class Registry:
         self._of: dict[bytes, set[ServedName]] = {}
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """Return the nodes that serve the name, with their numbers."""
+        """Return the number of servers of the name, by node."""
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """Return the notes of the given nodes about the name."""
+        """Return the notes about the name, by node."""
         return self._notes.get(name, NOTHING)
 
     def names(self) -> Iterable[ServedName]:

@@ -57,10 +57,10 @@ class Balancing:
         self._strategies = Strategies(desk.settings, balancer)
         self._strategies.started(NodeInfo(desk.me.name, desk.me.uuid, desk.settings.state, self._metadata))
 
-    # --- masters, and ways to them ------------------------------------------------------------------------
+    # --- masters and next hops ----------------------------------------------------------------------------
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str = "") -> str:
-        """Choose a node: for the same `of` the same one while it is a candidate. None forces a new choice."""
+        """Choose a node. The same `of` gets the same node while that is a candidate; None a new choice."""
         if of is None:
             return self._pick(nodes, domain)
         chosen = self._chosen.get(of)
@@ -83,7 +83,7 @@ class Balancing:
         sent = self._sent.of(node, self._desk.now)
         return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0, sent)
 
-    # --- those who serve an address -----------------------------------------------------------------------
+    # --- nodes that serve an address ----------------------------------------------------------------------
 
     def reads_message(self, address: str) -> bool:
         """Return whether each message to that address needs a choice of its own."""
@@ -166,7 +166,7 @@ class Balancing:
             return message()
         return Unread(address)
 
-    # --- both ---------------------------------------------------------------------------------------------
+    # --- common -------------------------------------------------------------------------------------------
 
     def _steady(self, nodes: Collection[str]) -> Collection[str]:
         """Return the nodes that answer at present, as far as known; if there are none, all nodes."""

@@ -44,7 +44,7 @@ class StrataFollowing:
         self.peers: dict[bytes, Followed] = {}
 
     def connected(self, peer: Peer) -> None:
-        """Follow the peer anew on its new connection."""
+        """Follow the peer again on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
             followed.since = dict.fromkeys(followed.since, self._desk.now)

@@ -38,7 +38,7 @@ class Askable(Protocol):
 
 
 class NodeLocator(Component):
-    """Component that finds routes to nodes. Reports WayTold when an answer has come."""
+    """Component that finds routes to nodes. Reports RouteLearned when an answer has come."""
 
     def __init__(self, desk: NodeContext, questions: PeerCalls, nodes: Askable) -> None:
         self._desk = desk

@@ -93,7 +93,7 @@ class LiveStrata(Component):
             self._late = self._desk.now  # a new latency may be new to others too
             self._schedule_review()
 
-    # --- when ---------------------------------------------------------------------------------------------
+    # --- timers -------------------------------------------------------------------------------------------
 
     def _schedule_review(self) -> None:
         self._due = self._desk.now
@@ -126,7 +126,7 @@ class LiveStrata(Component):
         self._announce_changes()
         self._answer_waiting(claims)
 
-    # --- what is measured ---------------------------------------------------------------------------------
+    # --- measuring ----------------------------------------------------------------------------------------
 
     def _domains(self) -> list[str]:
         """Return the domains of own rules, requested domains, and domains that others follow."""
@@ -164,7 +164,7 @@ class LiveStrata(Component):
                 self._damping.mark_sent(domain, now)
         return [domain for domain, way in self.shown.items() if way != before.get(domain)]
 
-    # --- what people ask ----------------------------------------------------------------------------------
+    # --- questions ----------------------------------------------------------------------------------------
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
         """Call `then` when the distance in that domain is known."""

@@ -43,7 +43,7 @@ class UnresponsivePeers:
         return uuid in self._slow
 
     def waited_for(self, uuid: bytes, seconds: float) -> None:
-        """Note that a node has not answered a waiting question for that long."""
+        """Record that a node has not answered a waiting question for that long."""
         if seconds >= ENOUGH and uuid not in self._slow:
             self._slow[uuid] = self._desk.now + TRY
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
@@ -53,20 +53,20 @@ class UnresponsivePeers:
                 )
 
     def answers(self, uuid: bytes) -> None:
-        """Note an answer in time."""
+        """Record an answer in time."""
         if uuid in self._slow:
             del self._slow[uuid]
             self._report_event(uuid, "answers in time again", "info")
 
-    # --- trials -----------------------------------------------------------------------------------------
+    # --- probes -----------------------------------------------------------------------------------------
 
     def tells(self, uuid: bytes, version: int, is_new: bool = False) -> None:
-        """Note that an interest was sent. `is_new`: on a fresh connection."""
+        """Record that an interest was sent. `is_new`: on a fresh connection."""
         if is_new or uuid not in self._versions:
             self._versions[uuid] = version, self._desk.now
 
     def confirmed(self, uuid: bytes, version: int) -> None:
-        """Note that the node has confirmed that version of our interest."""
+        """Record that the node has confirmed that version of our interest."""
         known = self._versions.get(uuid)
         if known is not None and version >= known[0]:
             del self._versions[uuid]
@@ -76,7 +76,7 @@ class UnresponsivePeers:
                 self._late(uuid)
 
     def tries(self, uuid: bytes, request: int, until: float) -> None:
-        """Note a question whose answer is no longer awaited."""
+        """Record a question whose answer is no longer awaited."""
         self._trials[uuid, request] = until
         if len(self._trials) > TRIALS:
             self._trials.popitem(last=False)
@@ -92,7 +92,7 @@ class UnresponsivePeers:
         return min(self._slow.values(), default=None)
 
     def tried(self, uuid: bytes, request: int) -> bool:
-        """Note an answer. Return whether it was to a probe."""
+        """Record an answer. Return whether it was to a probe."""
         until = self._trials.pop((uuid, request), None)
         if until is not None and self._desk.now <= until:
             self.answers(uuid)
@@ -107,7 +107,7 @@ class UnresponsivePeers:
             self._ask(uuid)
 
     def forget_node(self, uuid: bytes) -> None:
-        """Forget a dead node. Another process of it starts anew."""
+        """Forget a dead node. Its next process starts without a record."""
         for known in (self._slow, self._told, self._versions, self._again):
             known.pop(uuid, None)
 

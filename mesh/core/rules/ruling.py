@@ -126,7 +126,7 @@ class Ruling(Component):
         self.own = own
         self._expect(is_shared=False)
 
-    # --- what all share -----------------------------------------------------------------------------------
+    # --- shared rules -------------------------------------------------------------------------------------
 
     def share(self, agreed: Agreed, summary: Summary) -> None:
         """Set the shared rules, in force when all nodes have confirmed. LocalError changes nothing."""
@@ -153,7 +153,7 @@ class Ruling(Component):
             raise NotAvailable(text, hint="Write them into the nodes' files, and restart the nodes.")
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
 
-    # --- the two steps ------------------------------------------------------------------------------------
+    # --- two-step change ----------------------------------------------------------------------------------
 
     @property
     def is_changing(self) -> bool:

@@ -98,7 +98,7 @@ class Shared(Component):
     def figures(self) -> dict[str, int | float]:
         return {"shared_rows": sum(map(len, self._tables.values()))}
 
-    # --- for the parts that need rows ---------------------------------------------------------------------
+    # --- for components with rows -------------------------------------------------------------------------
 
     def add(self, kind: RowKind) -> None:
         """Register a kind of rows."""
@@ -128,7 +128,7 @@ class Shared(Component):
         self._accept_row(row, by)
 
     def bring(self, row: SharedRow) -> None:
-        """Accept a row of the admin from a client. Raises LocalError as `put` does, or CLOCK_AHEAD."""
+        """Accept a row of the admin from a client. Raises LocalError as `write_row` does, or CLOCK_AHEAD."""
         self._check_time(row)
         self._check(row)
         self._accept_row(row, None)
@@ -246,7 +246,7 @@ class Shared(Component):
             else:
                 self._counts(row, None)
 
-    # --- among nodes --------------------------------------------------------------------------------------
+    # --- exchange with nodes ------------------------------------------------------------------------------
 
     def _on_rows(self, asked: IncomingCall[AskRows]) -> None:
         """Answer a question for the rows of a kind behind a position."""

@@ -44,7 +44,7 @@ class Told:
         return now >= self._whole.get((uuid, kind), -inf)
 
     def asks_for_all(self, uuid: bytes, kind: str, rows: int, now: float) -> None:
-        """Record a request for all rows of that kind. `rows` is their number here."""
+        """Record a request for all rows of `kind`, of which this node has `rows`."""
         self._whole[uuid, kind] = now + WHOLE * rows / ROWS
 
     def is_passed_over(self, uuid: bytes, kind: str, now: float) -> bool:

@@ -15,7 +15,7 @@ FOR = 5.0  # s to cache: comparing takes ms
 
 
 class Hints:
-    """A cache of such texts."""
+    """A cache of the texts for addresses that no node serves."""
 
     def __init__(self, desk: NodeContext, presence: Presence) -> None:
         self._desk = desk

@@ -103,7 +103,7 @@ class Listing(Component):
 
         self._questions.when_settled(ask)
 
-    # --- one of them --------------------------------------------------------------------------------------
+    # --- one address --------------------------------------------------------------------------------------
 
     def _servers(self, asked: IncomingCall[AskServers]) -> None:
         """Answer with the ranked nodes of one address. Raises LocalError for an invalid address."""

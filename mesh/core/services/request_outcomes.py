@@ -275,7 +275,7 @@ class RequestOutcomes:
         self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
 
-    # --- what is lost -----------------------------------------------------------------------------------
+    # --- losses -----------------------------------------------------------------------------------------
 
     def on_node_lost(self, uuid: bytes) -> None:
         """Handle the loss of a node or its connection.

@@ -115,7 +115,7 @@ class Sending(Component):
             if session is not None:
                 yield from ((session, e.body, len(e.body)) for e in memory.open_envelopes())
 
-    # --- what clients here send -------------------------------------------------------------------------
+    # --- requests of clients ----------------------------------------------------------------------------
 
     def send(self, session: Session, envelope: Envelope, ttl: int) -> None:
         """Send the messages of a client here. `ttl` is their remaining time in ms; 0 means no limit."""
@@ -265,7 +265,7 @@ class Sending(Component):
             else:
                 self._departing.add(uuid, e, ttl)
 
-    # --- what comes back --------------------------------------------------------------------------------
+    # --- answers and replies ----------------------------------------------------------------------------
 
     def _sent(self, conn: Conn, peer: Peer, command: Sent, _: list[Envelope]) -> None:
         for outcome in command.outcomes:

@@ -91,7 +91,7 @@ class ServedAddresses(Component):
             return 0
         return len(address.servers) if is_ours else address.consumers
 
-    # --- coming and going -------------------------------------------------------------------------------
+    # --- registration -----------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """Register, change or end a consumer. Raises LocalError for an address that cannot be served."""
@@ -198,7 +198,7 @@ class ServedAddresses(Component):
         elif self._presence.own.get(name, 0) != address.consumers:
             self._presence.serve(name, address.consumers)
 
-    # --- what comes -------------------------------------------------------------------------------------
+    # --- received messages ------------------------------------------------------------------------------
 
     def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Accept messages for an address here. `ttl` is their remaining time in ms; 0 means no limit."""
@@ -322,7 +322,7 @@ class ServedAddresses(Component):
             numbers = e.number_list(range(at, e.count))
             self._back.reply(work.source, refusal(e.stream, numbers, e.sender, code, text))
 
-    # --- what becomes of it -----------------------------------------------------------------------------
+    # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """Settle deliveries, and return the replies. Raises RemoteError for tags that were never assigned."""

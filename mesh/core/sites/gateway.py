@@ -62,7 +62,7 @@ class Gateways(Component):
         self._gates: dict[str, SiteConnection] = {}
         self._told: Site | None = None
 
-    # --- the face -----------------------------------------------------------------------------------------
+    # --- the interface ------------------------------------------------------------------------------------
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (
@@ -140,7 +140,7 @@ class Gateways(Component):
             state, why = "waits for the other site to dial", ""
         return SiteLink(node=self._desk.me.name, gateways=names, state=state, why=why)
 
-    # --- which there are ----------------------------------------------------------------------------------
+    # --- configured sites ---------------------------------------------------------------------------------
 
     def _adopt(self) -> None:
         """Apply the sites of the settings. Connections stay, except those to sites that were removed."""
@@ -270,7 +270,7 @@ class Gateways(Component):
                 gate.link.on_refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now),
             )
 
-    # --- keeping it ---------------------------------------------------------------------------------------
+    # --- liveness -----------------------------------------------------------------------------------------
 
     def _keep_alive(self, gate: SiteConnection, gateway: Gateway) -> None:
         now = self._desk.now
@@ -322,7 +322,7 @@ class Gateways(Component):
                 self._desk.event("site", f"{gate.name}: {state}: {gate.link.reason}", level="warning")
         self._desk.wake(gate.link.deadline())
 
-    # --- who is there -------------------------------------------------------------------------------------
+    # --- members ------------------------------------------------------------------------------------------
 
     def _site(self, conn: Conn, gate: SiteConnection, said: Site, _: object) -> None:
         if said.name != gate.name:

@@ -138,7 +138,7 @@ class GatewayRelay(Component):
             return {uuid: each.conn for uuid, each in there if each.reaches(site)}
         return {uuid: each.conn for uuid, each in there if is_ours or CHAINS in each.conn.speaks}
 
-    # --- there ------------------------------------------------------------------------------------------
+    # --- to the site ------------------------------------------------------------------------------------
 
     def forward(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
         """Forward envelopes of the master `source`.
@@ -168,7 +168,7 @@ class GatewayRelay(Component):
             dropped = 0
 
     def _is_early(self, asker: Asker, site: str, envelope: Envelope) -> bool:
-        """Return whether it precedes the resending of lost messages."""
+        """Return whether the envelope precedes the resending of lost messages."""
         key = site, stream_key(envelope), asker
         number = self._lost.get(key)
         if number is None:
@@ -222,7 +222,7 @@ class GatewayRelay(Component):
                 raise RemoteError(what, code="MALFORMED")
         self.forward(peer.node.uuid, command.site, envelopes, command.dropped)
 
-    # --- and back ---------------------------------------------------------------------------------------
+    # --- answers of the site ----------------------------------------------------------------------------
 
     def _on_relayed(self, conn: Conn, gate: SiteConnection, command: Relayed, _: list[Envelope]) -> None:
         lines = self._lines.get(command.site, {})
@@ -248,7 +248,7 @@ class GatewayRelay(Component):
             elif (peer := self._neighbours.peers.get(source)) is not None:
                 say_relayed(self._desk, peer.data, site, outcomes)
 
-    # --- what changes -----------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------
 
     def _on_gate_changed(self, fact: GateChanged) -> None:
         """Review all sites that are reached through the neighbor."""

@@ -93,7 +93,7 @@ class IndirectSites(Component):
     def _is_due(self) -> None:
         self._desk.ending[self._announce_all] = None
 
-    # --- what neighbours are told -----------------------------------------------------------------------
+    # --- reports to neighbors ---------------------------------------------------------------------------
 
     def _announce_all(self) -> None:
         for gate in self._gateways.all():
@@ -149,7 +149,7 @@ class IndirectSites(Component):
         self._nodes.update({row.site: tuple(row.nodes) for row in rows if row.site in shown and row.nodes})
         self._is_due()
 
-    # --- what they say ----------------------------------------------------------------------------------
+    # --- reports of neighbors ---------------------------------------------------------------------------
 
     def _on_report(self, conn: Conn, gate: SiteConnection, said: Behind, _: list[Envelope]) -> None:
         """Store a report. A few unknown sites are remembered too, because new settings may name them."""

@@ -73,7 +73,7 @@ class RemoteSessions(Component):
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (on_command(Sends, self._on_sends),)
 
-    # --- what comes -------------------------------------------------------------------------------------
+    # --- received requests ------------------------------------------------------------------------------
 
     def _on_sends(self, conn: Conn, gate: SiteConnection, command: Sends, envelopes: list[Envelope]) -> None:
         ttls = command.ttls or (0,) * len(envelopes)
@@ -137,7 +137,7 @@ class RemoteSessions(Component):
             conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error)))
         )
 
-    # --- what goes back ---------------------------------------------------------------------------------
+    # --- answers and replies ----------------------------------------------------------------------------
 
     def _answer_visit(self, alias: bytes, answer: Answer) -> None:
         visit = self._visits[alias]
@@ -167,7 +167,7 @@ class RemoteSessions(Component):
                 whole = [envelope for envelope, _ in batch]
                 self._desk.send(conn, Respond(tuple(map(body_frames, whole))), whole)
 
-    # --- what changes -----------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------
 
     def _on_gate_changed(self, site: str) -> None:
         """End visits over lost connections. Their own site has already reported the loss to the senders."""

@@ -95,7 +95,7 @@ class SiteRequests(Component):
     def figures(self) -> dict[str, int | float]:
         return {"site_requests": self._counts.total()}
 
-    # --- there ------------------------------------------------------------------------------------------
+    # --- to the site ------------------------------------------------------------------------------------
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways to that site are known."""
@@ -160,7 +160,7 @@ class SiteRequests(Component):
     def _refuse(self, source: bytes, e: Envelope, code: str, text: str) -> None:
         self._back.outcome(source, e.stream, Answer(SENDS, e.first, e.last, code, text=text))
 
-    # --- and back ---------------------------------------------------------------------------------------
+    # --- answers and replies ----------------------------------------------------------------------------
 
     def _sent(self, conn: Conn, gate: SiteConnection, command: Sent, _: list[Envelope]) -> None:
         for outcome in command.outcomes:
@@ -226,7 +226,7 @@ class SiteRequests(Component):
         is_theirs = not e.sender or self._desk.settings.ways.get(site) == gate.name
         return site if is_theirs else None
 
-    # --- what changes -----------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------
 
     def _open_requests(self) -> Iterator[tuple[bytes, int, SiteRequestInFlight]]:
         for stream, trips in list(self._open.items()):

@@ -144,7 +144,7 @@ class SiteConflicts(Component):
             return False
         return site in self._relaying.names(own.key, own.envelope.domain)
 
-    # --- keeping ----------------------------------------------------------------------------------------
+    # --- records ----------------------------------------------------------------------------------------
 
     def _add(self, lost: LostValue) -> None:
         self._count += 1

@@ -31,11 +31,11 @@ class Gateway:
     told: dict[str, Behind] = field(default_factory=dict)
 
     def reaches(self, site: str) -> bool:
-        """Return whether it reaches that site, which lies behind its own."""
+        """Return whether the gateway reaches that site, which lies behind its own."""
         return site in self.behind and self.behind[site].state == UP
 
     def has_paused(self, site: str) -> bool:
-        """Return whether its site has paused that one."""
+        """Return whether the site of the gateway has paused that site."""
         return site in self.behind and self.behind[site].state == PAUSED
 
     @property

@@ -88,7 +88,7 @@ class SiteDirectMessages(Component):
                 self._desk.event("site", text, level="warning")
         self._forwarder.review()
 
-    # --- may it go there? -------------------------------------------------------------------------------
+    # --- route decisions --------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
         """Decide on a message to that site. `waits` means that it may wait for a route."""
@@ -151,7 +151,7 @@ class SiteDirectMessages(Component):
         for line in self._forwarder.onward.lines(hop):
             yield from (entry.envelope.stream for entry in line.flight)
 
-    # --- by which gateway? ------------------------------------------------------------------------------
+    # --- gateways ---------------------------------------------------------------------------------------
 
     def _on_exits_changed(self, site: str, lost: frozenset[bytes]) -> None:
         """React to other gateways, or other connections, to the site."""
@@ -191,7 +191,7 @@ class SiteDirectMessages(Component):
             ways[stream] = way
         return ways[stream]
 
-    # --- what became of it ------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------------
 
     def _on_site_answered(self, fact: SiteAnswered) -> None:
         hop, onward = way_to(fact.site), self._forwarder.onward
@@ -213,10 +213,10 @@ class SiteDirectMessages(Component):
             self._trials.record_refusal(sending, entry.serial, self._desk.now)
             self._desk.wake(self._trials.deadline())
 
-    # --- what goes again --------------------------------------------------------------------------------
+    # --- retries ----------------------------------------------------------------------------------------
 
     def _is_held(self, hop: str) -> Callable[[PendingForward], bool]:
-        """Return a predicate: does the entry wait for the retry of another one?"""
+        """Return a predicate: whether an entry waits for the retry of another one."""
         if not self._trials:  # usual case
             return lambda entry: False
         return lambda entry: self._trials.holds(_sending(entry, hop), entry.serial)

@@ -106,7 +106,7 @@ class SitePassThrough(Component):
             if any(accepting.may_pass(site) for accepting in s.accepting.values()):
                 self._presence.notes((SITE, site))
 
-    # --- there ------------------------------------------------------------------------------------------
+    # --- to the third site ------------------------------------------------------------------------------
 
     def forward(
         self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
@@ -198,7 +198,7 @@ class SitePassThrough(Component):
         if dropped and len(self._untold) < STREAMS:
             self._untold[command.site] = dropped
 
-    # --- and back ---------------------------------------------------------------------------------------
+    # --- answers of the third site ----------------------------------------------------------------------
 
     def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         lines = self._lines.get(site, {})
@@ -219,7 +219,7 @@ class SitePassThrough(Component):
         if not self._sizes[name]:
             del self._sizes[name]
 
-    # --- what changes -----------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------
 
     def _servers_changed(self, fact: ServersChanged) -> None:
         if fact.kind != SITE or fact.name not in self._notes:

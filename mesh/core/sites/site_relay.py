@@ -152,7 +152,7 @@ class SiteRelay(Component):
         return self._outbound.keys()
 
     def has_way(self, site: str) -> bool:
-        """Return whether a gateway of this site is linked with it."""
+        """Return whether a gateway of this site is linked with that site."""
         return site in self._outbound and bool(self._outbound[site].notes)
 
     def is_through(self, site: str) -> bool:
@@ -203,7 +203,7 @@ class SiteRelay(Component):
         for out in self._outbound.values():
             out.feed.resumed()
 
-    # --- which there are --------------------------------------------------------------------------------
+    # --- configured sites -------------------------------------------------------------------------------
 
     def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
         """Apply the sites of the settings. Return the added and the removed ones."""
@@ -269,7 +269,7 @@ class SiteRelay(Component):
         if out.feed.position != before:
             self._write_position(out.feed)
 
-    # --- what is for other sites ------------------------------------------------------------------------
+    # --- messages for other sites -----------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
         """Return which sites are owed which of the given messages."""
@@ -315,7 +315,7 @@ class SiteRelay(Component):
         out.open[given.envelope.stream] += 1
         self._is_due(feed.site)
 
-    # --- by which way -----------------------------------------------------------------------------------
+    # --- gateways ---------------------------------------------------------------------------------------
 
     def _servers_changed(self, fact: ServersChanged) -> None:
         if fact.kind != SITE or fact.name not in self._outbound:
@@ -397,7 +397,7 @@ class SiteRelay(Component):
             return
         out.untold = 0
 
-    # --- what became of it ------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------------
 
     def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         if (out := self._outbound.get(site)) is not None:

@@ -63,7 +63,7 @@ class SiteFeed(Feed):
         self.site = site
         self.custody = Custody()
         self.paces = False
-        self.connected = True  # always: sent slices wait in custody
+        self.connected = True  # always: sent slices wait in `custody`
         self.rejects = False
         self.passed_over = SkippedPositions()
         self._passes = passes
@@ -72,10 +72,10 @@ class SiteFeed(Feed):
         self._window = credit.bytes
         self._backlog.void_at = all_void
         self._leaves = leaves
-        self._row: dict[PartlySent, EnvelopeSlice] = {}  # sent slices in order, except parked ones
+        self._row: dict[PartlySent, EnvelopeSlice] = {}  # sent slices in order, except those in `_parked`
         self._parked = WaitingAtSite()
         self._passed = 0  # last position before everything in transit
-        self._ahead = 0  # last settled position among parked slices
+        self._ahead = 0  # last settled position in `_parked`
         self._may_expire = False  # whether any waiting message can expire
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
@@ -173,7 +173,7 @@ class SiteFeed(Feed):
         return portion is not None and portion.is_void(self._wall())
 
     def drop_expired(self) -> list[PartlySent]:
-        """Return all such slices."""
+        """Return the slices that have expired and were never sent."""
         return [given for given in self._row if self.is_void(given)]
 
     def expire(self, void: Iterable[PartlySent]) -> None:

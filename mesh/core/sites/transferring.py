@@ -139,7 +139,7 @@ class Transferring(Component):
         for site in self._transfers:
             self._on_gateways_lost(site)
 
-    # --- there ------------------------------------------------------------------------------------------
+    # --- to the site ------------------------------------------------------------------------------------
 
     def _send_values(self, site: str) -> None:
         if site not in self._relaying.sites or site not in self._marking:
@@ -185,7 +185,7 @@ class Transferring(Component):
                     yield value
 
     def _is_ahead(self, value: RetainedValue) -> bool:
-        """Return whether its timestamp is too far ahead, so that it would block all others for years."""
+        """Return whether the timestamp is so far ahead that the value would block all others for years."""
         return not is_followed(value.envelope.sent, self._desk.wall)
 
     def _value(self, site: str, topic: Topic) -> RetainedValue | None:
@@ -201,7 +201,7 @@ class Transferring(Component):
         left = leaving(e, self._desk.settings.site, transfer.low)
         return replace(left, flags=left.flags | INITIAL)
 
-    # --- and back ---------------------------------------------------------------------------------------
+    # --- answers of the site ----------------------------------------------------------------------------
 
     def _on_outcomes(self, site: str, outcomes: Sequence[Outcome]) -> None:
         transfer = self._transfers.get(site)

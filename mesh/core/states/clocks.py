@@ -15,8 +15,8 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.states.facts import StateReceived
 
-APART = 5.0  # s by which two clocks differ so that it is reported,
-TOGETHER = APART / 2  # and below which they agree again
+APART = 5.0  # s of difference from which a clock is reported
+TOGETHER = APART / 2  # s of difference below which a reported clock is right again
 LOOK = 3.0  # s between two looks
 NAMED = 3  # nodes that one event names
 
@@ -54,7 +54,7 @@ class Clocks(Component):
         return clocks | {uuid: (name, ahead / 1e9) for uuid, name, ahead in self._gateways()}
 
     def _on_state(self, fact: StateReceived) -> None:
-        """Law 1."""
+        """Measure the clock of a node of an earlier release by its state (Law 1)."""
         state = fact.known.state
         peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
         for conn in (peer.control, peer.data) if peer is not None else ():
@@ -81,7 +81,7 @@ class Clocks(Component):
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:
-        """Return whether it is connected, so that its clock is known to be right, or is unknown now."""
+        """Return whether the clock of a reported node is right again: the node is connected, or forgotten."""
         peer = self._neighbours.peers.get(uuid)
         return peer is None or peer.control is not None
 

@@ -83,7 +83,7 @@ class Gossiping(Component):
             on_command(Hear, lambda conn, peer, command, _: self._on_hear(peer, command)),
         )
 
-    # --- others ---------------------------------------------------------------------------------------
+    # --- states of other nodes ------------------------------------------------------------------------
 
     def on_message(self, frames: list[bytes]) -> None:
         """Process a message of a PUB that we listen to."""
@@ -126,7 +126,7 @@ class Gossiping(Component):
         return peer is not None and self._keyring.verify(peer.node.key, line.signature, signed_text(line))
 
     def _on_hear(self, peer: Peer, command: Hear) -> None:
-        """Note whether a peer can receive our PUB."""
+        """Record whether a peer can receive our PUB."""
         peer.hears_us = not command.wanted
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
@@ -205,7 +205,7 @@ class Gossiping(Component):
         host = reached.rpartition(":")[0]
         return f"{host}:{place.rpartition(':')[2]}" if host.startswith("tcp://") else ""
 
-    # --- ourselves ------------------------------------------------------------------------------------
+    # --- state of this node ---------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         self.sample, self._reach = beginning.sample, beginning.reach

@@ -92,7 +92,7 @@ class Recall(Component):
         else:
             self._later[who] = work
 
-    # --- what others hold of us ---------------------------------------------------------------------------
+    # --- states of this node at others --------------------------------------------------------------------
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskState, self._on_state_asked),)
@@ -147,7 +147,7 @@ class Recall(Component):
         if self._unwelcome is not None and not self._neighbours.alive():
             self._desk.emit(self._unwelcome)
 
-    # --- time ---------------------------------------------------------------------------------------------
+    # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """End the check if it is time."""
@@ -161,9 +161,8 @@ class Recall(Component):
             return
         self._has_ended = True
         if self._verdict is not None:
-            self._desk.emit(
-                self._verdict
-            )  # and as it is not over, nothing is said that would replace that word
+            # `serves` stays False, so this node publishes no state that would replace its newer one.
+            self._desk.emit(self._verdict)
             return
         self._desk.serves = True
         self._leave_if_unwelcome()

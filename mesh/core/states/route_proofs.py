@@ -68,7 +68,7 @@ class RouteProofs(Component):
     def features(self) -> Sequence[str]:
         return (WAYS,)
 
-    # --- whom to believe --------------------------------------------------------------------------------
+    # --- verification -----------------------------------------------------------------------------------
 
     def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
         """Return whether the peer may send messages of this route, which ends at the peer."""
@@ -107,7 +107,7 @@ class RouteProofs(Component):
             peer.asked_for_ways = self._desk.now
             self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
 
-    # --- what nodes say ---------------------------------------------------------------------------------
+    # --- received declarations --------------------------------------------------------------------------
 
     def _on_state(self, fact: StateReceived) -> None:
         """Process the state of a live node."""
@@ -167,7 +167,7 @@ class RouteProofs(Component):
             self._believed.clear()
             self._desk.publish_fact(RoutesVouched())
 
-    # --- what we say ------------------------------------------------------------------------------------
+    # --- sent declarations ------------------------------------------------------------------------------
 
     def _send_declarations(self, peer: Peer, names: Sequence[str]) -> None:
         """Answer with the known declarations of the given nodes, from any peer."""

@@ -10,7 +10,7 @@ from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
 
 class StateTopicStream:
-    """A stream of such values."""
+    """A stream of values of this node for its own clients."""
 
     def __init__(self, desk: NodeContext, router: Router) -> None:
         self._router = router

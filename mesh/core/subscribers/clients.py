@@ -90,7 +90,7 @@ class Clients(Component):
         self._desk.hang_up(conn)
         self.bye(session)
 
-    # --- coming and going -------------------------------------------------------------------------------
+    # --- sessions ---------------------------------------------------------------------------------------
 
     def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
         """Return the session for a client's HELLO, new or resumed; `None` while its holder is asked."""

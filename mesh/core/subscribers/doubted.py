@@ -103,7 +103,7 @@ class DoubtedItems(Component):
             self._take(conn, peer, command, envelopes, forged)
 
     def _hold(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
-        """Hold an item message. RemoteError if too much waits."""
+        """Hold an item message. Raises: RemoteError if too much waits."""
         held = self._held.setdefault(peer, HeldItems())
         held.messages.append((self._desk.now, conn, command, envelopes))
         held.size += sum(EACH + len(envelope.body) + len(envelope.xml) for envelope in envelopes)

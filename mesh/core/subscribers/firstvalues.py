@@ -31,9 +31,9 @@ class FirstValues(Component):
         self._demand = demand
         self._questions = questions
         self._lookup = lookup
-        # Feeds that lack values, by row of the rules: those whose masters are away,
+        # Feeds that lack values because their masters are unreachable, by row of the rules.
         self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
-        self._ready: dict[Feed, tuple[Session, Query]] = {}  # and those that can get them now
+        self._ready: dict[Feed, tuple[Session, Query]] = {}  # feeds that can get their values now
         self._is_spent = False  # the budget of this tick is used
 
     def fact_handlers(self) -> Sequence[Hearing]:

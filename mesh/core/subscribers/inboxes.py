@@ -200,8 +200,8 @@ class Inboxes(Component):
     def open_inbox(self, session: Session) -> None:
         """Open the inbox of a session, and deliver its backlog.
 
-        A session with a chosen client name also gets the backlog of its client. LocalError if another key
-        owns it.
+        A session with a chosen client name also gets the backlog of its client. Raises: LocalError if another
+        key owns the inbox.
         """
         self.owners.open(session)
         feed = session.feeds[INBOX] = self.taker(session.text)

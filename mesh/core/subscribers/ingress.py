@@ -31,7 +31,7 @@ class Ingress:
         self._counts: dict[str | bytes, int] = {}  # holder -> number of streams
 
     def refuses(self, session: Session, e: Envelope) -> LocalError | None:
-        """Return why an envelope is refused, or `None`. RemoteError if it breaks the protocol."""
+        """Return why an envelope is refused, or `None`. Raises: RemoteError if it breaks the protocol."""
         last = session.sent.get(e.domain, 0)
         if e.first <= last:
             text = f"{session.name} sent number {e.first} of domain {e.domain!r} after {last}"
@@ -75,8 +75,8 @@ class Ingress:
     def misplaces(self, session: Session, e: Envelope) -> LocalError | None:
         """Return why an envelope must not go to its destination, or `None`.
 
-        A queue takes only messages in its own domain, and that domain nothing else. RemoteError for queue
-        terms on a message to anything else.
+        A queue takes only messages in its own domain, and that domain nothing else. Raises: RemoteError for
+        queue terms on a message to anything else.
         """
         is_put = kind_of(e.to) == QUEUE
         if e.put and not is_put:

@@ -94,8 +94,8 @@ def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> 
 def suspicion(is_met: bool, is_open: bool, heard: float | None, since: float) -> bool:
     """Return whether a node that declared no such next hop for some seconds since `since` has none.
 
-    `heard` is the time of its last state. A node that this one has not met is invented, if all nodes meet
-    (`is_open`). A silent node may have the way.
+    `heard` is the time of its last state. A node that this one has not met counts as invented if all nodes
+    meet (`is_open`). A silent node may have the next hop.
     """
     return heard is not None and heard >= since if is_met else is_open
 
@@ -130,15 +130,15 @@ class Origins:
         # (peer, route) -> verdict after doubt, until
         self._settled: dict[tuple[bytes, tuple[str, ...]], tuple[Verdict, float]] = {}
 
-    # --- what is known ----------------------------------------------------------------------------------
+    # --- known names, rules and hops --------------------------------------------------------------------
 
     def logged_in(self, peer: Peer) -> None:
-        """Note the name of a peer. Messages that it accepted under an earlier name are its own, too."""
+        """Record the name of a peer. Messages that it accepted under an earlier name are its own, too."""
         x, own = peer.exchange, home(peer.node.name)
         x.homes = (*[each for each in x.homes if each != own][1 - NAMES :], own)
 
     def ruled(self, following: tuple[Rule, ...]) -> None:
-        """Note the rules in force, and the next ones."""
+        """Record the rules in force, and the next ones."""
         self._note(self._mapping.rules)
         self._note(following)
 
@@ -151,7 +151,7 @@ class Origins:
         self._ways = frozenset(rule.node for each in self._ever for rule in each.rules)
 
     def declared(self, node: str, ways: Sequence[str]) -> None:
-        """Note the next hops in the state of a node."""
+        """Record the next hops in the state of a node."""
         if ways:
             self._declared[node] = known = {**self._declared.pop(node, {}), **dict.fromkeys(ways)}
             for way in list(known)[: -4 * WAYS]:
@@ -246,7 +246,7 @@ class Origins:
         return Verdict.FORGED if is_forged else Verdict.DOUBT
 
     def _is_suspect(self, node: str, since: float) -> bool:
-        """Return whether a node without a declared way does not have it."""
+        """Return whether a node that declared no next hop has none."""
         if node == self._desk.me.name:
             return True
         peer, settings = self._neighbours.named(node), self._desk.settings

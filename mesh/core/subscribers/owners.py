@@ -48,7 +48,7 @@ class Owners:
         return all(self._users.get(name, user) == user for name in names)
 
     def open(self, session: Session) -> None:
-        """Take the inbox of a session. LocalError if it belongs to another key."""
+        """Take the inbox of a session. Raises: LocalError if it belongs to another key."""
         client = session.name.of_all_sessions()
         if not self.may_open(session):
             raise LocalError(

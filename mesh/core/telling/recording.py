@@ -68,7 +68,7 @@ class Recording(Component):
             on_fact(EventOccurred, lambda fact: self._event(fact.kind, fact.text, fact.who)),
         )
 
-    # --- as it happens ----------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
         """Record the start of this boot."""
@@ -99,7 +99,7 @@ class Recording(Component):
         self._skews.pop(fact.peer.node.uuid, None)
         self._update_observed()
 
-    # --- from time to time ------------------------------------------------------------------------------
+    # --- periodic figures -------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Record this node's own figures when they are due."""

@@ -121,7 +121,7 @@ def _said(value: object) -> str:
     return f"{len(value)} nodes" if isinstance(value, tuple) and len(value) > 4 else shown(value)
 
 
-# --- each of them -------------------------------------------------------------------------------------------
+# --- checks of single terms ---------------------------------------------------------------------------------
 
 
 def _one_of(values: Iterable[str]) -> Callable[[str, Any], str]:

@@ -130,7 +130,7 @@ class QueuedEnvelope:
         """Detach the object: only the disk copy remains, to be read again."""
         self.left, self.ready, self.has_left = 0, Ranges(), True
 
-    # --- what becomes of its messages -------------------------------------------------------------------
+    # --- states of messages -----------------------------------------------------------------------------
 
     def open(self) -> Runs:
         """Return the messages that are not done."""
@@ -276,7 +276,7 @@ class QueuedEnvelope:
         self.going = [each for each in self.going if each[1:] != (node, number)]
         return gone[0] if len(gone) == 1 else [*chain.from_iterable(gone)]
 
-    # --- its row ----------------------------------------------------------------------------------------
+    # --- stored row -------------------------------------------------------------------------------------
 
     def row(self) -> bytes:
         """Return the state as it is stored, or empty if no message has changed its state."""

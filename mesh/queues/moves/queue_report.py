@@ -127,7 +127,7 @@ def _kind(stock: QueueReport) -> tuple[object, ...]:
     return stock.wants > 0, stock.selectors, stock.is_any, stock.is_volatile, stock.is_leaving
 
 
-# --- what it takes ------------------------------------------------------------------------------------------
+# --- accepted messages --------------------------------------------------------------------------------------
 
 
 class Matching:

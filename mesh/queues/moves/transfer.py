@@ -62,7 +62,7 @@ class Outgoing(Generic[T]):
         self.going[number] = piece
 
     def leaves(self, number: int) -> bool:
-        """Note that a piece is sent, and return whether it may have been sent before."""
+        """Record that a piece is sent, and return whether it may have been sent before."""
         is_again = number not in self._fresh
         self._fresh.discard(number)
         return is_again
@@ -142,7 +142,7 @@ class IncomingPieces:
         self._coming.add(number)
 
     def written(self, number: int) -> None:
-        """Note that an accepted number is on disk, or has ended here."""
+        """Record that an accepted number is on disk, or has ended here."""
         self._coming.discard(number)
 
     def withdraw(self, number: int) -> None:

@@ -123,7 +123,7 @@ class LocalQueue:
                     break
                 yield lot
 
-    # --- coming -----------------------------------------------------------------------------------------
+    # --- adding -----------------------------------------------------------------------------------------
 
     def add(self, lot: QueuedEnvelope, now: float, wall: int, is_doubtful: bool = False) -> None:
         """Add an envelope and keep it in memory.
@@ -166,7 +166,7 @@ class LocalQueue:
             self.picked[lot] = None
         self._back(lot, runs)
 
-    # --- what is on the disk alone ----------------------------------------------------------------------
+    # --- paging -----------------------------------------------------------------------------------------
 
     def may_page(self, lot: QueuedEnvelope) -> bool:
         """Return whether an envelope should wait on disk only, which excludes delayed and moving messages."""
@@ -267,7 +267,7 @@ class LocalQueue:
         for taker in self.takers.values():
             taker.look_again(priority, lot.key)
 
-    # --- takers -----------------------------------------------------------------------------------------
+    # --- consumers --------------------------------------------------------------------------------------
 
     def eligible(self) -> list[QueueConsumer]:
         """Return the consumers that may receive messages: only the first one if the queue is exclusive."""
@@ -591,7 +591,7 @@ class LocalQueue:
                 self.finish_moved(lot, node, number)
         self.purge()
 
-    # --- time -------------------------------------------------------------------------------------------
+    # --- recovery and timers ----------------------------------------------------------------------------
 
     def recover(self, until: float, expected: Mapping[bytes, int]) -> None:
         """Start recovery: doubtful messages wait until `until` for their consumers.

@@ -81,7 +81,7 @@ def wanted(selector: TakerSelector | None, lot: QueuedEnvelope, runs: Iterable[t
     return joined(n for first, last in runs for n in range(first, last + 1) if is_for_him(n))
 
 
-# --- looking on ---------------------------------------------------------------------------------------------
+# --- disk search --------------------------------------------------------------------------------------------
 
 
 def to_search(queue: LocalQueue, now: float) -> Search | None:

@@ -74,7 +74,7 @@ class Missed:
         self._waiting: list[tuple[float, Event]] = []  # times until which they must be reported
 
     def skip(self, event: Event, news: list[Event]) -> None:
-        """Note the messages `news` that were not delivered before `event`."""
+        """Record the messages `news` that were not delivered before `event`."""
         if news:
             self.later.append(event)
             self._waiting += [(due, pub) for pub in news if (due := self._late.due(event, pub, news)) < inf]

@@ -54,7 +54,7 @@ class Declaring(Component):
     def figures(self) -> dict[str, int | float]:
         return {"queues_declared": len(self._own.keys() | self._mesh.keys())}
 
-    # --- what counts --------------------------------------------------------------------------------------
+    # --- definitions in effect ----------------------------------------------------------------------------
 
     def get(self, name: str) -> QueueTerms | None:
         """Return the terms of the queue, or `None` if it is not declared."""

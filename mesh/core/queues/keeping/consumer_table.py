@@ -68,7 +68,7 @@ class ConsumerTable(Component):
         """Send messages to a consumer."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)
 
-    # --- coming and going -------------------------------------------------------------------------------
+    # --- registration -----------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """Handle CONSUME: register a consumer, or end it with credit 0. Raises: LocalError."""
@@ -183,7 +183,7 @@ class ConsumerTable(Component):
         for until in self._away.values():
             self._desk.wake(until)
 
-    # --- what becomes of it -----------------------------------------------------------------------------
+    # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """Handle SETTLE. Raises: RemoteError for delivery tags never used."""

@@ -26,7 +26,7 @@ GivenPortion = deque[tuple[QueueConsumer, QueuedEnvelope, EnvelopeSlice, tuple[i
 
 
 class MarkedDelivery:
-    """The delivery of messages from one queue's part; `push(taker, portion)` sends them."""
+    """The delivery of messages from one local queue; `push(consumer, slice)` sends them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class MarkedDelivery:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
-        """Start the leases of the given tags anew, if the consumer has leases."""
+        """Restart the leases of the delivery tags `counts`, if the consumer has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)
 

@@ -31,7 +31,7 @@ AHEAD = 10**9  # ns that a mark covers in advance
 
 
 class QueueSink:
-    """The sink for the messages of one queue; `push(taker, portion)` sends them to a consumer."""
+    """The sink for the messages of one queue; `push(consumer, slice)` sends them to a consumer."""
 
     owner = ""
 
@@ -103,7 +103,7 @@ class QueueSink:
             self.moved_out,
         )
 
-    # --- as the log sees it -----------------------------------------------------------------------------
+    # --- the sink of the log ----------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:
         return False  # never paces a producer
@@ -257,10 +257,10 @@ class QueueSink:
         self.is_removed = True
         self.part.end_queue()
 
-    # --- takers -----------------------------------------------------------------------------------------
+    # --- consumers --------------------------------------------------------------------------------------
 
     def open(self, taker: QueueConsumer, held: HeldNumbers) -> Runs:
-        """Register a consumer; see `PartialQueue.open`."""
+        """Register a consumer; see `LocalQueue.open`."""
         self.giving.withdraw(taker.key)
         void = joined(self.part.open(taker, held))
         if taker.holding.given:
@@ -269,13 +269,13 @@ class QueueSink:
         return void
 
     def away(self, taker: QueueConsumer, now: float) -> None:
-        """Note that the session of a consumer is disconnected, possibly for a short time."""
+        """Record that the session of a consumer is disconnected, possibly for a short time."""
         taker.away = now
         self.giving.withdraw(taker.key)
         self.schedule()
 
     def close(self, taker: QueueConsumer, begun: float) -> None:
-        """Remove a consumer; see `PartialQueue.close`."""
+        """Remove a consumer; see `LocalQueue.close`."""
         self.giving.withdraw(taker.key)
         self.part.close(taker, begun)
         self.schedule()
@@ -287,10 +287,10 @@ class QueueSink:
         self.finished += n
         self.schedule()
 
-    # --- what is read -----------------------------------------------------------------------------------
+    # --- disk reads -------------------------------------------------------------------------------------
 
     def _loaded(self, lots: list[QueuedEnvelope]) -> None:
-        """Note that envelopes were read from disk and are in memory now."""
+        """Record that envelopes were read from disk and are in memory now."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
             self.is_behind = bool(self.part.on_disk)

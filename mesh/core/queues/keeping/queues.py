@@ -135,7 +135,7 @@ class Queues(Component):
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
             yield queue.waiting()
 
-    # --- which there are --------------------------------------------------------------------------------
+    # --- queues of this node ----------------------------------------------------------------------------
 
     @property
     def stores(self) -> RowsOf:
@@ -232,7 +232,7 @@ class Queues(Component):
         queue.rows.delete_queue(queue.name)
         self.write(queue)
 
-    # --- as the log sees them ---------------------------------------------------------------------------
+    # --- new messages -----------------------------------------------------------------------------------
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         """Return the targets of a published message. Raises: NoQueue, QueueFull, StoreFull."""
@@ -281,7 +281,7 @@ class Queues(Component):
         queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 
-    # --- when the event is over -------------------------------------------------------------------------
+    # --- end of the event -------------------------------------------------------------------------------
 
     def schedule_queue(self, queue: QueueSink) -> None:
         """Schedule a queue for delivery, dead-lettering and writing at the end of the event."""

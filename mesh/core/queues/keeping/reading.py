@@ -18,7 +18,7 @@ PURGED = 100_000  # envelopes deleted per call
 
 
 class PartReading:
-    """The disk reads of one queue's part.
+    """The disk reads of one local queue.
 
     `loaded(lots)` is called with envelopes that were read in delivery order, and `changed()` after every
     read.

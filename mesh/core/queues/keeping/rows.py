@@ -73,7 +73,7 @@ class Rows:
         self._shelf.live += 1
 
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
-        """Delete envelopes from disk with the next commit, and their rows."""
+        """Delete envelopes and the rows of those in `with_row` from disk, with the next commit."""
         for position in positions:
             self._shelf.drop_position(position)
         for position in with_row:
@@ -90,7 +90,7 @@ class Rows:
         """Return an envelope that was read from disk, with its position."""
         return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
-    # --- lots -------------------------------------------------------------------------------------------
+    # --- queued envelopes -------------------------------------------------------------------------------
 
     def take_state(self, name: str, position: int) -> bytes:
         """Return the stored state of an envelope once, or empty if it has none."""
@@ -114,7 +114,7 @@ class Rows:
             lot.has_row = False
             self._delete(key)
 
-    # --- what comes from other nodes --------------------------------------------------------------------
+    # --- messages from other nodes ----------------------------------------------------------------------
 
     def moved_rows(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield (queue, uuid of the source node, row) for messages that other nodes moved here."""
@@ -176,7 +176,7 @@ class Rows:
         self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
 
     def may_be_forgotten(self, name: str, stamp: int) -> bool:
-        """Return whether it is unknown if messages accepted at that time were delivered."""
+        """Return whether deliveries of messages accepted at that time are unknown."""
         marks = self._wanted.get(name) or self._marks.get(name)
         return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 
@@ -204,7 +204,7 @@ class Rows:
         self._shelf.supersede((op,))
         self._disk.commit((op,), then)
 
-    # --- takers -----------------------------------------------------------------------------------------
+    # --- consumers --------------------------------------------------------------------------------------
 
     def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
         """Store a consumer, and call `then` when it is on disk."""

@@ -82,7 +82,7 @@ class LastKnown(Component):
         for name in list(self._of.get(uuid, ())):
             self._drop(uuid, name)
 
-    # --- what is told -------------------------------------------------------------------------------------
+    # --- reports ------------------------------------------------------------------------------------------
 
     def record_row(self, peer: Peer, row: QueueRow) -> None:
         """Remember the contents of a node's part of a queue."""
@@ -112,7 +112,7 @@ class LastKnown(Component):
         if not self._of[uuid]:
             del self._of[uuid]
 
-    # --- what is known ------------------------------------------------------------------------------------
+    # --- lookup -------------------------------------------------------------------------------------------
 
     def parts(self, name: str) -> dict[str, QueuePart | None]:
         """Return the remembered parts of a queue at unreachable nodes."""

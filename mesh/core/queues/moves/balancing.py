@@ -88,7 +88,7 @@ class QueueBalancing(Component):
             on_fact(LoggedOut, lambda fact: self._on_node_lost(fact.peer.node.uuid)),
         )
 
-    # --- what was put -------------------------------------------------------------------------------------
+    # --- distribution of new messages ---------------------------------------------------------------------
 
     def distribute_new(self, queue: QueueSink) -> None:
         """Distribute the new messages of a queue."""
@@ -170,7 +170,7 @@ class QueueBalancing(Component):
             if not pieces:
                 del spread.waiting[node]
 
-    # --- what waits ---------------------------------------------------------------------------------------
+    # --- redistribution of waiting messages ---------------------------------------------------------------
 
     def schedule_scan(self, queue: QueueSink) -> None:
         """Schedule a scan of the queue if it has become useful."""
@@ -330,7 +330,7 @@ class QueueBalancing(Component):
         drained = [name_of(node) for node, stock in self._places.meant(queue).items() if stock.is_leaving]
         yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out, drained)
 
-    # --- when ---------------------------------------------------------------------------------------------
+    # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         self._look_at_due()

@@ -108,7 +108,7 @@ class Draining(Component):
     def _report_event(self, what: str) -> None:
         self._desk.event(QUEUE, f"queues of {self._desk.me.name}: {what}", level="warning")
 
-    # --- how far ------------------------------------------------------------------------------------------
+    # --- progress -----------------------------------------------------------------------------------------
 
     def _moved(self, queue: QueueSink, target: bytes, taken: int, refused: int) -> None:
         self._gone += taken

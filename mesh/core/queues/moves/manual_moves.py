@@ -31,7 +31,7 @@ LOOKS = 0.1  # s between two checks for a finished read
 
 @dataclass(eq=False)
 class ManualMove:
-    """A request, until it is answered."""
+    """A client's request to move messages, until it is answered."""
 
     asked: IncomingCall[AskQueueMove]
     queue: QueueSink

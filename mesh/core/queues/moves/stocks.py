@@ -60,7 +60,7 @@ class Stocks(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (on_fact(LoggedIn, lambda _: self._say_all()),)
 
-    # --- here ---------------------------------------------------------------------------------------------
+    # --- reports of this node -----------------------------------------------------------------------------
 
     def report_change(self, queue: QueueSink) -> None:
         """Report a change of a queue if it matters."""
@@ -131,7 +131,7 @@ class Stocks(Component):
         for at in self._due.values():
             self._desk.wake(at)
 
-    # --- elsewhere ----------------------------------------------------------------------------------------
+    # --- reports of other nodes ---------------------------------------------------------------------------
 
     def others(self, name: str) -> Mapping[bytes, QueueReport]:
         """Return the state of a queue at other nodes with consumers, by uuid, and watch it for a minute."""

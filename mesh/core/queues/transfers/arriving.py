@@ -106,7 +106,7 @@ class Arriving(Component):
                 if source.waiting:
                     self._process_waiting(name, uuid, source)
 
-    # --- what comes ---------------------------------------------------------------------------------------
+    # --- received pieces ----------------------------------------------------------------------------------
 
     def _on_transfer(self, conn: Conn, peer: Peer, command: Transfer, envelopes: list[Envelope]) -> None:
         if conn is not peer.data:
@@ -206,7 +206,7 @@ class Arriving(Component):
             lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
         return lot
 
-    # --- to the disk --------------------------------------------------------------------------------------
+    # --- storing ------------------------------------------------------------------------------------------
 
     def _store(self, queue: QueueSink, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
         lots = [one.lot for one in came if one.lot.envelope.persistent]
@@ -302,7 +302,7 @@ class Arriving(Component):
                 fates.refuse(number, is_again)
             self._send_outcomes(command.queue, fates)
 
-    # --- ends ---------------------------------------------------------------------------------------------
+    # --- removed queues and nodes -------------------------------------------------------------------------
 
     def on_queue_removed(self, queue: QueueSink) -> None:
         """Answer the settled and waiting pieces of a removed queue, and forget its sources."""

@@ -267,7 +267,7 @@ class Moving(Component):
         for each in stuck:
             each()
 
-    # --- ends ---------------------------------------------------------------------------------------------
+    # --- removed queues and nodes -------------------------------------------------------------------------
 
     def on_queue_removed(self, queue: QueueSink) -> None:
         """Forget the open moves of a removed queue."""
