@@ -30,7 +30,7 @@ from mesh.shell.starting import start
 from mesh.shell.terminal import has_terminal, stay_at_hangup
 
 KEYS = {
-    False: "no keys: reachable only from this machine; to change that:  mesh init",
+    False: "no keys: only this machine can connect; to change that:  mesh init",
     True: "keys: all connections are encrypted; to add a machine:  mesh token",
 }
 

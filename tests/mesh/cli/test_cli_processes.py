@@ -82,7 +82,7 @@ def test_a_line_that_is_too_long_is_named_and_those_before_it_are_published(
     content = b"first\n" + bytes(2 << 20) + b"\nthird\n"
     result = a.mesh("pub", "long", "--url", "a", content=content)
     assert result.returncode == 2
-    assert result.stderr.startswith("mesh: line 2: long: content of 2097152 bytes")
+    assert result.stderr.startswith("mesh: line 2: The content for long has 2097152 bytes")
     assert a.mesh("get", "long", "--url", "a", "--raw").stdout == "first\n"
 
 

@@ -308,7 +308,7 @@ def test_down_without_a_node_says_so() -> None:
     with state_directory() as state:
         result = run_mesh("down", environ=environment(state))
         assert result.returncode == 2
-        assert "no node runs here" in result.stderr
+        assert "No node of this user runs here" in result.stderr
 
 
 Capture = pytest.CaptureFixture[str]

@@ -166,7 +166,7 @@ def test_row_26_a_strategy_that_takes_seconds_costs_its_node_these_and_nobody_el
             said = [
                 event["text"] for event in (await h.call("events"))["events"] if event["kind"] == "plug-in"
             ]
-            assert len(said) == 1 and said[0].startswith("the balancer Sleepy took ")
+            assert len(said) == 1 and said[0].startswith("balancer Sleepy blocked this node for ")
             await t.settled()
         assert [await deaths(nodes, at) for at in nodes] == [[], [], []]
 

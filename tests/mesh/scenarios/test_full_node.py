@@ -30,6 +30,6 @@ async def full(heron: RunningNode) -> None:
                 pass
         assert refused.value.code == "TOO_MANY_SESSIONS" and "limits.sessions" in refused.value.hint
         said = await asyncio.to_thread(heron.mesh, "why", "client", "third", "--url", "heron")
-        assert said.returncode == 1 and "2 are allowed [TOO_MANY_SESSIONS]" in said.stdout, said
+        assert said.returncode == 1 and "the limit is 2 [TOO_MANY_SESSIONS]" in said.stdout, said
         said = await asyncio.to_thread(heron.mesh, "pub", "a", "b", "--url", "heron")
         assert said.returncode == 2 and "TOO_MANY_SESSIONS" in said.stderr, said

@@ -101,7 +101,7 @@ def test_the_command_moves_and_ctrl_c_undoes_nothing() -> None:
         lines = "".join(f"{n}\n" for n in range(100))
         a.mesh("queue", "put", "jobs", "--url", "a", content=lines)
         said = a.mesh("queue", "move", "jobs", "--to", "b", "--count", "40", "--url", "a")
-        assert (said.returncode, said.stderr) == (0, "b has taken 40 messages of jobs\n")
+        assert (said.returncode, said.stderr) == (0, "b accepted 40 messages of jobs\n")
         said = a.mesh("queue", "move", "jobs", "--to", "b", "--url", "a")
         assert (said.returncode, said.stderr) == (0, "b has taken 60 messages of jobs\n")
         taken = b.mesh("queue", "take", "jobs", "--count", "100", "--url", "b")

@@ -34,7 +34,7 @@ def test_weights_applied_at_one_node_are_shown_at_another_also_after_it_was_kill
         said = heron.mesh("weights", "apply", path, "--url", "heron")
         assert (said.returncode, said.stdout) == (0, ""), said.stderr
         assert said.stderr.startswith("weights of 3 nodes are in force until")
-        assert "never met: ghost" in said.stderr
+        assert "unknown nodes: ghost" in said.stderr
         until(lambda: in_force(ibis) == {"heron": 1.5, "ibis": 0.5, "ghost": 1.0})
         table = ibis.mesh("weights", "show", "--url", "ibis")
         assert "ibis is as it is" in table.stdout and "applied by /node/heron/client/" in table.stdout

@@ -115,7 +115,7 @@ def test_a_service_says_that_it_is_ready_lives_reads_its_settings_and_ends(
         for word in ("RELOADING=1\nMONOTONIC_USEC=", READY, ALIVE):
             comes(word)
         [event] = a.mesh("events", "--kind", "settings").stdout.splitlines()
-        assert "taken on: log.level: 'info' -> 'debug'. unchanged until a restart: node.bind" in event
+        assert "applied: log.level: 'info' -> 'debug'. unchanged until a restart: node.bind" in event
         config.write_text("[limits]\nsessions = 0\n")
         os.kill(a.it["pid"], signal.SIGHUP)
         comes("RELOADING=1")

@@ -48,7 +48,7 @@ def test_the_fixture_says_what_it_is_and_what_is_wrong_with_its_marker(
     (tmp_path / "test_it.py").write_text(WRONG)
     code, output = run_pytest(tmp_path, "--strict-markers")
     assert code == 1 and "1 passed" in output and "2 errors" in output, output
-    assert "BadArgument: nodes=0 cannot be." in output and "CoreFailed: The node failed" in output
+    assert "BadArgument: nodes=0 is invalid." in output and "CoreFailed: The node failed" in output
     # What --markers and --fixtures would print.
     assert any(line.startswith("mesh_in_memory(nodes=1, ") for line in pytestconfig.getini("markers"))
     assert (mesh_in_memory.__doc__ or "").startswith("A mesh of one node")

@@ -136,7 +136,7 @@ def test_a_second_lab_an_unknown_host_and_no_lab_are_refused_with_what_to_do(pla
     again = lab("up", "1")
     assert (again.returncode, "tools/lab down" in again.stderr) == (1, True)
     stranger = lab("cut", "2")
-    assert (stranger.returncode, "no host 2" in stranger.stderr) == (2, True)
+    assert (stranger.returncode, "host 2 does not exist" in stranger.stderr) == (2, True)
 
 
 @pytest.mark.slow

@@ -29,4 +29,4 @@ def watch(parts: Parts, tell: Tell) -> None:
             tell("reached", envelope, peers[source].node.name, peers[source].node.boot)
         take(source, envelope, ttl)
 
-    vars(departing)["add"], vars(serving)["take"] = chosen, reached
+    vars(departing)["add"], vars(serving)["accept"] = chosen, reached

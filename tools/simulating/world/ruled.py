@@ -32,4 +32,4 @@ def watch(parts: Parts, tell: Tell) -> None:
         take(found)
         tell("goes by", text=sum_of_rules(packed(ruling.agreed)))
 
-    vars(shared)["_counts"], vars(ruling)["_take"] = taken, counted
+    vars(shared)["_counts"], vars(ruling)["_apply_rules"] = taken, counted
