@@ -223,7 +223,7 @@ class Parts:
             desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging, copies,
             provisional,
         )  # fmt: skip
-        origins = Origins(desk, n, gossiping, vouching, mapping, links.solicited.has_grace)
+        origins = Origins(desk, vouching, mapping, links.solicited.has_grace)
         doubted = self.doubted = DoubtedItems(desk, n, origins, links.solicited, links.items)
         wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)

@@ -18,8 +18,7 @@ or a session of another site. Honest peers bring messages of:
 #        count, also earlier ones and the next ones: messages accepted by them may still be owed.
 # Law 3: a client of this node is the sender only if rules let messages of that topic leave it.
 # Law 4: otherwise the route of the item leads from the sender's node to the peer, and each node on it has
-#        declared the next one as its way, at any time in this process. Doubt about that is settled by
-#        `suspicion`, after a while.
+#        declared the next one as its way, at any time in this process. Else it is accepted and reported.
 # Law 5: items of another master are checked by Laws 3 and 6 only. Rules here name the peer that relays them.
 # Law 6: the mesh is the sender in its own topics only.
 # Law 7: in the first minute after a restart, peers met before may bring anything: the rules may have changed.
@@ -28,28 +27,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from discovery.state import WAYS
 from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
-from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.route_proofs import RouteProofs
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.patterns import SYSTEM
 from mesh.sites.hops import inside
 from mesh.wire.envelope import ERASED, Envelope
-from mesh.wire.limits import HOPS
 
 EVER = 64  # sets of rules that are remembered
 NAMES = 8  # names of one peer that are remembered
 MOST = 10_000  # topics for which it is remembered that rules name a peer
 NODES = 4096  # whose ways are remembered
 NO_KEYS: frozenset[str] = frozenset()
-SETTLED = 60.0  # s for which the verdict on a route in doubt counts without another wait
 
 
 TopicTest = Callable[[str, Iterable[Mapping], str, str], bool]
@@ -61,9 +56,6 @@ class Verdict(Enum):
     TAKE = "take"
     FORGED = "forged"
     DOUBT = "doubt"  # a node on the route is not known to have declared its way
-
-
-UNSETTLED = (Verdict.DOUBT, 0.0)
 
 
 def home(node: str) -> str:
@@ -91,15 +83,6 @@ def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> 
     return any(mapping.named("exact", key, domain) - {here} for mapping in mappings)
 
 
-def suspicion(is_met: bool, is_open: bool, heard: float | None, since: float) -> bool:
-    """Return whether a node that declared no such next hop for some seconds since `since` has none.
-
-    `heard` is the time of its last state. A node that this one has not met counts as invented if all nodes
-    meet (`is_open`). A silent node may have the next hop.
-    """
-    return heard is not None and heard >= since if is_met else is_open
-
-
 class Origins:
     """The check of senders.
 
@@ -109,15 +92,11 @@ class Origins:
     def __init__(
         self,
         desk: NodeContext,
-        neighbours: Neighbours,
-        gossiping: Gossiping,
         route_proofs: RouteProofs,
         mapping: Mapping,
         has_grace: Callable[[Peer], bool],
     ) -> None:
         self._desk = desk
-        self._neighbours = neighbours
-        self._known = gossiping.gossip.known
         self._route_proofs = route_proofs
         self._mapping = mapping
         self._has_grace = has_grace
@@ -127,8 +106,6 @@ class Origins:
         # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
         self._true: dict[tuple[str, str], set[str]] = {}
         self._declared: dict[str, dict[str, None]] = {}  # node -> its ways in all its states
-        # (peer, route) -> verdict after doubt, until
-        self._settled: dict[tuple[bytes, tuple[str, ...]], tuple[Verdict, float]] = {}
 
     # --- known names, rules and hops --------------------------------------------------------------------
 
@@ -179,15 +156,13 @@ class Origins:
             return Verdict.FORGED
         if self._is_ruled(peer, envelope) or master != peer.node.uuid:
             return Verdict.TAKE
-        nodes = [hop.node for hop in inside(envelope.route)]
+        # A node that passes a message to itself stands there twice.
+        nodes = [node for node, _ in groupby(hop.node for hop in inside(envelope.route))]
         if not nodes or not home(nodes[-1]).startswith(homes):
             return Verdict.FORGED
         if not is_way(sender, nodes, nodes[-1], self._desk.settings.accepting):
             return Verdict.FORGED
-        if is_end(envelope) or not self._undeclared(peer, nodes):
-            return Verdict.TAKE
-        verdict, until = self._settled.get((peer.node.uuid, tuple(nodes)), UNSETTLED)
-        return verdict if self._desk.now < until else Verdict.DOUBT
+        return Verdict.TAKE if is_end(envelope) or self._is_declared(peer, nodes) else Verdict.DOUBT
 
     def _is_impossible(self, envelope: Envelope) -> bool:
         """Return whether the envelope cannot come from any other node."""
@@ -214,47 +189,13 @@ class Origins:
         self._true.setdefault((node, domain), set()).update(envelope.keys)
         return True
 
-    def _undeclared(self, peer: Peer, nodes: Sequence[str]) -> list[tuple[str, str]]:
-        """Return each node on the route that is not known to forward to the next one, with that one."""
+    def _is_declared(self, peer: Peer, nodes: Sequence[str]) -> bool:
+        """Return whether each node on the route is known to forward to the next one."""
         if self._desk.settings.keyring is not None and self._route_proofs.believes(peer, tuple(nodes)):
-            return []
-        return [(node, way) for node, way in pairwise(nodes) if not self._has_way(node, way)]
+            return True
+        return all(self._has_way(node, way) for node, way in pairwise(nodes))
 
     def _has_way(self, node: str, way: str) -> bool:
         if node == self._desk.me.name:
             return way in self._ways
         return node in self._declared and way in self._declared[node]
-
-    # --- doubts -----------------------------------------------------------------------------------------
-
-    def ask(self, peer: Peer, envelope: Envelope) -> None:
-        """Ask a peer for the signed next hops of the nodes on a route."""
-        if self._desk.settings.keyring is not None:
-            self._route_proofs.request_proofs(peer, [hop.node for hop in inside(envelope.route)[:HOPS]][:-1])
-
-    def settle(self, peer: Peer, envelope: Envelope, since: float) -> Verdict:
-        """Return the verdict on an envelope in doubt for some seconds: DOUBT if no node can be asked."""
-        nodes = [hop.node for hop in inside(envelope.route)]
-        undeclared = self._undeclared(peer, nodes)
-        if not undeclared:
-            return Verdict.TAKE
-        is_forged = any(self._is_suspect(node, since) for node, _ in undeclared)
-        if len(self._settled) >= NODES:
-            self._settled.clear()
-        until = self._desk.now + SETTLED
-        self._settled[peer.node.uuid, tuple(nodes)] = Verdict.FORGED if is_forged else Verdict.TAKE, until
-        return Verdict.FORGED if is_forged else Verdict.DOUBT
-
-    def _is_suspect(self, node: str, since: float) -> bool:
-        """Return whether a node that declared no next hop has none."""
-        if node == self._desk.me.name:
-            return True
-        peer, settings = self._neighbours.named(node), self._desk.settings
-        known = self._known.get(peer.node.uuid) if peer is not None else None
-        if known is not None and len(known.state.ways) >= WAYS:  # it may have more
-            return False
-        has_keys, has_met = settings.keyring is not None, self._neighbours.acquaintances.has_met
-        # Without keys a node that another one has told of may exist, and nobody could prove more.
-        is_met = peer is not None and (not has_keys or peer.alive or has_met(peer.node.uuid))
-        is_open = has_keys or settings.links == "any"
-        return suspicion(is_met, is_open, known.heard if known is not None else None, since)

@@ -1,14 +1,12 @@
 """The senders of items that a peer may bring."""
 
-from dataclasses import replace as replaced
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from mesh.core.rules.ruling import ENDS, SWITCH
-from mesh.core.subscribers.doubted import PATIENCE
-from mesh.core.subscribers.origins import home, is_end, is_of_mesh, suspicion
+from mesh.core.subscribers.origins import home, is_end, is_of_mesh
 from mesh.core.subscribers.solicited import GRACE
 from mesh.mapping.rules import Rule
 from mesh.names import group_name
@@ -37,7 +35,7 @@ FORGED = (
     f"/site/X/node/b/{JOE}",
     "//node/b/" + JOE,
 )
-SETTLED = PATIENCE + 1
+SETTLED = 1.0  # s until an item has arrived
 
 
 def brings(node: SimNode, to: str, sender: str, within: float = 1, **fields: Any) -> None:
@@ -99,22 +97,6 @@ def test_parts_of_the_check() -> None:
     assert not is_end(envelope("k l", [b"", b""], flags=ERASED))
 
 
-@pytest.mark.parametrize(
-    ("is_met", "is_open", "heard", "expected"),
-    [
-        (True, True, 10.0, True),
-        (True, True, 9.9, False),  # its state is from before
-        (True, True, None, False),  # it is silent
-        (False, True, None, True),  # no such node
-        (False, False, None, False),  # it may not link with this node
-    ],
-)
-def test_suspicion_of_a_node_without_a_declared_way(
-    is_met: bool, is_open: bool, heard: float | None, expected: bool
-) -> None:
-    assert suspicion(is_met, is_open, heard, 10.0) is expected
-
-
 # --- without rules --------------------------------------------------------------------------------------
 
 
@@ -143,28 +125,6 @@ def test_a_route_that_does_not_lead_from_the_sender_to_the_peer_is_forged(by: tu
     assert (heard.contents, a.metric("forged")) == ([], 1)
 
 
-@pytest.mark.parametrize("keys", [False, True])
-def test_a_route_that_the_sender_s_node_does_not_declare_is_forged(keys: bool) -> None:
-    a, b, _, heard = three(keys)
-    for sender in ("c", "ghost"):
-        brings(b, "a", f"/node/{sender}/{JOE}", SETTLED, by=(sender, "b"))
-    assert (heard.contents, a.metric("forged")) == ([], 2)
-    brings(b, "a", f"/node/c/{JOE}", by=("c", "b"))
-    assert (heard.contents, a.metric("forged")) == ([], 3), "the same route does not wait again"
-
-
-def test_a_message_in_doubt_is_accepted_when_its_node_is_silent() -> None:
-    """Nothing contradicts the route, and the node may have sent the message before it stopped."""
-    a, b, third, heard = three()
-    third.kill()
-    a.net.until(lambda: a.alive == {"b"})
-    brings(b, "a", f"/node/c/{JOE}", SETTLED, by=("c", "b"))
-    assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
-    assert any("which nobody can confirm: it is accepted" in text for text in events(a, "link"))
-    brings(b, "a", f"/node/c/{JOE}", by=("c", "b"), first=50)
-    assert heard.contents == [b"brought"] * 2, "the next ones do not wait"
-
-
 def test_a_forged_item_is_settled() -> None:
     a = SimNetwork().node("a")
     client_of(a).subscribed("k")
@@ -182,7 +142,6 @@ def test_a_forged_item_is_settled() -> None:
     ("fields", "is_accepted"),
     [
         ({"flags": ERASED, "contents": [b""]}, True),
-        ({"flags": ERASED, "contents": [b"and more"]}, False),
         ({"flags": ERASED, "contents": [b""], "by": ("b",)}, False),
         ({"flags": ERASED, "contents": [b""], "by": ("c", "d", "c", "b")}, False),
     ],
@@ -194,6 +153,14 @@ def test_the_end_of_a_topic_comes_from_the_node_of_the_client_that_erased_it(
     a, b, heard = trio()
     brings(b, "a", f"/node/{eraser}/{JOE}", SETTLED, **{"by": (eraser, "b"), **fields})
     assert (len(heard.got), a.metric("forged")) == (int(is_accepted), 1 - is_accepted)
+
+
+@pytest.mark.parametrize("by", [("c", "b"), ("c", "b", "b")])
+def test_a_route_that_its_nodes_do_not_declare_is_accepted_at_once_and_reported(by: tuple[str, ...]) -> None:
+    a, b, heard = trio()
+    brings(b, "a", f"/node/c/{JOE}", by=by)
+    assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
+    assert any("no declared next hop confirms" in note for note in a.notes)
 
 
 def test_messages_that_a_peer_accepted_under_an_earlier_name_are_its_own() -> None:
@@ -231,15 +198,6 @@ def test_a_group_receives_messages_that_their_master_may_bring() -> None:
         assert a.metric("forged") == count
 
 
-def test_ways_that_a_node_declared_earlier_still_count() -> None:
-    a, b, _, heard = three()
-    a.core.parts.doubted.origins.declared("c", ("b",))
-    a.core.parts.doubted.origins.declared("c", ("d",))
-    brings(b, "a", f"/node/c/{JOE}", by=("c", "b"))
-    brings(b, "a", f"/node/c/{JOE}", SETTLED, by=("c", "e", "b"))
-    assert (heard.contents, a.metric("forged")) == ([b"brought"], 1)
-
-
 def test_a_list_of_ways_that_may_have_been_cut_contradicts_nothing() -> None:
     a, b, third, heard = three()
     third.core.parts.ways.adopt([Rule(f"n{i}", keys=(f"k{i}",)) for i in range(20)])
@@ -252,17 +210,6 @@ def test_a_peer_proves_a_route_by_signed_states() -> None:
     a.core.parts.vouching._believed.add((b.uuid, ("ghost", "b")))
     brings(b, "a", f"/node/ghost/{JOE}", by=("ghost", "b"))
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
-
-
-def test_a_message_of_a_known_site_begins_at_a_gateway() -> None:
-    joe = f"/site/LON/node/heron/{JOE}"
-    accepting: Any = {"LON": object()}
-    a, b, _, heard = three()
-    a.core.parts.desk.settings = replaced(a.core.parts.desk.settings, accepting=accepting)
-    brings(b, "a", joe, by=("site:LON/heron", "b"))
-    brings(b, "a", joe, SETTLED, by=("site:LON/heron", "c", "b"))
-    brings(b, "a", joe.replace("LON", "NYC"), by=("site:NYC/heron", "b"))
-    assert (heard.contents, a.metric("forged")) == ([b"brought"], 2)
 
 
 # --- with rules -----------------------------------------------------------------------------------------
@@ -286,22 +233,6 @@ def test_a_message_of_this_node_comes_back_only_where_rules_let_it_leave(
     a, b, heard = ruled(Rule("b", domains=("STOCK",)), Rule("a", keys=("k",)))
     brings(b, "a", f"/node/a/{JOE}", key=topic[0], domain=topic[1])
     assert (len(heard.contents), a.metric("forged")) == (is_accepted, 1 - is_accepted)
-
-
-def test_a_message_of_this_node_comes_back_from_a_master_behind_its_next_hop() -> None:
-    """The rules of the other nodes name the master, and each of them declares its ways."""
-    net, hop, end = SimNetwork(1), Rule("b", stratum=1, domains=("D",)), Rule("c", domains=("D",))
-    a, b, third = (
-        net.node(name, *"a"[: name != "a"], rules=(rule,), sample=idle)
-        for name, rule in zip("abc", (hop, end, end), strict=True)
-    )
-    net.until(lambda: all(len(node.alive) == 2 for node in (a, b, third)))
-    heard = client_of(a, "ear").subscribed(pattern="#")
-    net.run(3)
-    brings(third, "a", f"/node/a/{JOE}", domain="D", by=("a", "b", "c"))
-    assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
-    brings(third, "a", f"/node/a/{JOE}", SETTLED, domain="D", by=("a", "c"))
-    assert (heard.contents, a.metric("forged")) == ([b"brought"], 1)
 
 
 def test_one_of_several_masters_brings_messages_of_the_others() -> None:
@@ -333,23 +264,6 @@ def test_the_mesh_itself_is_the_sender_in_its_own_topics_only() -> None:
     for sender in ("", "/node/c/client/__sys__", "/node/a/client/__sys__"):
         brings(b, "a", sender)
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 3)
-
-
-def test_a_message_whose_node_declares_the_peer_as_its_way_is_accepted() -> None:
-    """The reader has no rules, and the publisher has one."""
-    net, rules = SimNetwork(1), (Rule("b", keys=("k",)),)
-    a = net.node("a", sample=idle)
-    b, third = (net.node(name, "a", rules=rules, sample=idle) for name in "bc")
-    net.until(lambda: a.alive == {"b", "c"} and b.alive == {"a", "c"} and third.alive == {"a", "b"})
-    heard = client_of(a, "ear").subscribed("k")
-    client_of(third, "joe").publish("k", b"true", persistent=True)
-    net.until(lambda: heard.contents == [b"true"])
-    net.run(SETTLED)
-    assert a.metric("forged") == 0
-    assert not any("joe" in text for text in (*events(a), *events(a, "link"))), "nothing is in doubt"
-    brings(b, "a", f"/node/a/{JOE}")
-    brings(third, "a", f"/node/b/{JOE}", SETTLED, by=("b", "c"))
-    assert (heard.contents, a.metric("forged")) == ([b"true"], 2)
 
 
 def test_a_rule_for_another_node_lets_nobody_else_bring_the_topic() -> None:
