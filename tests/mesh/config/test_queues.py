@@ -66,6 +66,6 @@ def test_a_name_stands_once_and_there_are_not_too_many() -> None:
     )
     many = [named(f"q{number}") for number in range(MOST)]
     assert len(read(*many).queues) == MOST
-    assert f"names {MOST + 1:,} entries" in refusal(*many, named("more"))
+    assert f"has {MOST + 1:,} entries" in refusal(*many, named("more"))
     stores = [named(f"q{number}", f"sqlite:///srv/{number}.db") for number in range(MOST_STORES + 1)]
-    assert f"names {MOST_STORES + 1:,} stores" in refusal(*stores)
+    assert f"has {MOST_STORES + 1:,} stores" in refusal(*stores)
