@@ -77,13 +77,13 @@ from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.consuming import Consuming
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.datalink import DataLinks
-from mesh.core.subscribers.doubted import DoubtedItems
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.holdings import Holdings
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.peer_subscriptions import PeerSubscriptions
+from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.subscribing import SubscriberFeeds
@@ -224,7 +224,7 @@ class Parts:
             provisional,
         )  # fmt: skip
         origins = Origins(desk, vouching, mapping, links.solicited.has_grace)
-        doubted = self.doubted = DoubtedItems(desk, n, origins, links.solicited, links.items)
+        sender_check = self.sender_check = SenderCheck(desk, n, origins, links.solicited, links.items)
         wanted = self.wanted = PeerSubscriptions(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
@@ -234,7 +234,7 @@ class Parts:
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         holdings = Holdings(desk, sessions, clients.cut_off_largest)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, doubted
+            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, sender_check
         )
         queues = self.queues = QueueRoom(
             desk,
@@ -316,7 +316,8 @@ class Parts:
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, clocks, node_topics, vouching, demand, lookup, forwarder.shipping,
                 provisional, forwarder,
-                sessions, doubted, links, wanted, inboxes, last_values, routes, first, subscribing, clients,
+                sessions, sender_check, links, wanted,
+                inboxes, last_values, routes, first, subscribing, clients,
                 authors, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,

@@ -12,8 +12,8 @@ from mesh.core.peers.peer import Peer
 from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.site_request_routes import SiteRequestRoutes
-from mesh.core.subscribers.doubted import DoubtedItems
 from mesh.core.subscribers.origins import Verdict
+from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.sites.hops import inside
@@ -42,11 +42,11 @@ class IncomingSends(Component):
         serving: ServedAddresses,
         back: ReplyBatch,
         abroad: Callable[[], SiteRequestRoutes],
-        doubted: DoubtedItems,
+        sender_check: SenderCheck,
     ) -> None:
         """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
-        self._doubted = doubted
+        self._sender_check = sender_check
         self._abroad = abroad
         self._serving = serving
         self._back = back
@@ -74,8 +74,8 @@ class IncomingSends(Component):
                 raise PublishRefused(
                     "The request passed too many nodes, or has invalid flags.", code="TOO_MANY_HOPS"
                 )
-            if self._doubted.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
-                raise PublishRefused(self._doubted.report(peer, e, True), code="FORGED_SENDER")
+            if self._sender_check.origins.check(peer, e, peer.node.uuid) is Verdict.FORGED:
+                raise PublishRefused(self._sender_check.report(peer, e, True), code="FORGED_SENDER")
             return
         try:
             site, node = _home(e.sender)

@@ -21,7 +21,7 @@ from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
-from mesh.core.subscribers.doubted import DoubtedItems
+from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.core.subscribers.sessions import Sessions
 
 
@@ -38,7 +38,7 @@ class Services:
         router: Router,
         strategies: NodeStrategies,
         abroad: Callable[[], SiteRequestRoutes],
-        doubted: DoubtedItems,
+        sender_check: SenderCheck,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
         back = self.back = ReplyBatch(desk, peers.get)
@@ -66,7 +66,7 @@ class Services:
             self.presence,
             self.members,
             self.serving,
-            IncomingSends(desk, self.serving, back, abroad, doubted),
+            IncomingSends(desk, self.serving, back, abroad, sender_check),
             groups,
             self.sending,
         )

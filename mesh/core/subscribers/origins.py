@@ -13,12 +13,12 @@ or a session of another site. Honest peers bring messages of:
 | a client that erased a topic | the erase came from its node to the peer |
 """
 
-# Law 1: an honest item is never refused. What no knowledge of this node contradicts is accepted.
+# Law 1: an honest item is never refused. An item is accepted unless this node knows a contradiction.
 # Law 2: rules that name the peer for the topic explain any sender but one of Law 3. All rules of this process
 #        count, also earlier ones and the next ones: messages accepted by them may still be owed.
 # Law 3: a client of this node is the sender only if rules let messages of that topic leave it.
 # Law 4: otherwise the route of the item leads from the sender's node to the peer, and each node on it has
-#        declared the next one as its way, at any time in this process. Else it is accepted and reported.
+#        declared the next one as its next hop during this process. Otherwise it is accepted and reported.
 # Law 5: items of another master are checked by Laws 3 and 6 only. Rules here name the peer that relays them.
 # Law 6: the mesh is the sender in its own topics only.
 # Law 7: in the first minute after a restart, peers met before may bring anything: the rules may have changed.
@@ -43,9 +43,8 @@ from mesh.wire.envelope import ERASED, Envelope
 EVER = 64  # sets of rules that are remembered
 NAMES = 8  # names of one peer that are remembered
 MOST = 10_000  # topics for which it is remembered that rules name a peer
-NODES = 4096  # whose ways are remembered
+NODES = 4096  # nodes with remembered next hops
 NO_KEYS: frozenset[str] = frozenset()
-
 
 TopicTest = Callable[[str, Iterable[Mapping], str, str], bool]
 
@@ -55,7 +54,7 @@ class Verdict(Enum):
 
     TAKE = "take"
     FORGED = "forged"
-    DOUBT = "doubt"  # a node on the route is not known to have declared its way
+    DOUBT = "doubt"  # a next hop on the route is undeclared
 
 
 def home(node: str) -> str:
@@ -86,7 +85,7 @@ def may_leave(here: str, mappings: Iterable[Mapping], key: str, domain: str) -> 
 class Origins:
     """The check of senders.
 
-    `has_grace(peer)` returns whether the peer may still bring what an earlier process of this node wanted.
+    `has_grace(peer)` returns whether the peer may still bring items that an earlier process requested.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class Origins:
         self._ways: frozenset[str] = frozenset()  # nodes that any of these rules name
         # (peer, domain) -> keys for which rules name it; with this node: keys that may leave it
         self._true: dict[tuple[str, str], set[str]] = {}
-        self._declared: dict[str, dict[str, None]] = {}  # node -> its ways in all its states
+        self._declared: dict[str, dict[str, None]] = {}  # node -> next hops in all its states
 
     # --- known names, rules and hops --------------------------------------------------------------------
 
@@ -156,7 +155,7 @@ class Origins:
             return Verdict.FORGED
         if self._is_ruled(peer, envelope) or master != peer.node.uuid:
             return Verdict.TAKE
-        # A node that passes a message to itself stands there twice.
+        # Honest routes can name a node twice in a row.
         nodes = [node for node, _ in groupby(hop.node for hop in inside(envelope.route))]
         if not nodes or not home(nodes[-1]).startswith(homes):
             return Verdict.FORGED

@@ -1,4 +1,4 @@
-"""What belongs to a slice, what of it expires, and do slices in a row add up?"""
+"""The messages of a slice, their expiry, and the totals of consecutive slices."""
 
 from mesh.routing.envelope_slice import EnvelopeSlice, EnvelopeSlices
 from mesh.routing.stored_envelope import StoredEnvelope

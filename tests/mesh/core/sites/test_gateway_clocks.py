@@ -1,4 +1,4 @@
-"""Two sites whose clocks differ by an hour: which messages arrive, how long they live, what is reported."""
+"""Messages between two sites whose clocks differ by an hour: arrival, expiry and reports."""
 
 import pytest
 

@@ -120,7 +120,7 @@ def test_a_message_of_the_peers_own_client_is_accepted() -> None:
 @pytest.mark.parametrize("by", [(), ("c",), ("c", "d"), ("d", "b"), ("c", "b", "c", "b")])
 def test_a_route_that_does_not_lead_from_the_sender_to_the_peer_is_forged(by: tuple[str, ...]) -> None:
     a, b, heard = trio()
-    a.core.parts.doubted.origins.declared("c", ("b", "d"))
+    a.core.parts.sender_check.origins.declared("c", ("b", "d"))
     brings(b, "a", f"/node/c/{JOE}", by=by)
     assert (heard.contents, a.metric("forged")) == ([], 1)
 
@@ -167,7 +167,7 @@ def test_messages_that_a_peer_accepted_under_an_earlier_name_are_its_own() -> No
     a, b, heard = trio()
     peer = a.core.parts.neighbours.peers[b.uuid]
     peer.exchange.homes = (home("former"), home("b"))
-    a.core.parts.doubted.origins.logged_in(peer)
+    a.core.parts.sender_check.origins.logged_in(peer)
     assert peer.exchange.homes == (home("former"), home("b"))
     brings(b, "a", f"/node/former/{JOE}")
     assert heard.contents == [b"brought"]
@@ -242,7 +242,7 @@ def test_one_of_several_masters_brings_messages_of_the_others() -> None:
 
 
 def test_a_node_that_a_rule_names_brings_items_of_other_masters() -> None:
-    """It is asked for patterns, and brings all matching messages."""
+    """Patterns are requested from such a node, which brings all matching messages."""
     a, b, heard = ruled(Rule("b", keys=("k",)))
     brings(b, "a", f"/node/c/{JOE}", key="other", by=("c", "b"), master=b"c" * 16)
     assert (heard.contents, a.metric("forged")) == ([b"brought"], 0)
@@ -273,7 +273,7 @@ def test_a_rule_for_another_node_lets_nobody_else_bring_the_topic() -> None:
 
 
 def test_the_next_rules_count_before_they_are_in_force_here() -> None:
-    """Other nodes may send by them already."""
+    """Other nodes may already follow the next rules."""
     a, b, heard = ruled(Rule("a", keys=("other",)))
     a.net.run(2)
     a.core.parts.ruling.adopt((Rule("b", keys=("k",)),), ())
@@ -283,7 +283,7 @@ def test_the_next_rules_count_before_they_are_in_force_here() -> None:
 
 
 def test_messages_that_a_master_accepted_by_earlier_rules_still_come() -> None:
-    """It was away when the rules changed, for longer than both sets are asked by."""
+    """The master was unreachable during the change, and longer than both sets of rules count."""
     a, b, heard = ruled(Rule("b", keys=("k",)))
     a.net.run(2)
     a.core.parts.ruling.adopt((), ())

@@ -1,4 +1,4 @@
-"""What is invalid into memory waits on the disk alone, and comes in its turn."""
+"""Messages that exceed the memory limit wait on disk only, and are delivered in order."""
 
 from math import inf
 

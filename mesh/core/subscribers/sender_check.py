@@ -1,4 +1,4 @@
-"""Checks the senders of items, marks the forged ones, and reports those in doubt."""
+"""Checks the senders of items, and reports forged and unconfirmed ones."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ NONE: frozenset[int] = frozenset()
 TakeItems = Callable[[Conn, Peer, Items, list[Envelope], frozenset[int]], None]
 
 
-class DoubtedItems(Component):
-    """Component that checks the senders of items: it drops forged items, and reports doubtful ones.
+class SenderCheck(Component):
+    """Component that checks the senders of items: it drops forged items, and reports unconfirmed ones.
 
-    None is held back: later messages of its stream may arrive from another peer and would overtake it.
+    Unconfirmed items are not held back, because later messages of their streams may arrive from another peer
+    and would overtake them.
     """
 
     def __init__(
@@ -64,17 +65,15 @@ class DoubtedItems(Component):
             self.origins.declared(state.name, state.ways)
 
     def _on_items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
-        homes = peer.exchange.homes
+        homes, forged = peer.exchange.homes, NONE
         for envelope in envelopes:
             if not (envelope.sender.startswith(homes) or self.origins.is_explained(peer, envelope)):
+                forged = self._forged(peer, command, envelopes)
                 break
-        else:
-            self._take(conn, peer, command, envelopes, NONE)
-            return
-        self._take(conn, peer, command, envelopes, self._forged(peer, command, envelopes))
+        self._take(conn, peer, command, envelopes, forged)
 
     def _forged(self, peer: Peer, command: Items, envelopes: list[Envelope]) -> frozenset[int]:
-        """Return the indices of the forged envelopes, and report these and the doubtful ones."""
+        """Return the indices of the forged envelopes, and report these and the unconfirmed ones."""
         if command.seq <= peer.exchange.inlet.have:
             return NONE  # a repeat, which is not accepted
         forged = set[int]()
@@ -89,14 +88,14 @@ class DoubtedItems(Component):
         return frozenset(forged)
 
     def report(self, peer: Peer, envelope: Envelope, is_forged: bool) -> str:
-        """Count and report an envelope that is forged, or that may be, and return the text."""
+        """Report a forged or unconfirmed envelope, and return the text. Forged messages are counted."""
         x, now = peer.exchange, self._desk.now
-        sender = plain(envelope.sender)[:80] or "nobody"
+        sender = plain(envelope.sender)[:80] or "no sender"
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]
         text = f"{peer.node.name} sends {envelope.keys[0][:80]!r} as {sender!r} by {path or 'no route'}"
         if is_forged:
             self._desk.count("forged", envelope.count)
-            text = f"{text}, which no rule or declared way explains: it is dropped"
+            text = f"{text}, which no rule or route explains: it is dropped"
             hint = "check the software of these nodes, and the rules and sites of this one [FORGED_SENDER]"
         else:
             text = f"{text}, which no declared next hop confirms: it is accepted"
