@@ -31,7 +31,6 @@ def test_of_three_machines_of_one_name_that_start_at_once_one_goes_on() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.xfail(run=False, reason="after the copy has stopped, a new client of the original waits forever")
 def test_a_copied_directory_that_starts_on_another_machine_stops_there_and_the_original_continues() -> None:
     async def story() -> None:
         async with lan_of(3) as lan:
@@ -47,7 +46,11 @@ def test_a_copied_directory_that_starts_on_another_machine_stops_there_and_the_o
             assert "CONFLICT" in copy.log and "data directory may be a copy" in copy.log
             await lan.becomes({1: "alive"}, at=2)
             async with witness.connect() as m, original.connect() as at, at.subscribe("k") as subscription:
-                await m.publish("k", b"v")
+
+                async def is_delivered() -> bool:  # the two nodes log in again first
+                    return bool((await m.publish("k", b"v")).matched)
+
+                await eventually(is_delivered)
                 assert (await anext(aiter(subscription))).content == b"v"
 
     asyncio.run(story())
