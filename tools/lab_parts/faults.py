@@ -13,7 +13,7 @@ from tools.running.processes import Processes
 LOOPS, FLAPS = 3, 3
 READY = 180.0  # s until a start on a busy machine
 FULL = 43
-NO_ROOM = "Make room on that disk"  # message of a node without space to start
+NO_SPACE = "[DATA_DIR]"  # code of a node without space to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def fill_disk(v: Victims) -> None:
             v.pause(0.0, 5.0)
     finally:
         disk.empty()
-    if node.program.ended() and NO_ROOM in node.program.words():
+    if node.program.ended() and NO_SPACE in node.program.words():
         v.back([node])
     v.processes.until(node.is_ready, READY, "no restart")
 
