@@ -346,7 +346,9 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
 @command.command("rm")
 @name
 @click.option(
-    "--force", is_flag=True, help="Delete it even if it has messages or consumers, or nodes are unreachable."
+    "--force",
+    is_flag=True,
+    help="Delete the queue even if it has messages or consumers, or nodes are unreachable.",
 )
 @options.as_json
 @options.url

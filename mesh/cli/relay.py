@@ -80,7 +80,9 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
 
 @command.command("rm")
 @click.argument("site")
-@click.option("--force", is_flag=True, help="Remove it even if messages wait; they are discarded.")
+@click.option(
+    "--force", is_flag=True, help="Remove the site even if messages wait for it. They are discarded."
+)
 @config
 @options.as_json
 @options.url

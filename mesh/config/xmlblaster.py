@@ -154,7 +154,7 @@ class _Reader:
         wanted = VERSIONS[property_.name]
         if property_.value.strip() != wanted:
             what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not installed"
-            raise BadConfig(f"{what}; {wanted} is.", hint="Leave it out.")
+            raise BadConfig(f"{what}. Installed: {wanted}.", hint="Omit this property.")
 
     def _unknown(self, property_: Property) -> None:
         if (reason := reason_without_equivalent(property_.name)) is not None:

@@ -62,7 +62,7 @@ def made(filter_: Filter) -> Test:
     if filter_.type in OURS:
         if filter_.version != VERSION:
             what = f"{filter_.type} {filter_.version} is not installed"
-            raise BadFilter(f"{what}; {VERSION} is.", hint="Omit the version.")
+            raise BadFilter(f"{what}. Installed: {VERSION}.", hint="Omit the version.")
         return OURS[filter_.type](filter_.text.strip())
     return plugged(GROUP, "filter", filter_.type, filter_.version, tuple(OURS))(filter_.text)
 

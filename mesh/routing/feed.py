@@ -141,7 +141,9 @@ class Feed:
         self._said = now
         flight = self._flight
         if total > flight.sent:
-            raise RemoteError(f"{total} items taken, only {flight.sent} were sent", code="FORGED_ACK")
+            raise RemoteError(
+                f"{total} items are acknowledged, but {flight.sent} were sent", code="FORGED_ACK"
+            )
         while flight.used < total:
             flight.used += 1
             portion = flight.pop()

@@ -41,7 +41,9 @@ class LinkSender(Generic[T]):
     def on_acked(self, have: int) -> None:
         """Record that the other end has all numbers up to `have`. Raises: RemoteError, if unsent."""
         if have >= self.next:
-            raise RemoteError(f"acknowledged {have}, only {self.next - 1} were sent", code="FORGED_ACK")
+            raise RemoteError(
+                f"message {have} is acknowledged, but {self.next - 1} were sent", code="FORGED_ACK"
+            )
         while self._flight and self._flight[0][0] <= have:
             self.bytes -= self._flight.popleft()[1]
 

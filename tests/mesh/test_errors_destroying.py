@@ -26,9 +26,9 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     "mesh/cli/relay.py": {
         ". To remove it anyway:  mesh relay rm ": "that was typed, and the count of messages is said",
         " --force": "the same",
-        "Remove it even if messages wait": "help of --force",
+        "Remove the site even if messages wait": "help of --force",
     },
-    "mesh/cli/queue.py": {"Delete it even if it has messages": "help of --force"},
+    "mesh/cli/queue.py": {"Delete the queue even if it has messages": "help of --force"},
     "mesh/cli/verbs.py": {
         "Erase a topic.": "the list of verbs",
         "List, replay and purge dead letters.": "the list of verbs",

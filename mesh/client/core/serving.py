@@ -139,7 +139,9 @@ class ClientServing:
             return
         epoch.out += envelope.count if indices is None else len(indices)
         if epoch.out > self.credit + ENVELOPE_MESSAGES:
-            raise RemoteError(f"{self.address}: {epoch.out} messages at once, {self.credit} were asked for")
+            raise RemoteError(
+                f"{self.address}: {epoch.out} messages are outstanding, but the credit is {self.credit}"
+            )
         until = end_of(ttl, self._desk.now)
         batch = Batch(envelope, indices)
         self._waiting.append((envelope, batch, iter(batch), until))

@@ -46,7 +46,7 @@ class Table(dict[type[Command], CommandHandler]):
         """Add handlers. Raises: ValueError if a command has one already."""
         for command, then in takings:
             if command in self:
-                raise ValueError(f"two parts want {command.__name__}: {self[command]} and {then}")
+                raise ValueError(f"two components handle {command.__name__}: {self[command]} and {then}")
             self[command] = then
 
 
@@ -106,13 +106,13 @@ class DispatchTables:
         for part in self._with("features"):
             self.features += tuple(part.features())
         for part in self._with("address_resolvers"):
-            _claim(self.address_resolvers, part.address_resolvers(), "take what is for a")
+            _claim(self.address_resolvers, part.address_resolvers(), "resolve addresses of kind")
         for part in self._with("destination_handlers"):
-            _claim(self.destination_handlers, part.destination_handlers(), "bring what is for a")
+            _claim(self.destination_handlers, part.destination_handlers(), "deliver to destinations of kind")
         for part in self._with("delivery_sources"):
-            _claim(self.delivery_sources, part.delivery_sources(), "give out what is of a")
+            _claim(self.delivery_sources, part.delivery_sources(), "provide deliveries of kind")
         for part in self._with("envelope_restorers"):
-            _claim(self.envelope_restorers, part.envelope_restorers(), "take up what is stored as")
+            _claim(self.envelope_restorers, part.envelope_restorers(), "restore envelopes of kind")
         for part in self._with("fact_handlers"):
             for fact, then in part.fact_handlers():
                 self.fact_handlers.setdefault(fact, []).append(then)
@@ -173,11 +173,11 @@ def room_of(part: Component) -> str:
 def _enter(table: dict[str, Verb], verbs: Sequence[Verb]) -> None:
     for verb in verbs:
         if verb.name in table:
-            raise ValueError(f"two parts answer {verb.name!r}: {table[verb.name].then} and {verb.then}")
+            raise ValueError(f"two components answer {verb.name!r}: {table[verb.name].then} and {verb.then}")
         table[verb.name] = verb
 
 
 def _claim(table: dict[str, T], claims: Mapping[str, T], what: str) -> None:
     for kind, one in claims.items():
         if table.setdefault(kind, one) is not one:
-            raise ValueError(f"two parts {what} {kind}: {table[kind]} and {one}")
+            raise ValueError(f"two components {what} {kind}: {table[kind]} and {one}")

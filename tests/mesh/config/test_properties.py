@@ -46,7 +46,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
         ("pingIntervall=5", "Did you mean 'pingInterval'?"),
         ("pingInterval=soon", "'soon' is not a number"),
         ("pingInterval=-1", "timing.ping replaces"),
-        ("cluster.loadBalancer.version=2.0", "'2.0' is not installed; 1.0 is"),
+        ("cluster.loadBalancer.version=2.0", "'2.0' is not installed. Installed: 1.0"),
         ("cluster.node=<clusternode id='a'/>", "names no node"),
         ("cluster.node[heron]=<clusternode id='avalon'/>", "describes the node 'avalon'"),
         ("pingInterval[a b]=5", "not the name of a property"),

@@ -40,7 +40,7 @@ def test_an_acknowledgement_is_cumulative_and_an_older_one_changes_nothing() -> 
 def test_an_acknowledgement_of_what_was_never_sent_is_refused_by_name() -> None:
     sender: LinkSender[Message] = LinkSender(100, 10)
     send(sender, "a")
-    with pytest.raises(RemoteError, match="acknowledged 2, only 1 were sent") as caught:
+    with pytest.raises(RemoteError, match="message 2 is acknowledged, but 1 were sent") as caught:
         sender.on_acked(2)
     assert caught.value.code == "FORGED_ACK"
     assert sender.flight == 1

@@ -318,7 +318,7 @@ def test_far_more_than_was_asked_for_costs_the_connection_and_nothing_of_it_is_k
     bench = opened(credit=10)
     for first in (1, 2001):
         bench.give(requests(2000, first))
-    assert not bench.core.line.is_up and "were asked for" in bench.told()[-1][1]
+    assert not bench.core.line.is_up and "but the credit is" in bench.told()[-1][1]
     bench.lose()
     assert not bench.it._waiting and [e for e in bench.done if isinstance(e, Report)]
 

@@ -153,7 +153,7 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
         "envelope_restorers": lambda self: {"client": self.tick},
     }
     setattr(Same, what, tables.get(what, lambda self: wanted))
-    with pytest.raises(ValueError, match="two parts"):
+    with pytest.raises(ValueError, match="two components"):
         DispatchTables().fill([Same(), Same()])
 
 
