@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+ASKING = "ASKING"  # this node asks others for a route
+CHANGING = "RULES_CHANGE"  # a routing loop that is not final yet
+
 
 class NodesView(Protocol):
     """The view of other nodes at this moment."""
@@ -55,7 +58,8 @@ class Kind(Enum):
 class Decision:
     """A decision on a message.
 
-    `node` is the next hop, or the node waited for ("" = unknown). `code` is that of a refusal. `copies` are
+    `node` is the next hop, or the node waited for ("" = unknown). `code` is that of a refusal, or of a wait
+    that ends soon: `ASKING`, `CHANGING`. `is_final`: a refusal also of a message sent before. `copies` are
     the masters, if several each receive a copy; with HERE, those besides this node. FORWARD then means that
     some of them are reachable. `to_master`: the next hops are masters. `is_shared`: other nodes may be
     masters, too. `stands_for` are the unreachable masters that this node replaces.
@@ -69,6 +73,7 @@ class Decision:
     to_master: bool = False
     is_shared: bool = False
     stands_for: tuple[str, ...] = ()
+    is_final: bool = False
 
     @property
     def hops(self) -> tuple[str, ...]:
@@ -86,14 +91,16 @@ def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool =
     return Decision(Kind.FORWARD, why, node, copies=copies, to_master=to_master)
 
 
-def wait(why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
+def wait(
+    why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False, code: str = ""
+) -> Decision:
     """Return the decision to keep the message until the node, or any node, is reachable."""
-    return Decision(Kind.WAIT, why, node, copies=copies, to_master=to_master)
+    return Decision(Kind.WAIT, why, node, code, copies, to_master)
 
 
-def refuse(why: str, node: str, code: str) -> Decision:
+def refuse(why: str, node: str, code: str, is_final: bool = False) -> Decision:
     """Return the decision to refuse the message."""
-    return Decision(Kind.REFUSE, why, node, code)
+    return Decision(Kind.REFUSE, why, node, code, is_final=is_final)
 
 
 @dataclass(frozen=True, slots=True)

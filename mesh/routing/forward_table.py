@@ -93,12 +93,12 @@ class ForwardTable:
         self._put_in(entry, "")
         return entry
 
-    def assign(self, entry: PendingForward, hops: Collection[str], why: str) -> None:
+    def assign(self, entry: PendingForward, hops: Collection[str], why: str, is_asking: bool = False) -> None:
         """Set the next hops of an entry, in its place among the others.
 
         Nodes with a final answer keep it. New nodes are sent the numbers that are open.
         """
-        entry.why = why
+        entry.why, entry.is_asking = why, is_asking
         entry.was_divided |= len(hops) > 1
         if entry.lacking.keys() == set(hops):
             return

@@ -51,6 +51,7 @@ class PendingForward:
     lacking: dict[str, Ranges] = field(default_factory=dict)  # next hop: numbers without a final answer
     said: list[tuple[str, Answer]] = field(default_factory=list)  # answers so far, while others are missing
     why: str = ""
+    is_asking: bool = False  # waits until others have answered about its route
     was_sent: bool = False  # may have arrived, answered or not
     may_be_there: bool = False  # sent before, with an unknown outcome
     warned: bool = False  # the publisher knows that it waits

@@ -81,15 +81,15 @@ class DeferredEntries:
             return False
         return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
-    def defer_returned(self, entry: PendingForward, why: str) -> None:
-        """Defer an entry that a hop returned."""
+    def defer_returned(self, entry: PendingForward, why: str, is_changing: bool) -> None:
+        """Defer an entry that a hop returned. `is_changing`: the hop gives changing rules as the reason."""
         entry.was_sent = False
-        self._defer(entry, why)
+        self._defer(entry, why if is_changing else f"{RULES}{why}")
         self._plan(entry)
 
     def put_behind(self, entry: PendingForward, other: PendingForward) -> None:
         """Let `entry` wait for `other`."""
-        self._defer(entry, EARLY)
+        self._defer(entry, f"{RULES}{EARLY}")
         lane = self._lanes.setdefault(entry.key, [])
         place, is_there = _place(lane, entry)
         if not is_there:
@@ -102,7 +102,7 @@ class DeferredEntries:
     def _defer(self, entry: PendingForward, why: str) -> None:
         """Take an entry off its route."""
         self._rulings.without(entry)
-        self._onward.assign(entry, ("",), f"{RULES}{why.removeprefix(RULES)}")
+        self._onward.assign(entry, ("",), why)
 
     def _plan(self, entry: PendingForward, at: float = 0.0) -> None:
         """Schedule a new decision on an entry, at `at` or after a while."""

@@ -21,7 +21,7 @@ from mesh.core.forwarding.outbound_buffer import OutboundBuffer
 from mesh.core.forwarding.peer_sender import PeerSender
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.refusal_memory import RefusalMemory
-from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
+from mesh.core.forwarding.route_decisions import CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
 from mesh.core.forwarding.site_routes import SiteRoutes, is_site
 from mesh.core.peers.facts import RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
@@ -31,7 +31,7 @@ from mesh.core.routes.nodes import Nodes
 from mesh.core.states.facts import RoutesVouched
 from mesh.errors import LocalError, PublishRefused
 from mesh.loglevels import ROUTES
-from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind
 from mesh.mapping.keyxml import check_xml
 from mesh.mapping.mapping import Mapping
 from mesh.names import OTHERS, PUTS
@@ -43,7 +43,6 @@ from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.sites.hops import inside, is_foreign
-from mesh.sites.letters import UNKNOWN as KNOWS_NO_SITE
 from mesh.sites.letters import UNREACHABLE, split
 from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
@@ -400,7 +399,8 @@ class Forwarder(Component):
         is_new_here = is_master and HERE not in entry.lacking
         if decision.copies or entry.first:
             self._marking.decided(entry, decision)
-        self.onward.assign(entry, (*((HERE,) if is_master else ()), *decision.hops), decision.why)
+        hops = (*((HERE,) if is_master else ()), *decision.hops)
+        self.onward.assign(entry, hops, decision.why, decision.code == ASKING)
         _address(entry, decision.to_master)
         if is_new_here:
             self._here_too(entry)
@@ -417,7 +417,7 @@ class Forwarder(Component):
 
     def _warn_in_vain(self, entry: PendingForward) -> None:
         """Warn a publisher at once if no next hop can answer soon."""
-        is_expected = entry.lacking.get(HERE) or entry.why.startswith("asking") or not self._settled
+        is_expected = entry.lacking.get(HERE) or entry.is_asking or not self._settled
         if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)
 
@@ -456,7 +456,7 @@ class Forwarder(Component):
             if hop in entry.lacking:
                 self.tailback.warn(entry, answer.text)
         elif hop in entry.lacking and self._may_turn(entry, answer):
-            self._put_off.defer_returned(entry, answer.text)
+            self._put_off.defer_returned(entry, answer.text, answer.state == CHANGING)
         elif hop in entry.lacking:
             self.tailback.record_final_answer(entry, hop, answer)
             if entry.was_divided:
@@ -640,7 +640,7 @@ def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
     configured has no route.
     """
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
-    is_for_now = decision.code in MAY_BE_THERE and KNOWS_NO_SITE not in decision.why
+    is_for_now = decision.code in MAY_BE_THERE and not decision.is_final
     return is_for_now or is_kept_abroad
 
 

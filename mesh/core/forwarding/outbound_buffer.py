@@ -12,8 +12,9 @@ from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.core.forwarding.copy_marker import tailed
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.route_decisions import CHANGING, CIRCULAR
+from mesh.core.forwarding.route_decisions import CIRCULAR
 from mesh.errors import Expired, MeshError, TailBackFull
+from mesh.mapping.decision import CHANGING
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
 from mesh.routing.pending_forward import HERE, PendingForward

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.nodes import Nodes
 from mesh.mapping.claims import FilterResults
-from mesh.mapping.decision import Decision, Kind, refuse, wait
+from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind, refuse, wait
 from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
@@ -16,7 +15,6 @@ from mesh.sites.hops import inside, is_foreign
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
-CHANGING = "RULES_CHANGE"  # a routing loop that is not final yet
 UNKNOWN = "UNKNOWN_NODE"
 TO_MASTER = 1  # stratum of a hop that sends straight to a master
 UNASKED: FilterResults = ()
@@ -141,7 +139,7 @@ class RouteDecisions:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER
             decision = self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
             if decision.code == CIRCULAR and self._desk.now < self.holds_until:
-                return replace(wait(f"rules are changing: {decision.why}"), code=CHANGING)
+                return wait(f"rules are changing: {decision.why}", code=CHANGING)
             return decision
         to = SessionName.parse(envelope.to)
         force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)
@@ -154,7 +152,7 @@ class RouteDecisions:
         decision = self._mapping.address(to, domain, nodes, visited, force, of)
         is_lost = decision.code == UNKNOWN or (decision.kind is Kind.WAIT and decision.node == to.node)
         if is_lost and to.node and self._nodes.ask_way(to.node):
-            return wait(f"asking for the route to {to.node}", to.node)
+            return wait(f"asking for the route to {to.node}", to.node, code=ASKING)
         if came and not force and decision.kind is Kind.WAIT and nodes.is_settled():
             return refuse(
                 f"node {to.node} cannot be reached from {self._desk.me.name}", to.node or "", UNKNOWN

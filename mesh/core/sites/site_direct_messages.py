@@ -20,7 +20,7 @@ from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
-from mesh.mapping.decision import Decision, forward, refuse, wait
+from mesh.mapping.decision import ASKING, Decision, forward, refuse, wait
 from mesh.printable import count
 from mesh.routing.pending_forward import PendingForward
 from mesh.sites.gateways import gateway
@@ -94,11 +94,11 @@ class SiteDirectMessages(Component):
         """Decide on a message to that site. `waits` means that it may wait for a route."""
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
-            return refuse(unknown, hop, UNREACHABLE)
+            return refuse(unknown, hop, UNREACHABLE, is_final=True)
         paused = self._why_paused(site)
         if not paused and not self._exits.is_known(site):
             self._look_up_gateways(site)
-            return wait(f"asking for a gateway to {site}", hop)
+            return wait(f"asking for a gateway to {site}", hop, code=ASKING)
         if self.has_way(hop):
             return forward(f"a gateway to {site}", hop)
         why = paused or self._exits.why_no_way(site)

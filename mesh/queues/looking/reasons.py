@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
+from typing import NamedTuple
 
 from mesh.printable import harmless
 from mesh.queues.consumers.queue_consumer import QueueConsumer
@@ -16,9 +17,14 @@ from mesh.queues.part.local_queue import LocalQueue
 
 SHOWN = 4  # selectors or nodes that are listed
 LONG = 100  # characters of one
-NOBODY, NONE = "no consumer is here", "no consumer here selects them"
-MOVES = "they move to"
-WaitReason = tuple[int, str]  # number of messages, reason
+
+
+class WaitReason(NamedTuple):
+    """Why `messages` messages wait. `is_cause` if no consumer matches them, here or elsewhere."""
+
+    messages: int
+    text: str
+    is_cause: bool = False
 
 
 def reasons(
@@ -38,32 +44,26 @@ def reasons(
     """
     takers = [taker for taker in part.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":
-        yield part.ready, _leaving(ways_out, closed, drained)
+        yield WaitReason(part.ready, _leaving(ways_out, closed, drained))
     elif part.ready:
-        elsewhere = _elsewhere(part.terms, others, closed)
+        elsewhere, they_move = _elsewhere(part.terms, others, closed)
         stranded = min(part.ready, ReadyScan(part, matching_here(takers), {}).stranded)
         if stranded:
-            yield stranded, f"{_nobody(takers)}; {elsewhere}"
+            yield WaitReason(stranded, f"{_nobody(takers)}; {elsewhere}", is_cause=not they_move)
         if part.ready > stranded:
-            yield part.ready - stranded, f"{_busy(part, takers)}; {elsewhere}"
+            yield WaitReason(part.ready - stranded, f"{_busy(part, takers)}; {elsewhere}")
     if part.later.messages:
-        yield (
-            part.later.messages,
-            f"delayed: the first becomes ready in {max(0.0, part.later.due - now):.1f} s",
-        )
+        left = max(0.0, part.later.due - now)
+        yield WaitReason(part.later.messages, f"delayed: the first becomes ready in {left:.1f} s")
     if part.out:
-        yield part.out, "a consumer has them and has not settled them"
+        yield WaitReason(part.out, "a consumer has them and has not settled them")
     if part.away > part.out:
-        yield part.away - part.out, "outstanding since before the node restarted; their consumers may return"
+        text = "outstanding since before the node restarted; their consumers may return"
+        yield WaitReason(part.away - part.out, text)
     for node, n in _going(part).items():
-        yield n, f"in transit to {harmless(name_of(node))}"
+        yield WaitReason(n, f"in transit to {harmless(name_of(node))}")
     if part.dying:
-        yield part.dying, "failed for the last time; not dead-lettered yet"
-
-
-def is_in_vain(text: str) -> bool:
-    """Return whether a reason says that no consumer matches the messages, here or elsewhere."""
-    return text.startswith((NOBODY, NONE)) and MOVES not in text
+        yield WaitReason(part.dying, "failed for the last time; not dead-lettered yet")
 
 
 def _going(part: LocalQueue) -> Counter[bytes]:
@@ -89,9 +89,9 @@ def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collec
 
 def _nobody(takers: Collection[QueueConsumer]) -> str:
     if not takers:
-        return NOBODY
+        return "no consumer is here"
     wanted = sorted({taker.selector.text for taker in takers if taker.selector is not None})
-    return f"{NONE}: {_few(wanted)}"
+    return f"no consumer here selects them: {_few(wanted)}"
 
 
 def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
@@ -103,24 +103,28 @@ def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
     return "they are about to be delivered here"
 
 
-def _elsewhere(terms: QueueTerms, others: Mapping[str, QueueReport], closed: Collection[str]) -> str:
+def _elsewhere(
+    terms: QueueTerms, others: Mapping[str, QueueReport], closed: Collection[str]
+) -> tuple[str, bool]:
+    """Return what other nodes can do for the messages, and whether they move there."""
     if terms.scope == "node":
-        return "the queue exists only at this node"
+        return "the queue exists only at this node", False
     if not others:
-        return "no other node has a consumer"
+        return "no other node has a consumer", False
     if terms.redistribution is None or terms.distribution == "strict":
-        return f"by the queue's declaration they do not move, although {_few(others)} has consumers"
+        text = f"by the queue's declaration they do not move, although {_few(others)} has consumers"
+        return text, False
     strangers = sorted(others)
     if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):
-        return f"consumers at {_few(strangers)} are outside the nodes of the queue"
+        return f"consumers at {_few(strangers)} are outside the nodes of the queue", False
     if refused := [name for name in others if name in closed]:
-        return f"{_few(refused)} refused them a moment ago, and is asked again"
+        return f"{_few(refused)} refused them a moment ago, and is asked again", False
     wanting = [name for name, stock in others.items() if stock.wants]
     if not wanting:
-        return f"consumers at {_few(others)} have no credit"
+        return f"consumers at {_few(others)} have no credit", False
     selected = [f"{text!r}" for name in wanting for text in others[name].selectors]
     wishes = f", where {_few(selected)} is selected" if selected else ""
-    return f"{MOVES} {_few(wanting)} after {terms.redistribution:g} s{wishes}"
+    return f"they move to {_few(wanting)} after {terms.redistribution:g} s{wishes}", True
 
 
 def _few(names: Collection[str]) -> str:

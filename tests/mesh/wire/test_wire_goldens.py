@@ -12,9 +12,9 @@ import pytest
 from discovery import adverts, lines
 from discovery import state as node_state
 from discovery.state import Natural
-from mesh.core.forwarding.route_decisions import CHANGING
 from mesh.core.peers.peer_handshake import DENIED
 from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
+from mesh.mapping.decision import CHANGING
 from mesh.proof import prove
 from mesh.routing.verdict import PARTLY_REFUSED
 from mesh.sites.letters import WAY_LOST

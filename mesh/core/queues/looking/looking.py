@@ -15,7 +15,6 @@ from mesh.core.queues.looking.queue_part_calls import QueuePartCalls
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.errors import NoQueue
 from mesh.queues.declared.definition import plain
-from mesh.queues.looking.reasons import is_in_vain
 from mesh.queues.part.searching import in_vain
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
@@ -54,8 +53,8 @@ class Looking(Component):
             yield reason("QUEUE_DROPS", n=queue.dropped, bytes=part.bytes)
         elif queue.is_full:
             yield reason("QUEUE_FULL", n=part.messages, bytes=part.bytes)
-        for n, text in rows:
-            yield reason("NOBODY_TAKES" if is_in_vain(text) else "QUEUE_WAITS", n=n, why=text)
+        for n, text, is_cause in rows:
+            yield reason("NOBODY_TAKES" if is_cause else "QUEUE_WAITS", n=n, why=text)
         if not rows:
             yield reason("QUEUE_EMPTY")
 
@@ -189,8 +188,8 @@ class Looking(Component):
     def _reasons(self, queue: QueueSink) -> QueueWhy:
         me = self._desk.me.name
         rows = [
-            WhyRow(node=me, messages=n, why=text, is_cause=is_in_vain(text))
-            for n, text in self._balancing.reasons(queue)
+            WhyRow(node=me, messages=n, why=text, is_cause=is_cause)
+            for n, text, is_cause in self._balancing.reasons(queue)
         ]
         return QueueWhy(rows=rows)
 

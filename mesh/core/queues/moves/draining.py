@@ -127,7 +127,7 @@ class Draining(Component):
             rows=[
                 QueueReason(queue=queue.name, messages=n, why=why)
                 for queue in longest
-                for n, why in self._balancing.reasons(queue)
+                for n, why, _ in self._balancing.reasons(queue)
             ],
             gone=self._gone,
             stay=sum(queue.part.messages for queue in own),

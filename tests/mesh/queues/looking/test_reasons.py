@@ -22,7 +22,7 @@ A_WANTS = {"a": QueueReport(5)}
 def why(
     it: Any, others: dict[str, QueueReport] | None = None, closed: Collection[str] = ()
 ) -> dict[str, int]:
-    return {text: n for n, text in reasons(it, others or {}, closed, 0.0)}
+    return {text: n for n, text, _ in reasons(it, others or {}, closed, 0.0)}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_where_it_goes_when_the_node_is_drained(
     ways_out: list[str], closed: Collection[str], drained: Collection[str], text: str
 ) -> None:
     it = queue(lot(1, 3))
-    assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out, drained=drained)) == [(3, text)]
+    assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out, drained=drained)) == [(3, text, False)]
     own = queue(lot(1, 3), scope="node")
     assert "no consumer is here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
 
@@ -97,3 +97,10 @@ def test_words_are_short_and_printable_whatever_others_say() -> None:
     (text,) = why(queue(lot(1)), others)
     assert "\x1b" not in text and len(text) < (2 * SHOWN + 2) * (LONG + 20)
     assert "and 96 more" in text
+
+
+@pytest.mark.parametrize("others, is_cause", [({}, True), ({"a": QueueReport()}, True), (A_WANTS, False)])
+def test_messages_that_no_consumer_here_or_elsewhere_accepts_are_a_cause(
+    others: dict[str, QueueReport], is_cause: bool
+) -> None:
+    assert [why.is_cause for why in reasons(queue(lot(1, 3)), others, (), 0.0)] == [is_cause]
