@@ -119,14 +119,14 @@ def own_properties(
 
 
 def as_xml(xml: Any) -> str:
-    """Return the XML of a key. Raises: BadType, BadXml."""
+    """Return `xml` if it is a valid description of a key. Raises: BadType, BadXml."""
     if not isinstance(xml, str):
         raise BadType(f"xml= must be a str such as <STOCK name='IBM'/>, not {shown(xml)}.")
     return check_xml(xml)
 
 
 def as_headers(given: Any) -> Headers:
-    """Return headers as they travel. Raises: BadType."""
+    """Return `given` as `Headers`; None means no headers. Raises: BadType."""
     if given is None or isinstance(given, Headers):
         return NO_HEADERS if given is None else given
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):

@@ -25,7 +25,7 @@ class GatheredMessage(TypedMessage[T]):
 
     @property
     def error(self) -> MeshError | None:
-        """RequestFailed if the service reported a failure, HandlerLost if it was lost, else None."""
+        """RequestFailed if the service reported a failure, HandlerLost if the service was lost, else None."""
         return self._error
 
 

@@ -66,7 +66,7 @@ class Ruling(Connected):
 
 
 def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:
-    """Raise BadArgument for options that rules cannot have: they apply to the whole mesh."""
+    """Raise BadArgument for options that rules cannot have, because rules apply to the whole mesh."""
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = "Rules of a node apply to the whole mesh, to no domain, until they are changed."

@@ -25,7 +25,7 @@ class Terms(Struct, frozen=True):
 
 
 class Intake:
-    """The batches of one query. It survives the loss of its node, without repeating messages.
+    """The batches of one query, which continue after the loss of the node, without repeated messages.
 
     `stirred` is called when there may be a batch or the end, `was_used` when a batch was consumed, and
     `has_gap` with the number of dropped messages.
@@ -215,7 +215,7 @@ def _nobody() -> None:
 
 
 def _runs(envelope: Envelope, indices: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """Return the ranges of sequence numbers; another route may bring other messages of the same envelope."""
+    """Return the ranges of the sequence numbers of all messages, or of the ones at `indices`."""
     if indices is None:
         return envelope.ranges()
     if not indices:

@@ -78,7 +78,7 @@ class Publisher:
     def post_to(
         self, address: str, key: str, content: bytes, flags: int, props: bytes, until: float = 0.0
     ) -> int:
-        """Append a message to an address, and return its number. `until`: as of a Builder."""
+        """Append a message to an address, and return its number. `until` is its deadline; 0: none."""
         self.check(key, content, address)
         it = self.builder
         if (
@@ -273,7 +273,7 @@ class Publisher:
         return not self.outbox.unanswered and self.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:
-        """Return whether this session published that message id, with its domain and number."""
+        """Return whether this session published the message id `text`, and the id's domain and number."""
         try:
             stream, domain, number = parse_message_id(text)
         except BadName:
@@ -284,7 +284,7 @@ class Publisher:
         return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages wait for their master, and why the latest does."""
+        """Return how many messages wait for their master, and why the latest one waits."""
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:

@@ -63,7 +63,7 @@ class Strand(Intake):
         return batch
 
     def given(self, news: Batch) -> Strand:
-        """Restrict the batch in use to these messages."""
+        """Restrict the batch in use to the messages of `news`."""
         self._given = news
         return self
 
@@ -87,7 +87,7 @@ class Strand(Intake):
 class Several:
     """Several intakes as one: in order of arrival, without duplicates, once all are confirmed.
 
-    `overlap`: whether one message may arrive for two of them. The end of one ends all, and `give_up`
+    `overlap`: whether one message may arrive for two of them. If one fails, all end, and `give_up`
     unsubscribes the others at the node. The interface for readers is that of `Intake`.
     """
 
@@ -112,7 +112,7 @@ class Several:
 
     @property
     def dropped(self) -> int:
-        """The dropped messages of all; a message for two subscriptions counts twice."""
+        """The number of dropped messages; a message for two subscriptions counts twice."""
         return sum(strand.dropped for strand in self.strands)
 
     @property

@@ -92,7 +92,7 @@ class Subscriptions:
             )
 
     def enter(self, s: Intake) -> Pending | None:
-        """Register a subscription. None: it was only resumed, without a reply to wait for."""
+        """Register a subscription. Return None if it was only resumed, without a reply to wait for."""
         self._check_unread(s)
         if s.number in self._all:
             s.is_left = False
@@ -106,7 +106,7 @@ class Subscriptions:
             self._calls.send(lambda request: c.Unsubscribe(request, s.number))
 
     def leave(self, s: Intake) -> Pending | None:
-        """End a subscription. None: there is no reply to wait for."""
+        """End a subscription. Return None if there is no reply to wait for."""
         if s.number not in self._all:
             return None
         self.send_ack()  # messages read from an inbox must not return
@@ -123,7 +123,7 @@ class Subscriptions:
         return None
 
     def resubscribe(self, is_new: bool, window: tuple[int, int]) -> None:
-        """After a reconnect, perhaps to a new process, register all subscriptions again.
+        """Register all subscriptions again after a reconnect, perhaps to a new process.
 
         `window` is the link's limit in bytes and items.
         """

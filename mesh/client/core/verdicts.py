@@ -67,7 +67,7 @@ class Verdicts:
         self._errors: dict[DomainNumber, MeshError] = {}  # unreported refusals
         self._answers: deque[Answer] = deque(maxlen=REMEMBERED)
         self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # separate, so that no OK displaces them
-        self._refused: dict[str, Ranges] = {}  # numbers by domain, kept for good
+        self._refused: dict[str, Ranges] = {}  # numbers by domain; only sends are bounded
         self._closed: MeshError | None = None
         self.note: str = ""  # why the latest waiting message waits
 
