@@ -22,9 +22,9 @@ R = TypeVar("R")
 
 
 class Request(request.Request[T]):
-    """A message to an address. If its sender wants a reply, the sender waits until there is one.
+    """A message to an address. Its sender may wait for a reply: see `wants_reply`.
 
-    `headers`, `sender` and `value` are as of any message; `to` is the address.
+    `headers`, `sender` and `value` are those of any message; `to` is the address.
 
     Example:
         for request in orders:
