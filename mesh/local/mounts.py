@@ -44,7 +44,7 @@ def file_system(mountinfo: str, path: str) -> str:
 def _mounts(mountinfo: str) -> Iterator[tuple[str, str]]:
     """Yield the mount point and the type of each line.
 
-    A line is such as 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw
+    A line looks like 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw
     """
     for line in mountinfo.split("\n"):
         place, dash, rest = line.partition(" - ")

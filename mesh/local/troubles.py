@@ -2,11 +2,11 @@
 
 from mesh.store.room import Tell
 
-QUIET = 60.0  # s without failure until it is over, as some failures recur
+QUIET = 60.0  # s without failure until a trouble is over
 
 
 class Troubles:
-    """Filter of recurring troubles."""
+    """A filter that reports each recurring trouble only at its beginning and its end."""
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell

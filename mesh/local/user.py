@@ -1,4 +1,4 @@
-"""Name and home directory of this process's user, for display and defaults. Proves nothing."""
+"""The name and home directory of this process's user, for display and defaults. They prove nothing."""
 
 import getpass
 from collections.abc import Mapping
