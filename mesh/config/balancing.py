@@ -29,7 +29,7 @@ OPTIONS = ("header", "threshold", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class OwnStrategy:
-    """Strategy of one domain, or of addresses that match a pattern. `origin` is its place in the file."""
+    """The strategy of one domain, or of addresses that match a pattern. `origin` is its place in the file."""
 
     kind: str  # "address" or "domain"
     of: str  # the pattern, or the domain

@@ -1,4 +1,4 @@
-"""JSON Schema of mesh.toml for editors, built from the tables of the parser."""
+"""Builds the JSON Schema of mesh.toml for editors, from the tables of the parser."""
 
 from __future__ import annotations
 
