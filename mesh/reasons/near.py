@@ -18,7 +18,7 @@ def near(text: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def near_patterns(key: str, patterns: Iterable[str], most: int = 3) -> list[str]:
-    """Return up to `most` patterns that match a key like this one, but not this one."""
+    """Return up to `most` patterns that match a key similar to `key`, but not `key` itself."""
     return _alike(_wanted(key, patterns), most)
 
 
@@ -50,7 +50,7 @@ def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
 
 
 def is_near(text: str, name: str) -> bool:
-    """Return whether one may be a misspelling of the other, or the topic above it."""
+    """Return whether one may be a misspelling of the other, or a topic above the other."""
     return bool(_alike([(name, text)], 1))
 
 
