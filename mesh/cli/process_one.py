@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def leave_to_child() -> None:
-    """Return only in a child if this is process 1; the parent passes on signals and the exit code.
+    """Fork if this is process 1, and return in the child; the parent passes on signals and the exit code.
 
     The child then has none of the special rules for process 1, and orphans in the container do not become
     zombies. The call must come before any thread starts.

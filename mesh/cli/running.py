@@ -16,7 +16,7 @@ CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """End of a command: its stdout, or a code and a text for its failure."""
+    """The end of a command: its stdout, or a code and a text for its failure."""
 
     content: bytes = b""
     code: str = ""

@@ -1,4 +1,4 @@
-"""`mesh top`: the whole mesh, live."""
+"""`mesh top`: shows the whole mesh, live."""
 
 import json
 import threading
@@ -137,7 +137,7 @@ def _pictures(found: TopReplies, order: str, console: Console, room: int | None 
 
 
 class Poller:
-    """Thread that asks the node, so that an unreachable node does not block the keyboard."""
+    """A thread that asks the node, so that an unreachable node does not block the keyboard."""
 
     def __init__(self, m: sync.Client, interval: float) -> None:
         self.came = time.monotonic()  # time of the last answer

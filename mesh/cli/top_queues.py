@@ -1,4 +1,4 @@
-"""Queues in `mesh top`: those of the node that is asked."""
+"""The queues in `mesh top`, as the asked node knows them."""
 
 from collections.abc import Sequence
 

@@ -25,7 +25,7 @@ class Versioned(msgspec.Struct):
 
 
 class WeightsFile(msgspec.Struct):
-    """The fields that are read; the others are for people."""
+    """The fields of the file that are read; the file may have more, as information."""
 
     cluster: str
     made: datetime
