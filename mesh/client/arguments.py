@@ -1,4 +1,4 @@
-"""Checks of arguments at the call, because a node refuses bad values only by hanging up."""
+"""Checks arguments at the call, because a node would refuse bad values only by hanging up."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def not_subscribed(value: Any) -> BadArgument:
 
 
 def environment(given: Any) -> Mapping[str, str]:
-    """Return the given variables, or those of this process for None. Raises: BadType."""
+    """Return `given`, or the variables of this process if it is None. Raises: BadType."""
     if given is None:
         return os.environ
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in (*given, *given.values())):

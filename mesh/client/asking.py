@@ -36,7 +36,7 @@ ABSENT = ("left", "seen")
 
 
 def is_listed(state: str, waiting: int) -> bool:
-    """Return whether a default list shows a node.
+    """Return whether a node is listed by default.
 
     Nodes that left on purpose, or are only known by rumor, appear only while messages wait for them.
     """

@@ -36,7 +36,7 @@ _PLACE = re.compile(r" - at `\$([^`]*)`")
 
 
 class Codec(Protocol):
-    """A way to encode values as bytes and to decode them; any object with these members is one.
+    """A way to encode values as bytes and to decode them; any object with these members is a codec.
 
     `content_type` names the codec in a message's header. `decode` receives the requested type, or `Any`.
     Errors of either method are raised as BadType, BadArgument or BadContent.
@@ -63,7 +63,7 @@ class Codec(Protocol):
 
 
 class Json:
-    """JSON, as msgspec encodes it, without nan and inf."""
+    """The codec for JSON, as msgspec encodes it, without nan and inf."""
 
     content_type = "application/json"
 
@@ -80,7 +80,7 @@ class Json:
 
 
 class MsgPack:
-    """MessagePack: shorter than JSON, with bytes, nan, and integers of up to 64 bits."""
+    """The codec for MessagePack: shorter than JSON, with bytes, nan, and integers of up to 64 bits."""
 
     content_type = "application/msgpack"
 
@@ -99,7 +99,7 @@ KNOWN: dict[str, Codec] = {codec.content_type: codec for codec in CODECS.values(
 
 
 def codec_of(given: Any) -> Codec:
-    """Return the codec of that name, or the object itself if it is a codec. Raises: BadArgument, BadType."""
+    """Return the codec named `given`, or `given` itself if it is a codec. Raises: BadArgument, BadType."""
     if isinstance(given, str):
         if given not in CODECS:
             hint = f"Use {' or '.join(map(repr, CODECS))}, or an object of your own: see mesh.Codec."

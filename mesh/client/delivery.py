@@ -103,7 +103,7 @@ class Hands:
 
 
 async def kept(promise: Promise) -> None:
-    """Wait for `promise`, as work for `_within`, which calls a coroutine function."""
+    """Wait for `promise`, in the form of a coroutine function that `_within` can call."""
     await promise
 
 

@@ -19,7 +19,7 @@ StartGathering = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
 
 class GatheredMessage(TypedMessage[T]):
-    """A reply of a service; `error` is set if the service did not reply."""
+    """A reply of a service; `error` is set if the service failed or was lost."""
 
     _error: MeshError | None = None
 

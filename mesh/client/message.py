@@ -61,7 +61,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
         codec: Codec | str = "json",
         type: Any = None,
     ) -> Message[Any]:
-        """Create a message as a subscriber would get it, for tests. Each has its own id.
+        """Create a message as a subscriber would get it, for tests. Each message has its own id.
 
         Args:
             key: The topic's key.
@@ -208,7 +208,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable, in a result of `get`; None: current."""
+        """The seconds for which the master has been unreachable, in a result of `get`; None: it is not."""
         return None
 
     def _properties(self) -> Properties:
@@ -256,7 +256,7 @@ class FoundMessage(TypedMessage[T], eq=False):
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable; `None` for a current value."""
+        """The seconds for which the master has been unreachable; `None` if the value is current."""
         return self._stale
 
 

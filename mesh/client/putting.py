@@ -46,7 +46,7 @@ class Putting:
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        """Put a message into the queue, and wait until the queue has it, on disk if it is `persistent`.
+        """Put a message into the queue, and wait until the queue has it, on disk if `persistent`.
 
         Args:
             content: The content, as for `publish`.

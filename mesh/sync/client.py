@@ -45,7 +45,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
-    """Run the handler in a thread, where it may block and call its client."""
+    """Return a handler that runs `function` in a thread, where it may block and call its client."""
 
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:

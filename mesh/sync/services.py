@@ -89,7 +89,7 @@ class Request(request.Request[T]):
 
 
 def handed(thread: LoopThread, it: request.Request[Any]) -> Request[Any]:
-    """Return the request for a thread without an event loop."""
+    """Return `it` as a blocking request, for use in the user's thread."""
     return Request(
         it._envelope, it._index, it.key, it.content, it._reader, it._value, it._taken, it._served, thread
     )

@@ -273,7 +273,7 @@ class ClientCore:
         return replace(envelope, flags=envelope.flags | RESENT)
 
     def _send_on(self, envelope: Envelope) -> None:
-        """Send an envelope to an address, with the time that is left."""
+        """Send an envelope to an address, with the ms until its deadline."""
         deadlines = self.publisher.deadlines
         ttl = deadlines.ttl(envelope, self.desk.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())

@@ -98,7 +98,7 @@ class Settlement(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """The size in bytes in SETTLE, at most."""
+        """The maximum size of the entries in SETTLE, in bytes."""
         return 10 * len(self) + 4 * len(self.reason)
 
     def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
@@ -134,7 +134,7 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
 
 
 def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Return messages as the field `held` of CONSUME lists them, in this order."""
+    """Return the messages at `places`, in this order, in the format of the field `held` of CONSUME."""
     entries: list[tuple[bytes, list[int]]] = []
     before: DeliveredEnvelope | None = None
     numbers: list[int] = []

@@ -80,7 +80,7 @@ class Intake:
         return self._given is not None
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be counted when it is consumed; None if there is none now."""
+        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         # Before the confirmation, a restart of the node invalidates the items, which then come again.
         while self.confirmed and self._items and not self.is_left:
             batch = self._items.popleft()
@@ -124,12 +124,12 @@ class Intake:
         self.stirred()
 
     def pause(self) -> None:
-        """Close an inbox: its reader sees the end, and later messages stay here."""
+        """Close an inbox: its reader sees the end, and later messages wait in this intake."""
         self.is_left = True
         self.stirred()
 
     def restarted(self) -> None:
-        """Reset the counts after a restart of the node; waiting items count as the old node's."""
+        """Reset the counts after a restart of the node, which does not count items of its last process."""
         if not self.confirmed:
             # The new subscription may begin later, so older items do not belong to it.
             self._items.clear()

@@ -53,7 +53,7 @@ class Publisher:
         self._quiet: dict[Promise, None] = {}  # promises of `change`
 
     def on_moved(self) -> None:
-        """Record a connection to another node or process: the last one may have the unanswered messages."""
+        """Record a connection to another node or process: the last node may have the unanswered messages."""
         self.deadlines.on_moved()
         self.elsewhere = self.outbox.numbered()
 
@@ -114,7 +114,7 @@ class Publisher:
         props: bytes,
         expires: int,
     ) -> tuple[int, int]:
-        """Append as many messages for a queue as one envelope holds, at least one.
+        """Append as many messages for a queue as fit into one envelope, at least one.
 
         Return the number of the first message, and how many were appended. Raises: WouldBlock.
         """
@@ -154,7 +154,7 @@ class Publisher:
         expires: int,
         xml: str = "",
     ) -> int:
-        """Append as many messages as one envelope holds, at least one.
+        """Append as many messages as fit into one envelope, at least one.
 
         Return how many were appended. Raises: WouldBlock.
         """

@@ -98,7 +98,7 @@ class QueueConsumption:
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
     def _mine(self) -> list[LotPlace]:
-        """Return the messages that are still held, in the order in which they are begun."""
+        """Return the messages to list in CONSUME, in the order in which they are begun."""
         said = self.settling.places()
         if self.is_leaving:
             return fitting([], said, [])

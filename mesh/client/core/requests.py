@@ -46,7 +46,7 @@ class ReplyWaiter(Protocol):
         """Handle a refusal: no reply will come."""
 
     def on_deadline(self) -> None:
-        """Handle the deadline."""
+        """End the request, because its deadline has passed."""
 
 
 class One:

@@ -141,7 +141,7 @@ class Settling:
     def _over(self, said: Settlement, places: list[LotPlace], may_be_done: bool) -> None:
         """Fail a settlement of messages that no longer belong to this consumer.
 
-        `may_be_done`: it was sent before, and its answer was lost.
+        `may_be_done`: the settlement was sent before, and its answer was lost.
         """
         for lot, place in places:
             lot.states[place] = GONE

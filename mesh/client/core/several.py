@@ -55,7 +55,7 @@ class Strand(Intake):
     whole: Several
 
     def next(self) -> Batch | None:
-        """Return the first item, to be counted when it is consumed; None for repeats, which only count."""
+        """Return the first item, to be marked as consumed; None if all of its messages are repeats."""
         batch = self._items.popleft()
         self._given = batch
         if batch is None:
@@ -117,7 +117,7 @@ class Several:
 
     @property
     def error(self) -> MeshError | None:
-        """The reason of the end, or None."""
+        """The error that ended the subscriptions, or None."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -127,7 +127,7 @@ class Several:
     # --- reading ----------------------------------------------------------------------------------------
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be counted when it is consumed; None if there is none now."""
+        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
             strand = self.order.popleft()

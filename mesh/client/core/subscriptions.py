@@ -201,7 +201,7 @@ class Subscriptions:
         return sum(not s.is_left for s in self._all.values())
 
     def plan_ack(self, within: float = ACK_AFTER) -> None:
-        """Acknowledge within some seconds, once for all items until then."""
+        """Plan an ack within `within` seconds, for all items that arrive until then."""
         at = self._desk.now + within
         if at < self._ack_at:
             alarm = self._desk.later(within, self._ring)  # before the change: in another thread it raises
@@ -270,7 +270,7 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
-    """Return the query of a `subscribe` or `get`. Raises: BadKey, BadQuery, BadXPath."""
+    """Return the query for the arguments of `subscribe` or `get`. Raises: BadKey, BadQuery, BadXPath."""
     given = [("exact", key), ("pattern", pattern), (XPATH, xpath)]
     named = [(kind, text) for kind, text in given if text is not None]
     if len(named) > 1:
