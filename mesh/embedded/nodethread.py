@@ -33,8 +33,8 @@ _running: set[NodeThread] = set()
 class NodeThread:
     """A node's thread, until `stop`, `mesh down`, a failure of the node, or the end of the program.
 
-    `began` resolves with the node once it serves, or fails; `ended` resolves when all is released. Both are
-    set in the node's thread.
+    `began` resolves with the node once it serves, or fails; `ended` resolves when the node has released
+    everything. Both are set in the node's thread.
     """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
@@ -62,7 +62,7 @@ class NodeThread:
                 self.loop.call_soon_threadsafe(self._leaving.set)
 
     def join(self, seconds: float) -> None:
-        """Wait for the end of the thread, for some seconds at most."""
+        """Wait at most `seconds` for the end of the thread."""
         self._thread.join(seconds)
 
     def check(self) -> None:
@@ -151,7 +151,7 @@ def again(error: MeshError) -> MeshError:
 
 
 async def waited(future: Future[T]) -> T:
-    """Return the result of `future`, which another thread sets. Cancelling the wait does not cancel it."""
+    """Return the result of `future`, which another thread sets. A cancelled wait leaves it unchanged."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
     told(future, loop, done.set)
     await done.wait()

@@ -25,7 +25,7 @@ class ClockTimer:
 
 
 class Clock:
-    """A clock in seconds since the mesh began. It is stopped until `go` is called, a virtual one for good.
+    """The clock of a mesh, in seconds since the mesh began. The clock starts with `go`, unless virtual.
 
     `rung` is called in the loop when a timer is due, and steps through the due timers. Until then the clock
     does not pass the time of that timer, so a slow loop makes no timer late.

@@ -169,7 +169,7 @@ class Mesh:
     async def joined(self, limit: float = JOINED) -> None:
         """Let time pass until each running node sees exactly the nodes that it can reach.
 
-        Useful after a start, a kill, a cut, or healing.
+        Call it after a start, a kill, a cut, or healing.
 
         Raises:
             MeshTimeout: The nodes took more than `limit` seconds.

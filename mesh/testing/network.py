@@ -42,7 +42,7 @@ class Pipe:
         self._put_frames(sender, frames)
 
     def close_end(self, who: End) -> None:
-        """Close one end. Messages that it sent still arrive."""
+        """Close one end. Messages that this end sent still arrive."""
         self._put_frames(who, None)
 
     def _put_frames(self, sender: End, frames: list[bytes] | None) -> None:
