@@ -77,7 +77,7 @@ class ClusterText:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on ignored or reinterpreted parts, without duplicates."""
+        """The notes on ignored or reinterpreted parts, without duplicates."""
         return list(self._notes)
 
     def place(self, line: int) -> str:

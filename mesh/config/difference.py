@@ -19,7 +19,7 @@ SITE, SITES = ("site.relay", "site.relays"), "sites"  # live while site.name is 
 
 
 class Difference(NamedTuple):
-    """Changes: descriptions for `now`, names only for `later`, as some values are secret."""
+    """The changes: descriptions in `now`, only names in `later`, because some values are secret."""
 
     now: tuple[str, ...]
     later: tuple[str, ...]

@@ -29,7 +29,7 @@ class QueueStore:
 
 
 def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """Return `queues`, a QueueStore each, in the order of the file. The first match counts.
+    """Return a setting `queues` for each QueueStore, in the order of the file. The first match counts.
 
     Raises: BadConfig with the place, the key and a hint.
     """

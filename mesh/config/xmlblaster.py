@@ -40,14 +40,14 @@ UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # defaults of x
 
 @dataclass(slots=True)
 class ReadSettings:
-    """Settings of property files. `notes` lists ignored and reinterpreted properties."""
+    """The settings of property files. `notes` lists ignored and reinterpreted properties."""
 
     settings: list[Setting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> ReadSettings:
-    """Return the settings of properties: of FIELDS, then a NodeRecord per node with its Rules.
+    """Return the settings that `properties` set: those in FIELDS, then each NodeRecord with its Rules.
 
     Raises: BadConfig.
     """

@@ -160,7 +160,7 @@ def check_free(state: Path, name: str) -> None:
 def check_original(state: Path, uuid: bytes, data: Path) -> None:
     """Check that no node with that uuid runs here in another directory. Raises: NodeInUse.
 
-    Otherwise one directory was copied from the other.
+    If one does, one directory is a copy of the other.
     """
     for node in running_nodes(state):
         if node["uuid"] == uuid.hex() and Path(node["data"]) != data:

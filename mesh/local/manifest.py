@@ -25,14 +25,14 @@ Size = Annotated[int, Meta(ge=0)]
 
 
 class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a backup."""
+    """The size and digest of a file in a backup."""
 
     bytes: Size
     sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of a backup. `queues` maps the files of queue stores to their absolute paths at the node."""
+    """The content of a backup. `queues` maps the files of queue stores to their absolute paths."""
 
     format: Literal["heronry backup"] = "heronry backup"
     version: int = VERSION

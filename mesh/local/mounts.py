@@ -16,7 +16,7 @@ NETWORK = frozenset(
 
 
 def check_disk(path: Path, mounts: Path | None = None) -> None:
-    """Raise DataDirRefused if a directory is on a network file system. Unknown counts as local."""
+    """Raise DataDirRefused if a directory is on a network file system. An unknown type counts as local."""
     try:
         text = (mounts or MOUNTS).read_bytes().decode(errors="surrogateescape")
     except OSError:

@@ -135,9 +135,10 @@ def _fits(path: Path) -> bool:
 
 
 def write_private(path: Path, content: bytes, *, durable: bool) -> None:
-    """Replace a file atomically, with mode 0600. One writer at a time. Raises: OSError.
+    """Replace a file atomically, with mode 0600. Raises: OSError.
 
-    A reader sees the old content or the new. If `durable`, the new content survives a power failure.
+    Only one writer is allowed at a time. A reader sees the old content or the new. If `durable`, the new
+    content survives a power failure.
     """
     temporary = path.with_name(f".{path.name}.new")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

@@ -21,7 +21,7 @@ OWN = ("lock", "port", "backup", "http-token", "poison.json", "node.sock")  # al
 
 
 class QueuePlaces:
-    """Places for queue stores that this machine names.
+    """The places for queue stores that this machine names.
 
     `named` are the stores in its configuration. `given` maps files of a backup or patterns of queues to
     paths, from --queue-store.
@@ -155,7 +155,7 @@ def in_directory(path: Path, data: Path) -> Path | None:
 
 
 def _path(name: str, path: str) -> Path:
-    """Return the absolute path of an option. Raises: BadArgument."""
+    """Return the absolute path that --queue-store gives for `name`. Raises: BadArgument."""
     whole = Path(path).absolute()
     try:
         check_queue_store(f"{FILE}{whole}")

@@ -20,7 +20,7 @@ _HOUR = re.compile(r"hour=\d\d")
 
 
 class SegmentFiles(msgspec.Struct, frozen=True):
-    """Segments in a directory: closed, and unfinished (being written or left by a crash)."""
+    """The segments in a directory: closed, and unfinished (being written or left by a crash)."""
 
     closed: list[Segment] = []  # msgspec copies the default
     unfinished: list[Segment] = []

@@ -41,7 +41,7 @@ def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
 def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Manifest:
     """Write the files of a backup into `folder` as the manifest describes. Raises: DataDirRefused, OSError.
 
-    `any_ratio` allows a ratio above RATIO.
+    `any_ratio` allows a compression ratio above RATIO.
     """
     with zipfile.ZipFile(opened) as archive:
         _check_archive(file, archive, opened)

@@ -14,7 +14,7 @@ def user_name() -> str:
 
 
 def home_directory(environ: Mapping[str, str]) -> Path:
-    """Return $HOME, else the system's entry. An unknown user gets "/", as container runtimes do."""
+    """Return $HOME, else the home directory in the user database, else "/", as container runtimes do."""
     try:
         return Path(environ.get("HOME") or Path.home())
     except RuntimeError:
