@@ -1,4 +1,4 @@
-"""`mesh backup`: back up the data of a node, and restore a node from the backup."""
+"""`mesh backup`: backs up the data of a node, and restores a node from the backup."""
 
 import json
 import os

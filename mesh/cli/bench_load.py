@@ -162,7 +162,7 @@ def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
 
 
 def publish_for_others(m: sync.Client, plan: Plan, name: str) -> tuple[int, int]:
-    """Publish between two marks; return the number of messages, and the receivers of the last mark."""
+    """Publish between two marks; return the numbers of messages and of receivers of the last mark."""
     run = new_run()
     _post(m, "bench/0", run, BEGIN + plan.count, b"", plan.qos)
     published = publish(m, plan, run, name)

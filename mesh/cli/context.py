@@ -1,4 +1,4 @@
-"""`mesh context`: names for nodes that are often asked."""
+"""`mesh context`: manages names for nodes that are often asked."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`mesh peer`: addresses that a node dials besides discovered ones."""
+"""`mesh peer`: manages the addresses that a node dials besides discovered ones."""
 
 import os
 from contextlib import suppress
@@ -112,7 +112,7 @@ def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
 
 
 def address_of(text: str) -> str:
-    """Return the address at which a node may be. Raises: BindRefused."""
+    """Return `text` as an address to dial. Raises: BindRefused, click.UsageError."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
         raise click.UsageError(f"{text!r} is an address to listen at, not one to dial.")

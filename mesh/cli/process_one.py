@@ -1,4 +1,4 @@
-"""The duties of process 1 in a container: pass on signals, and reap orphaned children."""
+"""The duties of process 1 in a container: passing on signals, and reaping orphaned children."""
 
 import os
 import signal

@@ -57,7 +57,7 @@ def _shareable(setting: Setting) -> Any:
 
 
 def shown(setting: Setting) -> str:
-    """Return the value as text."""
+    """Return the value of a setting as text, without secrets."""
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
         also = "".join(f" · or {each}" for each in value.others)

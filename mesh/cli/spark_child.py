@@ -30,7 +30,7 @@ def run(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _ended(command: Sequence[str]) -> int:
-    """Run the job and return its exit code. SIGTERM is deferred during the start, so that no job is left."""
+    """Run the job and return its exit code. SIGTERM waits for the start, so that no job is left running."""
     put_off: list[int] = []
     process: subprocess.Popen[bytes] | None = None
     before = signal.signal(signal.SIGTERM, lambda number, _: put_off.append(number))

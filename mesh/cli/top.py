@@ -147,7 +147,7 @@ class Poller:
         threading.Thread(target=self._poll, name="mesh-top", daemon=True).start()
 
     def latest_answer(self) -> TopReplies | None:
-        """Return the last answer, or `None` before the first. Raise the error of a refusing node."""
+        """Return the last answer, or `None` before the first. Raises: the error of a node that refuses."""
         if self._error is not None:
             raise self._error
         return self._found

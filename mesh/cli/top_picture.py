@@ -17,7 +17,7 @@ NodeFields = dict[str, Any]
 
 
 class Column(NamedTuple):
-    """A column. `order` returns the sort key, largest first; `None` if it cannot be sorted."""
+    """A column. `order` returns the sort key, largest first; `None` if the column cannot be sorted."""
 
     title: str
     cell: Callable[[NodeFields], Cell]

@@ -19,7 +19,7 @@ HINT = "Create one with:  mesh weights learn"
 
 
 class Versioned(msgspec.Struct):
-    """The field that all versions have."""
+    """The field that files of all versions have."""
 
     version: int
 
