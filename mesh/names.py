@@ -39,8 +39,8 @@ def node_name(text: str) -> str:
 class SessionName:
     """A client, or one of its sessions: `client/joe`, `/node/heron/client/joe/session/-3`.
 
-    A positive session number was chosen, a negative one was assigned, and None stands for the whole client. A
-    site requires a node. Raises: BadName for an invalid part.
+    A positive session number was chosen, a negative one was assigned, and None means the whole client. A site
+    requires a node. Raises: BadName for an invalid part.
     """
 
     client: str
@@ -110,7 +110,7 @@ RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "sit
 
 
 def kind_of(destination: str) -> str:
-    """Return the kind of a destination by its prefix; without one it is an address."""
+    """Return the kind of a destination by its prefix; a destination without one is an address."""
     if destination.startswith(PUTS):
         return QUEUE
     if destination.startswith(OTHERS):

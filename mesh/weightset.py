@@ -1,4 +1,4 @@
-"""Sets of weights, checked alike when they are applied, sent to other nodes, and read from disk."""
+"""Sets of weights, with one check for applied weights, weights from other nodes, and weights from disk."""
 
 from __future__ import annotations
 
