@@ -92,7 +92,7 @@ def version(node: dict[str, Any]) -> str:
 
 def tailback(node: dict[str, Any]) -> dict[str, Any]:
     """Return the messages, bytes and age of the outbound buffer for `node`."""
-    return node.get("tailback") or NOTHING  # an older node has none
+    return node.get("tailback") or NOTHING  # an older release sends none
 
 
 def queued(queue: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ def add(address: str, url: str | None) -> None:
         changed = m.call("peer", add=wanted)["changed"]
         is_far = not is_loopback(wanted) and not m.call("ls", limit=1).get(
             "keys"
-        )  # an older node has no such field
+        )  # an older release lacks the field
     news = "is dialed from now on.  To list the nodes:  mesh ls" if changed else "was already known"
     print_message(f"{wanted} {news}")
     if is_far:
@@ -56,7 +56,7 @@ def rm(who: str, url: str | None) -> int:
     written = spellings(who)
     if forget(state_dir(os.environ), who):
         print_message(f"the key of {who} was removed; the next key that it presents is accepted")
-        with suppress(MeshError):  # Perhaps no node runs here, or it is the node that showed another key.
+        with suppress(MeshError):  # no node here, or one with another key
             _forget_place(who, written, url)
         return 0
     return _forget_place(who, written, url)
@@ -91,7 +91,7 @@ def ls(as_json: bool, url: str | None) -> None:
         tell_json(found)
     elif found["peers"]:
         rows = found["peers"]
-        is_told = any(row.get("why") for row in rows)  # an older node has no such field
+        is_told = any(row.get("why") for row in rows)  # an older release lacks the field
         header = (*HEADER, LAST_TRY) if is_told else HEADER
         tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:

@@ -20,8 +20,8 @@ HINT = (
     "dataclasses, msgspec Structs, pydantic models. For other types pass a codec=."
 )
 
-# Built-in types whose subclasses are encoded as the type itself, with the conversion. (msgspec converts
-# subclasses of the other types.)
+# Built-in types whose subclasses are encoded as the type itself, with the conversion. msgspec converts
+# subclasses of the other types.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     int: int.__int__,
     float: float.__float__,
@@ -142,7 +142,7 @@ def check_type(wanted: Any) -> None:
     """Raise BadType for an object that is not a type, or a type that no codec can decode."""
     try:
         info = msgspec.inspect.type_info(wanted)
-    except Exception as error:  # any exception, if it is not a type
+    except Exception as error:  # may be anything for a non-type
         what = f"type={shown(wanted)} is invalid: {reason_of(error)[0]}."
         raise BadType(what, hint=_TYPES) from None
     if isinstance(info, msgspec.inspect.CustomType) and not hasattr(info.cls, "model_validate"):
@@ -170,7 +170,7 @@ def _dumped(value: Any) -> Any:
     Raise TypeError for any other value.
     """
     dump = getattr(value, "model_dump", None)
-    if value is None or isinstance(value, bool | tuple):  # elsewhere msgspec encodes these
+    if value is None or isinstance(value, bool | tuple):  # only dict keys of these types fail
         raise TypeError(f"a {type(value).__name__} cannot be the key of a dict there")
     if dump is not None and not isinstance(value, type):
         return dump(mode="json", by_alias=True)  # validation expects the aliases

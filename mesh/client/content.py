@@ -14,7 +14,7 @@ from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
 
 PlainContent = bytes | bytearray | memoryview | str  # published unchanged
-Content = object  # these, or a value for a codec
+Content = object  # plain content, or a value for a codec
 LONGEST_FAILURE = 4096  # characters of a failure's text
 Headings = Headers | Mapping[str, str] | None
 # Key, content, domain, flags, properties, expiry in ns since 1970, and the XML of the key.

@@ -152,7 +152,7 @@ class Delivery(QueuedMessage[T]):
                 handle(job.value)
     """
 
-    # Always set, but fields of a Struct need defaults after a field that has one.
+    # These fields are always set, but fields of a Struct need defaults after a field that has one.
     _hands: Hands | None = None
     _lot: DeliveredEnvelope | None = None
     _place: int = 0

@@ -42,7 +42,7 @@ class Request(TypedMessage[T]):
             await request.reply({"accepted": True})
     """
 
-    # Always set, but fields of a Struct need defaults after a field that has one.
+    # These fields are always set, but fields of a Struct need defaults after a field that has one.
     _taken: TakenRequest | None = None
     _served: Served | None = None
 

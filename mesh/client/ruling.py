@@ -40,7 +40,7 @@ class Ruling(Connected):
 
     async def _changed(self, node: str, content: bytes | None) -> RulesPut | None:
         """Send the changed rules, and return the reply; None if the mesh has these rules already."""
-        # Imported here, because only admins need these modules and every client would wait for them.
+        # These modules are imported here, because every client would wait for them and only admins need them.
         from mesh.config.properties import Property
         from mesh.config.ruled import rules_of_xml, with_rules, without_rules
         from mesh.security.ruling import new_rules

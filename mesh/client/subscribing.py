@@ -25,7 +25,7 @@ from mesh.wire import commands as c
 from mesh.wire.calls import AskDurableRemove
 from mesh.wire.limits import QUEUE_CREDIT
 
-MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a group member may hold
+MEMBER, MOST_OF_MEMBER = 256, 10_000  # unconsumed messages of a member: default, limit
 
 
 def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:

@@ -75,7 +75,7 @@ class RemoteSite:
     """Another site: its gateways, the topics to send there, and the accepted ones."""
 
     name: str
-    addresses: tuple[str, ...] = ()  # none: it dials us, or is reached via a site
+    addresses: tuple[str, ...] = ()  # none: the site dials us, or has `via`
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     one_way: bool = False

@@ -80,7 +80,7 @@ class DataDir:
 
     @port.setter
     def port(self, port: int) -> None:
-        # A convenience: without the file, the node takes another port next time.
+        # The file is a convenience: without it, the node takes another port next time.
         with contextlib.suppress(OSError):
             write_private(self.path / "port", b"%d\n" % port, durable=False)
 

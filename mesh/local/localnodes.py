@@ -101,7 +101,7 @@ def _runs(told: NodeFile, path: Path) -> bool:
         _check_shortage(error)
         return False
     try:
-        # While we hold the lock, no later start can write a file that would be removed here.
+        # While this process holds the lock, no later start can write a file that would be removed here.
         path.unlink(missing_ok=True)
     finally:
         os.close(lock)

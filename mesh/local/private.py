@@ -75,8 +75,8 @@ def make_private(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(handle)
-        # If two processes arrive at once, one links its file. A rename could replace a file that was already
-        # read.
+        # If two processes create the file at once, only one link succeeds. A rename could replace a file that
+        # was already read.
         os.link(temporary, path)
         sync_directory(path.parent)
     except FileExistsError:

@@ -10,7 +10,7 @@ class Troubles:
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell
-        self._last: dict[str, float] = {}  # time of the last failure of each trouble
+        self._last: dict[str, float] = {}  # time of the last occurrence of each failure
 
     def happens(self, what: str, text: str, now: float) -> None:
         """Report the failure `what`, if it is new."""

@@ -152,7 +152,7 @@ class ClientCore:
             self._send(envelope)
         self.queues.end_epochs()
         self.calls.resend_all()  # after the publishes, before which no erase may come
-        self.services.reopen_all()  # the pending ones were just sent again
+        self.services.reopen_all()  # pending registrations were just sent again
         self.queues.reopen_all()
         self.desk.do(Report("connected", self.line.name))
 

@@ -12,8 +12,8 @@ from mesh.errors import MeshError
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
-# The states of a message: held by this client; settled, perhaps without an answer yet; no longer held by this
-# client.
+# The states of a message: it belongs to this client; it is settled, perhaps without an answer yet; it no
+# longer belongs to this client.
 HERE, SAID, GONE = 0, 1, 2
 ACK = 0  # the other settlements are constants of the wire
 

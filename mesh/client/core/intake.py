@@ -205,7 +205,7 @@ class Intake:
             fresh = [new for run in runs for new in self._seen.fresh(master, stream, *run)]
         if fresh != runs:
             indices = _new_ones(envelope, indices, fresh)
-            # Another route may have brought a part of it just before; the rest is in order.
+            # Another route may have brought a part of the envelope just before; the rest is in order.
             is_behind = is_behind and not (fresh and fresh[0][0] > high)
         return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
 

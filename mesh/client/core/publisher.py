@@ -230,7 +230,7 @@ class Publisher:
     def _seal_if_due(self) -> None:
         if self.builder is None:
             return
-        # An envelope costs the nodes the same whatever its size, so under load a few large ones are sent.
+        # An envelope costs the nodes the same at any size, so under load fewer and larger ones are sent.
         if not self.outbox.flight or self.builder.full or self._desk.now - self._sealed >= LINGER:
             self.seal()
         elif self._alarm is None:

@@ -17,7 +17,7 @@ class ClientServices:
     def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
         self._all: dict[int, ClientServing] = {}
-        self._asked: dict[int, Pending] = {}  # the last registration command of each
+        self._asked: dict[int, Pending] = {}  # the last registration command of each service
 
     def __len__(self) -> int:
         return len(self._all)

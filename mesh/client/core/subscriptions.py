@@ -47,7 +47,7 @@ class Subscriptions:
         # Receives the items that are not for a subscription, such as requests and replies.
         self.others: Callable[[int, c.ItemHead, Envelope, SomeIndices], None] = lambda *_: None
         self._ack_at = NEVER  # when the next ack is due
-        self._alarm: Alarm | None = None  # fires then
+        self._alarm: Alarm | None = None  # fires at `_ack_at`
         self._is_ample = False
         self._acked = 0  # messages of the link
         self._gaps: Counter[str] = Counter()  # dropped messages, by query
@@ -138,7 +138,7 @@ class Subscriptions:
                 s.restarted()
             if s.confirmed:
                 # A new process may have lost messages in flight, so the retained values are requested
-                # again. Known ones are dropped here.
+                # again. Known values are dropped when they arrive.
                 self._line.send(s.asked_for(0, resumed=not is_new))
         self.plan_ack()  # the last ack may be lost
 
