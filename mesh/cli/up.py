@@ -212,7 +212,7 @@ def _listening(it: dict[str, Any]) -> Iterator[str]:
 
 
 def _gossip(it: dict[str, Any]) -> Iterator[str]:
-    """Yield the second port, for a firewall. Without keys gossip uses a local socket file."""
+    """Yield a line about the second port, for firewalls; without keys gossip uses a local socket file."""
     if it["pub"].startswith("tcp://"):
         port = it["pub"].rpartition(":")[2]
         yield f"port {port}, next to the first: open both in a firewall"

@@ -131,7 +131,7 @@ def alive(name: str, nodes: Sequence[NodeRow]) -> Found:
 
 
 def declared(row: QueueRow) -> Found:
-    """Return that the queue is declared, since it has a row."""
+    """Return that the queue is declared, since only declared queues have a row."""
     return Found(True, "it is declared")
 
 

@@ -208,7 +208,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable, in a result of `get`; None: it is not."""
+        """The seconds for which the master has been unreachable, in a result of `get`; otherwise None."""
         return None
 
     def _properties(self) -> Properties:

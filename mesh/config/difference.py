@@ -42,7 +42,7 @@ def difference(old: Config, new: Config) -> Difference:
 
 
 def _live(old: Config, new: Config) -> tuple[str, ...]:
-    """Return the live settings. Those of sites are not live while the site's name differs."""
+    """Return the live settings. Settings of sites are not live while the name of this site differs."""
     return (*LIVE, *SITE, SITES) if old.site.name == new.site.name else LIVE
 
 

@@ -74,7 +74,7 @@ class Clock:
         return timer
 
     def step(self, end: float) -> bool:
-        """Advance to the next timer and call it; without one by `end`, advance there and return False."""
+        """Advance to the next timer and call it; if none is due, advance to `end` and return False."""
         due = self._due()
         self._stands = max(self.time(), min(due, end))
         if due > end:

@@ -62,7 +62,7 @@ class CautiousResend:
         return self._next()
 
     def _next(self) -> list[Envelope]:
-        """Return the next unanswered envelope, after the answered ones that wait for final answers."""
+        """Return the envelopes up to the first unanswered one; earlier ones wait for final answers."""
         leaving = []
         while self._line:
             leaving.append(self._line[0])

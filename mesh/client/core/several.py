@@ -25,7 +25,7 @@ class GivenBefore:
         self._streams: OrderedDict[StreamName, Ranges] = OrderedDict()
 
     def news(self, batch: Batch) -> Batch | None:
-        """Return the messages of a batch that are new, and record them; None without any."""
+        """Return the new messages of a batch, and record them; None if all are repeats."""
         e = batch._envelope
         if e.flags & RETRACTED:  # refers to a delivered message
             return batch

@@ -66,7 +66,7 @@ class Subscriptions:
         return Intake(self.next_number(), query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
-        """Return several subscriptions that are read as one; otherwise as `make`."""
+        """Return several subscriptions that are read as one. Raises: BadQuery for unknown terms."""
         if len(queries) == 1:
             return self.make(queries[0], initial, terms)
         overflow(terms.overflow)
@@ -248,7 +248,7 @@ def _indices(column: bytes) -> SomeIndices:
 def queries(
     keys: Sequence[str | None], pattern: str | Sequence[str] | None, xpath: str | None, domain: str | None
 ) -> list[c.Query]:
-    """Return the distinct queries for several keys or patterns; otherwise as `query`."""
+    """Return the distinct queries for several keys or patterns; errors are as for `query`."""
     is_list = isinstance(pattern, list | tuple)
     patterns: list[Any] = [check_pattern(each) for each in pattern or ()] if is_list else [pattern]
     if len(keys) > 1:
