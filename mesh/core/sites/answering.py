@@ -48,7 +48,7 @@ class Answering:
 
 
 def source_of(gate: SiteConnection, conn: Conn) -> bytes:
-    """Return the source that stands for the gateway at the other end of a connection in use."""
+    """Return the source that names the gateway at the other end of `conn`, which must be in use."""
     return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
 
 
