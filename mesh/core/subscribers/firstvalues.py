@@ -21,7 +21,10 @@ TURN = 32  # subscriptions in one turn; each asks other nodes
 
 
 class FirstValues(Component):
-    """Fetches first values for new subscriptions. `joining` knows the newer messages."""
+    """Component that fetches first values for new subscriptions.
+
+    `joining` combines them with newer messages.
+    """
 
     def __init__(
         self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: PeerCalls, lookup: Lookup
@@ -85,7 +88,7 @@ class FirstValues(Component):
             self._desk.wake(self._desk.now)
 
     def tick(self) -> None:
-        """Continue with the next budget."""
+        """Fetch more missing values, with the budget of a new tick."""
         self._is_spent = False
         if self._ready:
             self._fetch_values()
