@@ -31,7 +31,7 @@ class CopyMarker:
         self._provisional = provisional
 
     def takes(self, node: str) -> bool | None:
-        """Return whether a node knows of FIRST, or `None` if it is unreachable."""
+        """Return whether a node understands the mark FIRST, or `None` if it is unreachable."""
         if node == self._desk.me.name:
             return True
         peer = self._nodes.named(node)

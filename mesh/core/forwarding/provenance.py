@@ -1,4 +1,4 @@
-"""Checks the routes of forwarded envelopes: they wait until vouched for, and are refused after a while."""
+"""Checks the routes of forwarded envelopes, which wait until they are vouched for or time out."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Provenance:
                 self._waiting.append((until, peer, route, then))
 
     def drop_peer(self, peer: Peer) -> None:
-        """Drop the envelopes of a peer whose connection ended. The next one resends them."""
+        """Drop the envelopes of a peer whose connection ended; the peer resends them on its next one."""
         self.held.drop_peer(peer)
 
     def take_released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
