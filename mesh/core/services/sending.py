@@ -118,13 +118,16 @@ class Sending(Component):
     # --- requests of clients ----------------------------------------------------------------------------
 
     def send(self, session: Session, envelope: Envelope, ttl: int) -> None:
-        """Send the messages of a client here. `ttl` is their remaining time in ms; 0 means no limit."""
+        """Send the messages of a client here.
+
+        `ttl` is their remaining time in ms; 0 means no limit.
+        """
         if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._desk.settings.site:
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 
     def receive(self, guest: SiteGuest, envelope: Envelope, ttl: int) -> None:
-        """Send the messages of a session of another site. `ttl` is as in `send`."""
+        """Send the messages of a session of another site; `ttl` is as in `send`."""
         if guest.stream not in self._fates.guests:
             self._sessions.others[guest.stream] = guest.answer
             self._fates.guests[guest.stream] = guest.reply
