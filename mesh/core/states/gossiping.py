@@ -33,7 +33,7 @@ RATES = (
     "requests",
     "request_failures",
     "served",
-)  # metrics that a state has a second
+)  # metrics that a state reports per second
 WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
@@ -229,7 +229,8 @@ class Gossiping(Component):
     def finish(self) -> None:
         """Send the last state to all peers, before the goodbye on each of their connections.
 
-        They use it while this node is stopped. Its PUB may close before they have received it.
+        Peers use that state while this node is stopped. The PUB socket may close before they have received
+        it.
         """
         if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
             _, message = self._next_state(self.sample)
@@ -247,7 +248,7 @@ class Gossiping(Component):
         self._desk.publish_fact(OwnStateSent(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
-        """Measure this node. Return its state, and the message with this and some other states."""
+        """Measure this node, and return its state and the message with this and some other states."""
         mine = self.mine = self._measured(sample())
         line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, mine.encode())
         self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))

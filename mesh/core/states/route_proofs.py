@@ -44,7 +44,7 @@ class Vouched(Struct, frozen=True):
 
 
 class RouteProofs(Component):
-    """Component for the proven hops of nodes. It reports RoutesVouched."""
+    """Component for the proven hops of nodes, which publishes the fact RoutesVouched."""
 
     def __init__(
         self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays
@@ -71,7 +71,7 @@ class RouteProofs(Component):
     # --- verification -----------------------------------------------------------------------------------
 
     def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
-        """Return whether the peer may send messages of this route, which ends at the peer."""
+        """Return whether the peer may send messages that took `route`, which ends at the peer."""
         if len(route) < 2 or self._keyring is None or (peer.node.uuid, route) in self._believed:
             return True
         if not all(self._names(peer, node, way) for node, way in pairwise(route)):
