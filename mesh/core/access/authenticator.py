@@ -65,7 +65,7 @@ class Authenticator:
 
     @property
     def _keyring(self) -> Keyring | None:
-        """The present keys; those of other sites may change."""
+        """The current keys, as the keys of other sites may change."""
         return self._desk.settings.keyring
 
     def knock(self, conn: Conn) -> None:
@@ -282,7 +282,10 @@ class Authenticator:
         )
 
     def _is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
-        """Return whether the dialing end has proven our own key. Its signature was checked before."""
+        """Return whether the dialing end has proven our own key.
+
+        The signature of HELLO was checked before.
+        """
         if self._keyring is not None:
             return key == self._desk.me.key
         text = hello_text("dialler", h.nonce, conn.nonce, self._where(conn), h.process)
