@@ -136,9 +136,9 @@ class QueueSink:
         return False, self._held.take_stream(envelope.stream)
 
     def take_released(self) -> Envelope | None:
-        """Remove and return the oldest held message, or `None` if it must wait longer.
+        """Remove and return the oldest held message, or `None` if no message may be published yet.
 
-        A message waits while the queue is full and a consumer is connected.
+        Messages are held while the queue is full and a consumer is connected.
         """
         if self._held and (not self.is_full or not self._may_wait):
             return self._held.pop()
