@@ -89,7 +89,7 @@ class DeadLettering:
         self._dead.publish(letter, answered)
 
     def try_again(self) -> None:
-        """Retry the dead letters that had no room."""
+        """Retry the dead letters that the mesh refused."""
         stuck, self._stuck = self._stuck, []
         for each in stuck:
             each()

@@ -74,7 +74,6 @@ class QueueSink:
         self._tell(self)
 
     def declared(self, terms: QueueTerms) -> None:
-        """Apply new terms."""
         self.part.terms = terms
         self.schedule()
 

@@ -252,7 +252,7 @@ class Queues(Component):
     def has_no_room(self, queue: QueueSink, envelope: Envelope) -> bool:
         """Return whether this node has no room for a message, apart from the limits of the queue.
 
-        Persistent messages must leave the last room on disk to other uses, and transient ones need memory.
+        Persistent messages must leave the last disk space to other uses, and transient ones need memory.
         """
         if envelope.flags & PERSISTENT:
             return self._overflow.is_tight and queue.rows.is_own

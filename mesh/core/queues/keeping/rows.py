@@ -150,7 +150,10 @@ class Rows:
             self._shelf.delete_released(lot.parcel)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
-        """Store the record of moves from the node `source` with the next commit, or delete an empty one."""
+        """Store `row`, the record of moves from the node `source`, with the next commit.
+
+        An empty `row` deletes the record.
+        """
         key = _mark(name) + source
         self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
 

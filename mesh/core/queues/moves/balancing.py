@@ -60,7 +60,7 @@ class Moves(Protocol):
 
 
 class QueueBalancing(Component):
-    """Distribution and redistribution of all queues; `moving` transfers the messages."""
+    """Component that distributes and redistributes queued messages; `moving` transfers them."""
 
     def __init__(
         self,
