@@ -53,5 +53,5 @@ def source_of(gate: SiteConnection, conn: Conn) -> bytes:
 
 
 def neighbour_of(source: bytes) -> str:
-    """Return the name of the neighbor site whose gateway `source` is."""
+    """Return the name of the neighbor site to which the gateway `source` belongs."""
     return source[len(FROM_SITE) + UUID :].decode()

@@ -51,7 +51,7 @@ class NeighbourSite:
     def no_right(self, what: str, setting: str, site: str, here: str) -> LocalError:
         """Return the error for a missing right of `site`.
 
-        The sender reads the text at the other site, so the text names the file here that holds the setting.
+        The sender reads the text at the other site, so the text names the file here that has the setting.
         """
         where = f"[sites.{site}] at {here}, in the file of {self.node}"
         return PublishRefused(

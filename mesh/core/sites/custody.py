@@ -23,7 +23,7 @@ WAITS = "FORWARD_WARNING"  # in transit, so not a final answer
 
 
 class PartlySent(Struct, eq=False):
-    """A stored envelope that was partly sent, with the numbers that have no final answer yet."""
+    """A slice that leaves for a site, with the numbers that have no final answer yet."""
 
     parcel: StoredEnvelope
     envelope: Envelope
@@ -96,7 +96,7 @@ class Custody:
     def low(self, envelope: Envelope, publishers: int) -> int:
         """Return the number below which this master sends the site nothing more of the stream.
 
-        `publishers` is the same number as the publisher sent it.
+        `publishers` is the same number as the publisher announced it.
         """
         return self._promises.low(stream_key(envelope), publishers)
 

@@ -1,4 +1,7 @@
-"""Connections to other sites: dialing, admission, keepalive, and closing. They add no members."""
+"""Connections to other sites: dialing, admission, keepalive, and closing.
+
+Nodes of other sites do not become members of this one.
+"""
 
 from __future__ import annotations
 
@@ -195,7 +198,7 @@ class Gateways(Component):
                 yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
 
     def gate(self, site: str) -> SiteConnection | None:
-        """Return the gate of that site, or None if this node is no gateway to it."""
+        """Return the connection with that site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
     def greet(self, conn: Conn) -> Hello:

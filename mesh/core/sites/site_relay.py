@@ -272,7 +272,7 @@ class SiteRelay(Component):
     # --- messages for other sites -----------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return which sites are owed which of the given messages."""
+        """Return the sites that are owed messages of the envelope, each with the indices of its messages."""
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]

@@ -92,13 +92,13 @@ class TransferMarks(Component):
         return [site for site in self._marks if site not in self._put_off]
 
     def want(self, site: str, then: Callable[[], None]) -> None:
-        """Mark the site for a transfer on request. `then` is called when the mark is on disk."""
+        """Mark the site for a transfer on request, and call `then` when the mark is on disk."""
         self._put_off.discard(site)
         self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
-        """Read the notes with which gateways here announce the site, and mark a site with a new store.
+        """Read the notes with which gateways here announce `site`, and mark it if it has a new store.
 
         A new store lacks the messages that the site was sent before, so it needs a transfer.
         """
