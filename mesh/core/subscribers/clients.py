@@ -194,7 +194,7 @@ class Clients(Component):
         )
 
     def on_disconnected(self, session: Session) -> None:
-        """Keep a session whose connection ended."""
+        """Keep a session whose connection ended, so that the client can resume it."""
         session.conn = None
         session.outlet.detach()
         session.gone_since = self._desk.now

@@ -104,7 +104,7 @@ class DataLinks(Component):
     # --- logging in -------------------------------------------------------------------------------------
 
     def greeting(self, peer: Peer, said: Greeting) -> Greeting:
-        """Return the HELLO or WELCOME with the state of the item streams."""
+        """Return `said`, a HELLO or WELCOME, with the state of the item streams."""
         x = peer.exchange
         seen = 0 if x.lacks else x.inlet_boot
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
@@ -259,10 +259,10 @@ class DataLinks(Component):
                 pass_on(peer.begun.outlet.passed_on, path, fact.messages)
 
     def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
-        """Return a test of which queries a gap on that path concerns.
+        """Return a function that returns whether a gap on that path concerns a query.
 
-        If a gateway has reported the gap, these are the queries for topics accepted from its neighbor; else
-        all.
+        A gap that a gateway has reported concerns queries for topics accepted from its neighbor, any other
+        gap all queries.
         """
         settings = self._desk.settings
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}

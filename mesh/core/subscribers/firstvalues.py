@@ -1,4 +1,4 @@
-"""First values of subscriptions: retained values of topics, some of whose masters are unreachable."""
+"""First values of subscriptions: retained values, some of which follow when their masters return."""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ SHARED = 256  # bytes, roughly, of a further holder of an envelope
 
 
 class Holdings(Component):
-    """The memory account. `cut_off` is called with a session that holds too much, and its bytes."""
+    """Component with the memory account.
+
+    `cut_off` is called with a session that uses too much memory, and its bytes.
+    """
 
     def __init__(
         self, desk: NodeContext, sessions: Sessions, cut_off: Callable[[Session, int], None]

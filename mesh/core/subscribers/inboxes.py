@@ -142,7 +142,7 @@ class Inboxes(Component):
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
-        """Return whether messages for the client may still wait for its session."""
+        """Return whether a new message must wait behind older ones of the client."""
         if client in self._moving:
             self._moving[client] = True
             return True

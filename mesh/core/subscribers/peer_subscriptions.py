@@ -1,4 +1,4 @@
-"""The queries of other nodes at this one, and the positions from which they count."""
+"""The queries of other nodes at this one, and the positions from which they apply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 
 
 class PeerSubscriptions(Component):
-    """The feeds of other nodes: which messages each is owed.
+    """Component with the feeds of other nodes, which define the messages that each node is owed.
 
     `received()` returns the position up to which this node has each log.
     """
