@@ -43,7 +43,7 @@ def is_followed(stamp: int, wall: int) -> bool:
     """Return whether the hybrid clock follows that timestamp of another node.
 
     A message with a timestamp too far ahead must not become a retained value: no message of this node would
-    replace it until the clock gets there.
+    replace it until the clock has caught up.
     """
     return stamp < wall + AHEAD
 
@@ -60,7 +60,7 @@ COUNTERS = (
 class NodeContext:
     """The context that all components of a core share.
 
-    `ids(n)` returns n random bytes, `jitter()` a number from [0, 1); they are the only sources of chance.
+    `ids(n)` returns n random bytes, `jitter()` a number from [0, 1); they are the only sources of randomness.
     """
 
     def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:

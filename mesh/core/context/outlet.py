@@ -230,7 +230,7 @@ def _cut(
 
 
 def _column(portion: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
-    """Return the indices as u16 for the client; empty means the whole part."""
+    """Return the indices as u16 for the client; empty means all messages of the part."""
     if portion.indices is None:
         return b""
     if places is None:
