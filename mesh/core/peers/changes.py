@@ -1,4 +1,4 @@
-"""Reactions to changes of other nodes: one joins, leaves, moves or restarts."""
+"""Reactions to changes of other nodes: joining, leaving, moving and restarting."""
 
 from __future__ import annotations
 

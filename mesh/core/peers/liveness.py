@@ -117,7 +117,7 @@ class Liveness:
             self._desk.send(conn, answer)  # on the connection it came by
 
     def _handle_results(self, happened: Results) -> list[c.Probed]:
-        """Handle all results but the answers, and return these."""
+        """Handle all results except answers to probes, and return the answers."""
         answers = [h for h in happened if isinstance(h, Lives)]
         self._happened([h for h in happened if not isinstance(h, Lives)])
         return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]

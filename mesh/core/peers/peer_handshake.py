@@ -242,7 +242,7 @@ class PeerHandshake(Component):
     def _name_in_use(self, clash: NameClash, process: bytes) -> Refuse:
         """Refuse a newcomer with a used name.
 
-        If the newcomer and this node, which has the name, are both young, the first one started continues.
+        If this node has the name and is young, and the newcomer started first, this node gives way.
         """
         holder, newcomer = clash.holder, clash.newcomer
         text = (

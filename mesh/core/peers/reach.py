@@ -54,7 +54,7 @@ class Reach:
         return [action for action in actions if self._is_for_caller(action, now)]
 
     def delay_dial(self, until: float) -> None:
-        """Do not dial before `until`."""
+        """Delay the next dial until `until`, unless it is due later."""
         self.due = max(self.due, until)
 
     def set_question(self, question: ReachQuestion, now: float) -> None:

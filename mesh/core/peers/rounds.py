@@ -46,7 +46,7 @@ class Rounds:
         return self._desk.now - self._born >= FIRST_VIEW
 
     def run_due(self) -> None:
-        """Dial, ping and give up peers that are due."""
+        """Dial and ping the peers that are due, and apply the timeouts of their links."""
         now, dialler = self._desk.now, self._dialler
         if now - self._swept > SWEEP:
             self._sweep()
