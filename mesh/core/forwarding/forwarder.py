@@ -355,7 +355,7 @@ class Forwarder(Component):
         self._router.publish(_pace(source, envelope.stream), envelope, then, stamp, holder)
 
     def _link_of(self, source: bytes) -> object:
-        """Return the life of the link to the peer that forwarded an envelope."""
+        """Return the identity of the item stream to the peer that forwarded an envelope."""
         peer = self._neighbours.peers.get(source)
         return peer.begun.outlet.life if peer is not None and peer.begun is not None else None
 
@@ -575,8 +575,8 @@ class Forwarder(Component):
     def _turns_back(self, decision: Decision, source: bytes) -> bool:
         """Return whether the message is in a routing loop that may be temporary.
 
-        The node that reads its rules last knows the result first, so the message goes back. A peer of an
-        earlier release would take that for a final answer.
+        The message then goes back, as the node that applies new rules last is the first to see that the loop
+        has ended. A peer of an earlier release would take that for a final answer.
         """
         peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
         return peer is not None and DIRTY in peer.speaks

@@ -27,7 +27,7 @@ class Provenance:
         self._waiting: list[tuple[float, Peer, tuple[str, ...], Callable[[bool], None]]] = []
 
     def introduce(self, peer: Peer) -> None:
-        """Ask a peer that just connected to vouch for its routes."""
+        """Send our declaration of next hops to a peer that just connected, if the peer is one of them."""
         self._vouching.introduce(peer)
 
     def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
