@@ -262,7 +262,7 @@ class RequestOutcomes:
         return session is None or self.arriving.offer(session, envelope)
 
     def _imply(self, memory: SentRequests, way: EnvelopeWay, n: int) -> None:
-        """Record a request as accepted, as its reply came first, which notifies the sender."""
+        """Record a request as accepted, as its reply came first; the sender gets only the reply."""
         memory.record_answer(n, "OK", "")
         self._desk.accounts.count_answer(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.count_answers(way, 1, "OK")
