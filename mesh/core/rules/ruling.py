@@ -99,7 +99,7 @@ class Ruling(Component):
         asked.reply(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 
     def reload(self, by: str) -> Reloaded:
-        """Read the configuration again, and apply it. Raises: LocalError, which leaves all unchanged."""
+        """Read the configuration again, and apply it. Raises: LocalError, with nothing changed."""
         found = self._read()
         if found.ruleset is not None:
             self.adopt(found.ruleset.rules, found.ruleset.known)
