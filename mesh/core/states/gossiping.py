@@ -38,7 +38,10 @@ WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
 class Gossiping(Component):
-    """Component for the gossip of node states. `sample` measures the machine."""
+    """Component for the gossip of node states.
+
+    `sample` measures the machine; without it no state is published.
+    """
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class Gossiping(Component):
                 self._desk.send(peer.control or peer.data, Hear(False))
 
     def _states(self, peer: Peer, command: States) -> None:
-        """Process a state of a peer whose PUB was unreachable, and notify it if that has changed."""
+        """Process a state from a peer's connection, and ask the peer to stop unless it was asked to send."""
         self._process_gossip(command.gossip)
         if peer.node.uuid not in self._asked:
             self._desk.send(peer.control or peer.data, Hear(False))
