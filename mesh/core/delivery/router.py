@@ -335,7 +335,7 @@ class Router(Component):
         answered: Answered,
         error: MeshError | None,
     ) -> None:
-        """Handle the end of a commit."""
+        """Deliver an envelope after its commit, or refuse it if the commit failed."""
         if error is None:
             lane.refusals_before(accepted)
             self._passes(lane, accepted, lambda: self._deliver(accepted, source, answered))
@@ -453,7 +453,7 @@ class Router(Component):
         self._checked.update(envelope.keys)
 
     def _check_own(self, key: str, envelope: Envelope) -> None:
-        """Allow only this node's system messages, and notices of erased topics."""
+        """Check that a system message is this node's own, or reports an erased topic."""
         is_own = envelope.sender == f"/node/{self._desk.me.name}/client/{SYSTEM}"
         if not (is_own and len(envelope.keys) == 1) and not envelope.flags & ERASED:
             raise reserved(key)
@@ -514,9 +514,9 @@ class Router(Component):
 
 
 def _come(accepted: Accepted, sign: int) -> None:
-    """Add `sign` times an accepted envelope to the messages that its sinks expect.
+    """Count an accepted envelope at its sinks while it is being written: `sign` is +1, later -1.
 
-    Sinks count messages before they are on disk, as a burst would otherwise exceed their limits.
+    A burst would otherwise exceed the limits of the sinks before it is on disk.
     """
     for parcel, targets in accepted.deliveries:
         for taker, _ in targets:
