@@ -23,7 +23,7 @@ VISITED = 2048  # names of nodes in one question
 
 
 class Verbs(Component):
-    """The dispatch of CALL to the verbs of all components."""
+    """Component that passes each CALL to the component with its verb."""
 
     def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
         self._desk = desk
