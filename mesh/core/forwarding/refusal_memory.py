@@ -49,7 +49,10 @@ class RefusalMemory:
         return next((a for a in said.values() if a.first <= number <= a.last), None)
 
     def split_repeated(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
-        """Yield the parts of `first` to `last` in order: refused ones with the answer, others with `None`."""
+        """Yield the parts of `first` to `last`: refused ones with the answer, others with `None`.
+
+        Of a local client (`is_own`) this includes messages refused before the node restarted.
+        """
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):
             if answer is not None or not given_up:
