@@ -24,7 +24,7 @@ MessageReader = Callable[[], Message]  # decodes a message
 
 
 def name_of(balancer: Balancer) -> str:
-    """Return the name of a strategy, which an external one may define itself."""
+    """Return the name of a strategy: its attribute `name`, or else the name of its class."""
     name: str = getattr(balancer, "name", type(balancer).__name__)
     return name
 
@@ -164,7 +164,7 @@ class Balancing:
         return (peer.node.uuid, peer.node.boot) if peer is not None else None
 
     def _shown(self, balancer: Balancer, address: str, message: MessageReader | None) -> Message:
-        """Decode the message only if the strategy reads it, as that takes time."""
+        """Return the message, decoded only if the strategy reads it, as that takes time."""
         if message is not None and reads_message(balancer):
             return message()
         return Unread(address)

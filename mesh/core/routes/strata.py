@@ -111,7 +111,7 @@ class LiveStrata(Component):
             self._schedule_review()
 
     def _review(self) -> None:
-        """Measure everything again, unless the last time is too recent."""
+        """Measure all distances again, unless the last measurement is too recent."""
         now = self._desk.now
         if now < (due := max(self._due, self._next)):
             self._desk.wake(due if due < inf else None)
