@@ -156,7 +156,7 @@ class Recall(Component):
     # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """End the check if it is time."""
+        """End the check if all nodes have answered without a problem, or its time is over."""
         if self._has_ended:
             return
         is_open = bool(self._open or self._teach)
