@@ -130,7 +130,7 @@ class PeerHandshake(Component):
             self._dialler.apply(peer, peer.link.denied(self._desk.now, DENIED, reason))
 
     def connected(self, conn: Conn, peer: Peer) -> None:
-        """Continue after HELLO and WELCOME."""
+        """Update the link after HELLO and WELCOME, and report a control connection."""
         if self._desk.denies(peer.node.name):
             self._shut(peer)
         elif peer.link.by:  # one side allows the link again
