@@ -91,7 +91,7 @@ class SiteDirectMessages(Component):
     # --- route decisions --------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """Decide on a message to that site. `waits` means that it may wait for a route."""
+        """Decide on a message to that site; `waits` means that it may wait for a route."""
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE)
