@@ -25,7 +25,7 @@ class Copies:
         self._disk = disk
 
     def keep_values(self, e: Envelope) -> None:
-        """Keep the value of an envelope that another master accepted."""
+        """Keep the values of an envelope another master accepted, if the rules name this node."""
         if not self._mapping.has_backups:
             return
         mine = [key for key in e.keys if self._mapping.is_kept(key, e)]

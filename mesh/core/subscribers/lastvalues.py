@@ -142,7 +142,7 @@ def _query(ask: AskGet) -> Query:
 
 
 def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
-    """Return all values in messages of allowed size, each with whether more follow."""
+    """Split the values into messages of allowed size, each with whether more follow."""
     parts = []
     while True:
         n = _fit(values)
