@@ -77,7 +77,7 @@ class Peer:
 
     @property
     def ahead(self) -> int:
-        """The ns by which its clock is ahead of ours, as its connections measure; 0 without any."""
+        """The ns by which its clock is ahead of ours, as its connections measure; 0 if it has none."""
         conn = self.control or self.data
         return conn.clock.ahead if conn is not None else 0
 

@@ -70,7 +70,7 @@ def _host(address: str) -> str:
 
 
 def of_strangers(desk: NodeContext, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
-    """Yield reasons for nodes of other meshes: the nodes with the name `node`, or all without a name."""
+    """Yield reasons for nodes of other meshes that are named `node`, or for all of them if it is empty."""
     others = (other for other in strangers(desk, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):
         yield reason("OTHER_MESH", node=name, address=address)

@@ -100,5 +100,5 @@ class Watchlist:
         return found
 
     def next_dial(self, is_crowd: bool) -> float:
-        """Return the time when the first resting peer is due."""
+        """Return when the first resting peer is due; in a crowd, peers that are away do not count."""
         return self._news.next_dial if is_crowd else min(self._news.next_dial, self._away.next_dial)
