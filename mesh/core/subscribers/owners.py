@@ -93,12 +93,12 @@ class Owners:
 
 
 def user_of(session: Session) -> str:
-    """Return the key of the session's connection, "" without one."""
+    """Return the key of the session's connection, "" if it has none."""
     return session.user or ""
 
 
 def owner_of(owners: Owners, text: str, node: str) -> str:
-    """Return the key that owns the inbox of an addressee; "" without any."""
+    """Return the key that owns the inbox of an addressee, "" if there is none."""
     try:
         return owners.owner_of(SessionName.parse(text).at(node)) or ""
     except BadName:

@@ -84,7 +84,7 @@ class SessionTakeover:
 
 
 def busy(holder: Session) -> Refuse:
-    """Return the refusal while a holder has work and does not answer: it may be dead, or blocked."""
+    """Return the refusal of a claim whose holder has work and does not answer: it may be dead, or blocked."""
     text = f"{holder.name} is open elsewhere, is busy and does not answer"
     hint = "Its program may be blocked or stopped: end it, or choose another session number."
     return Refuse("SESSION_IN_USE", text, hint)
