@@ -118,7 +118,7 @@ class RequestOutcomes:
             self._answer_messages(memory, way, numbers, a)
 
     def _told_by_all(self, memory: SentRequests, way: EnvelopeWay) -> None:
-        """Answer a message for all, once each node has reported how many consumers have it."""
+        """Answer a message to all consumers once each node has reported how many of them have it."""
         if None in way.nodes.values():
             return
         matched = sum(count or 0 for count in way.nodes.values())

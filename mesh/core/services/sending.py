@@ -214,7 +214,7 @@ class Sending(Component):
         tries: int = 0,
         in_vain: frozenset[bytes] = frozenset(),
     ) -> None:
-        """Send through a gateway to that site, always the same for one sender."""
+        """Send the envelope through a gateway to that site, the same one for all messages of a sender."""
         if self._fates.streams.get(e.stream) is not memory:
             return
         why = self._abroad().why_none(site)

@@ -340,7 +340,7 @@ class ServedAddresses(Component):
     # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """Settle deliveries, and return the replies. Raises RemoteError for tags that were never assigned."""
+        """Settle deliveries, and send their replies. Raises RemoteError for tags that were never assigned."""
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
             what = f"{len(command.replied)} replies were announced, but others came"
             raise RemoteError(what, code="MALFORMED")
