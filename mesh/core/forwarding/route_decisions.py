@@ -72,7 +72,10 @@ class RouteDecisions:
         return any(self._mapping.looks_inside(key, domain, xml, is_own) for key in envelope.keys)
 
     def _runs_by_content(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
-        """Split by filter results as well, so that a part can be decided anew by its first message."""
+        """Yield each run of messages with equal key and filter results, with its decision.
+
+        A part can then be decided again by its first message alone.
+        """
         rows = envelope.rows()
         asked = [(envelope.keys[rows[i]], self._held(envelope, i)) for i in range(envelope.count)]
         start = 0
