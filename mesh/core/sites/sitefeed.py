@@ -143,7 +143,7 @@ class SiteFeed(Feed):
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
-        """Take slices that wait at the site for a master out of the window, to block no others."""
+        """Remove slices that wait at the site for a master from the window, so that they block no others."""
         for given in self.custody.about(stream, answer):
             if given in self._row and self._parked.has_room(self.credit):
                 self._parked.add(given, self._recall(given))
