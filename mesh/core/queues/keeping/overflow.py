@@ -40,8 +40,8 @@ class Loss(Struct):
 def shrunk(most: float, held: int) -> float:
     """Return the next limit for all durable subscriptions together while the disk is nearly full.
 
-    `most` is the previous limit, or `inf` without one; `held` is their total size now. All are in bytes. The
-    limit shrinks once a second.
+    `most` is the previous limit, or `inf` if there was none; `held` is their total size now. All are in
+    bytes. The limit shrinks once a second.
     """
     return held if most == inf else max(0, most - max(LEAST, most // SHRINKS))
 
