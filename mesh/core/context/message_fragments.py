@@ -31,7 +31,7 @@ class MessageFragments:
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
         """Add a piece, and return the message if it is complete.
 
-        Raises: RemoteError for an invalid piece, or without room for it.
+        Raises: RemoteError for an invalid piece, or if there is no room for it.
         """
         if conn.gatherer is None:
             conn.gatherer = self._gatherer(conn)
