@@ -97,7 +97,7 @@ class Erasing:
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
-        """Create the component. `judge` decides whether the peer may forward for this route."""
+        """Create the component. `judge` decides whether a peer may forward messages that took a route."""
         self._desk = desk
         self._router = router
         self._demand = demand

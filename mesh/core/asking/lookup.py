@@ -159,7 +159,10 @@ class Lookup(Component):
             looked(self._router.log.retained.find(query, self._desk.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
-        """Return for how long the replaced master has been unreachable, as it may have had a newer value."""
+        """Return for how many s the master has been unreachable if this node replaces it, otherwise `None`.
+
+        That master may have had a newer value.
+        """
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._desk.me.name:
             return None
