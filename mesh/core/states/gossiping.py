@@ -89,7 +89,7 @@ class Gossiping(Component):
     # --- states of other nodes ------------------------------------------------------------------------
 
     def on_message(self, frames: list[bytes]) -> None:
-        """Process a message of a PUB that we listen to."""
+        """Process a message from a PUB socket to which this node listens."""
         if len(frames) == 2 and frames[0] == TOPIC:
             sender = self._process_gossip(frames[1])
             peer = self._neighbours.peers.get(sender)

@@ -91,7 +91,7 @@ class RouteProofs(Component):
         return said is not None and way in said.ways
 
     def _found(self, peer: Peer, node: str) -> Vouched | None:
-        """Return the hops that a node declared; through this peer if the node is not known otherwise."""
+        """Return the hops that a node declared, as this peer sent them if the node is not known otherwise."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
         return self._said.get((peer.node.uuid, node))
