@@ -148,7 +148,7 @@ class Recording(Component):
         )
 
     def _balances(self) -> None:
-        """Record the figures of each candidate; of lost ones only new figures, to bound the lines."""
+        """Record the figures of each candidate, for lost ones only if they changed, to limit the lines."""
         for node, given in self._desk.tally.given.items():
             peer = self._neighbours.named(node)
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
