@@ -163,7 +163,7 @@ class ServedAddresses(Component):
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         """End a consumer.
 
-        Messages that it has begun are lost, the others go to other consumers.
+        Messages that it has begun are lost; the others go to other consumers.
         """
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
