@@ -169,7 +169,7 @@ class Router(Component):
         """Accept an envelope as its master, answer it and deliver it: at once, or when it is stored.
 
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
-        masters share. `holder` is as `held_by` of a stored envelope.
+        masters share. `holder` becomes the `held_by` of the stored envelope.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         if lane.origin.refused:
