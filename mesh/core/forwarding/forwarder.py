@@ -1,4 +1,4 @@
-"""Takes messages from clients, peers and sites, and delivers, forwards, keeps or refuses them."""
+"""Accepts messages from clients, peers and sites, and delivers, forwards, keeps or refuses them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Forwarder(Component):
         )
         self._to_site = to_site
         self._settled = False
-        self._was_master = False  # may have accepted messages for others now
+        self._was_master = False  # accepted messages may now have other masters
         self._put_off = DeferredEntries(desk, self.onward, self.rulings)
         self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
@@ -202,7 +202,7 @@ class Forwarder(Component):
     # --- accepting --------------------------------------------------------------------------------------
 
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
-        """Take an envelope of a client of this node, which is its sender.
+        """Process an envelope that a client of this node publishes.
 
         `was_sent` means that an earlier process may have forwarded it, so that its master may have it
         already.
@@ -227,11 +227,14 @@ class Forwarder(Component):
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
     def accept_from_site(self, envelope: Envelope, source: bytes) -> None:
-        """Take an envelope of another site. `source` is longer than a peer's uuid, for `to_site`."""
+        """Process an envelope of another site.
+
+        `source` is longer than a peer's uuid, so that answers to it are passed to `to_site`.
+        """
         self._accept(envelope, source)
 
     def put_in_queue(self, envelope: Envelope) -> None:
-        """Put a message into a queue. It is always accepted where it was published."""
+        """Put a message into a queue of this node, as queue messages are never forwarded."""
         self._accept_here(envelope, b"")
 
     def _accept(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
@@ -317,7 +320,7 @@ class Forwarder(Component):
         self.tailback.watch(entry)
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
-        """Accept messages of streams that this node knows as their earlier master. Return whether it did.
+        """Accept messages of streams that this node knows as their earlier master; return whether it did.
 
         Only the others go on to the new master, which would deliver known messages again.
         """
@@ -351,7 +354,7 @@ class Forwarder(Component):
         self._router.publish(_pace(source, envelope.stream), envelope, then, stamp, holder)
 
     def _link_of(self, source: bytes) -> object:
-        """Return the life of the link to the peer that forwarded an envelope."""
+        """Return the identity of the item stream to the peer that forwarded an envelope."""
         peer = self._neighbours.peers.get(source)
         return peer.begun.outlet.life if peer is not None and peer.begun is not None else None
 
@@ -374,7 +377,7 @@ class Forwarder(Component):
         return answered
 
     def _here_too(self, entry: PendingForward) -> None:
-        """Accept the envelope as one of its masters."""
+        """Accept the envelope of an entry here, as one of its masters."""
         e, entry.was_sent = self._marking.here(entry), True
 
         def answered(answer: Answer) -> None:
@@ -496,7 +499,7 @@ class Forwarder(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def linked(self, peer: Peer) -> None:
-        """Send to a peer whose data connection opened."""
+        """Send the waiting entries to a peer whose data connection opened."""
         self.incoming.provenance.introduce(peer)
         self.onward.requeue_in_flight(peer.node.name)  # an earlier connection may have lost messages
         self._review_if_met(peer)
@@ -524,7 +527,7 @@ class Forwarder(Component):
             self.review()
 
     def needs_login(self, peer: Peer) -> bool:
-        """Return whether anything waits for that peer."""
+        """Return whether entries wait for the peer."""
         return peer.node.name in self.onward.hops()
 
     def review(self) -> None:
@@ -549,7 +552,7 @@ class Forwarder(Component):
         self._apply_decision(entry, decision, is_in_turn=True)
 
     def _apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
-        """Apply a decision on an entry."""
+        """Defer, accept, refuse or send an entry, as a new decision says."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
         before = self._put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
@@ -572,8 +575,8 @@ class Forwarder(Component):
     def _turns_back(self, decision: Decision, source: bytes) -> bool:
         """Return whether the message is in a routing loop that may be temporary.
 
-        The node that reads its rules last knows the result first, so the message goes back. A peer of an
-        earlier release would take that for a final answer.
+        The message then goes back, as the node that applies new rules last is the first to see that the loop
+        has ended. A peer of an earlier release would take that for a final answer.
         """
         peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
         return peer is not None and DIRTY in peer.speaks
@@ -608,7 +611,6 @@ class Forwarder(Component):
         self.tailback.watch(entry)
 
     def tick(self) -> None:
-        """Do the work that is due."""
         if self._neighbours.settled() and not self._settled:
             self._settled = True
             self.review()

@@ -22,9 +22,9 @@ TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
 class ReplyBatch:
     """Collects answers and replies during an event.
 
-    `here` has those for clients of this node, and for clients of other sites for which it is the gateway; the
-    source of the latter is this node's own uuid. A reply implies that its request was accepted, so the OK of
-    a lone request waits briefly for the reply, which replaces it. Otherwise the OK is sent before anything
+    `here` has the ones for clients of this node, and for clients of other sites for which it is the gateway;
+    the source of the latter is this node's own uuid. A reply implies that its request was accepted, so the OK
+    of a lone request waits briefly for the reply, which replaces it. Otherwise the OK is sent before anything
     later of the same stream.
     """
 
@@ -71,7 +71,7 @@ class ReplyBatch:
             self._desk.say_last(RequestAnswered())
 
     def reply(self, source: bytes, envelope: Envelope) -> None:
-        """Queue a reply to requests. `source` is as in `outcome`."""
+        """Queue a reply to requests; `source` is as in `outcome`."""
         held = self._held.get((source, envelope.stream))
         if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
             del self._held[source, envelope.stream]
@@ -83,7 +83,7 @@ class ReplyBatch:
             self._desk.say_last(RequestAnswered())
 
     def _flush(self) -> None:
-        """Send everything. Answers for a disconnected peer are dropped, as they are useless to it."""
+        """Send all answers and replies; for a disconnected peer they are useless, and dropped."""
         for uuid, streams in self._outcomes.items():
             outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]
             for at in range(0, len(outcomes), OUTCOMES):

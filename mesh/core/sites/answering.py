@@ -48,10 +48,10 @@ class Answering:
 
 
 def source_of(gate: SiteConnection, conn: Conn) -> bytes:
-    """Return the source that stands for the gateway at the other end of a connection in use."""
+    """Return the source that names the gateway at the other end of `conn`, which must be in use."""
     return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
 
 
 def neighbour_of(source: bytes) -> str:
-    """Return the name of the neighbor site whose gateway `source` is."""
+    """Return the name of the neighbor site to which the gateway `source` belongs."""
     return source[len(FROM_SITE) + UUID :].decode()
