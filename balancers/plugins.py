@@ -72,7 +72,7 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
 
 
 def full_name(name: str) -> str:
-    """Return the name of a built-in strategy that is written as least-loaded, or any other name unchanged."""
+    """Return LeastLoaded for least-loaded, as for all built-in strategies, or any other name unchanged."""
     joined = "".join(part.capitalize() for part in name.split("-"))
     return joined if joined in OURS and name == name.lower() else name
 
