@@ -58,7 +58,10 @@ class Facts:
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def line_of(self, key: str) -> str:
-        """Return the key if it has a route of its own, else "". Other keys of a stream share one route."""
+        """Return the key if it has a route of its own, else "".
+
+        Other keys of a stream share one route.
+        """
         return key if key in self.keys else ""
 
     @cached_property

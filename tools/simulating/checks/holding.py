@@ -37,7 +37,7 @@ class Holds:
 
     def __init__(self, unsure: Unsure, anew: Collection[Id] = ()) -> None:
         self._unsure = unsure  # messages that may exist twice, if marked redelivered
-        self._anew = anew  # messages that may be two
+        self._anew = anew  # messages that may exist as two
         self._of: dict[Id, Hold] = {}
         self._over: set[tuple[str, int]] = set()  # processes that ended
         self._ever: set[tuple[Holder, Id]] = set()  # all deliveries of each consumer
@@ -70,7 +70,7 @@ class Holds:
                 self._expected |= {h: e.at + RECOVER + SLACK for h in self._expected if h[0] == e.who}
 
     def _takes(self, holder: Holder, at: float, lease: float, is_end: bool) -> None:
-        """Start a new epoch: what the consumer held before is free, unless its claim is accepted."""
+        """Start a new epoch: messages that the consumer held are free, unless its claim is accepted."""
         self._back.discard(holder)
         if self._expected.pop(holder, -inf) >= at:
             self._back.add(holder)

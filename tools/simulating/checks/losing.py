@@ -66,10 +66,10 @@ def put_anew(history: History, facts: Facts) -> set[Id]:
 
 
 class Lost:
-    """Messages that may be lost.
+    """The messages that may be lost.
 
-    These are memory-only messages with a process, all messages with a store that went back, and those of a
-    deleted queue.
+    A process may lose its memory-only messages, a store that went back all of its messages, and a deleted
+    queue its own.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:

@@ -169,7 +169,7 @@ def as_it_was_put(history: History, facts: Facts) -> list[Violation]:
 
 
 def _wants(selector: str, put: Event) -> bool:
-    """Return whether a selector, which is name, sign and value, matches the message."""
+    """Return whether `selector`, a text of name, sign and value, matches the message."""
     if not selector:
         return True
     name, sign, value = selector.split(" ", 2)

@@ -76,7 +76,7 @@ class Relayed:
                 yield event
 
     def _is_known(self, event: Event) -> bool:
-        """Return whether the event is no retained value, or its site had the value."""
+        """Return whether the event is an ordinary message, or a retained value that its site had."""
         if "i" not in event.flags:
             return True
         return all((event.text, event.domain, key, event.stamp) in self.values for key in event.keys)

@@ -30,7 +30,10 @@ class Got:
 
 @dataclass(eq=False)
 class Subscription:
-    """A subscription. `rate`: items consumed per second; None = at once, 0 = none."""
+    """A subscription and the messages that it received.
+
+    `rate` is the number of items consumed per second; None means at once, and 0 none.
+    """
 
     intake: Intake
     rate: float | None

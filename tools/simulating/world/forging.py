@@ -20,8 +20,8 @@ CONTENT = b"never published"
 class Forger:
     """A maker of forged messages.
 
-    `me` is the forging node, `others` are the nodes that do not use it as next hop. `is_signed`: nodes check
-    the whole route of a message, else only its two ends.
+    `me` is the forging node. `others` are the nodes that do not use it as next hop. With `is_signed`, nodes
+    check the whole route of a message, otherwise only its two ends.
     """
 
     me: str
