@@ -165,7 +165,7 @@ class Queues:
         return not self._names or not any(node.observer.queues.messages for node in nodes)
 
     def end(self) -> None:
-        """Record what is left in queues at the end, and on disk after consumers and queues are removed."""
+        """Record the messages left in queues, and the rows left after consumers and queues are removed."""
         if not self._names:
             return
         self._samples = -1
