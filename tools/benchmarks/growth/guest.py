@@ -100,7 +100,7 @@ class Guest:
         self.say(c.Publish((body_frames(e),)), e)
 
     def read(self) -> bool:
-        """Read all input. Return whether there are messages to acknowledge."""
+        """Read all input, and return whether there are messages to acknowledge."""
         before = self.have
         while self._told:
             command, envelopes = read(self._told.popleft())

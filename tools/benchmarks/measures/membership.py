@@ -19,7 +19,10 @@ LIMIT = 60.0  # s after which a death is never detected
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A scenario: `size` nodes, of which one is killed. `rarer`: divisor for the kills among many nodes."""
+    """A scenario: `size` nodes, of which one is killed.
+
+    `rarer` is the divisor for the number of kills.
+    """
 
     name: str
     size: int

@@ -1,6 +1,6 @@
 """The cost of queues with parts at several nodes.
 
-Measured are jobs that are all consumed at other nodes, a slow consumer, and idle queues.
+The cases are jobs that are all consumed at other nodes, a slow consumer, and idle queues.
 """
 
 import asyncio
@@ -38,7 +38,11 @@ Advance = Callable[[], None]
 
 @dataclass(slots=True)
 class Found:
-    """Jobs per second at one node and at three, a ratio per round; s of work; % of a core."""
+    """The measured figures.
+
+    `alone` and `apart` have the jobs per second of each round, at one node and at three. `idle` is in percent
+    of a core.
+    """
 
     alone: dict[int, list[float]] = field(default_factory=dict)  # by window
     apart: dict[int, list[float]] = field(default_factory=dict)

@@ -54,7 +54,7 @@ class TimedNode(SimNode):
         return timed
 
     def taken(self) -> float:
-        """Return the longest call in ms since the last time."""
+        """Return the longest call since the last time, in ms."""
         longest, self.longest = self.longest, 0.0
         return 1000 * longest
 
@@ -89,9 +89,9 @@ class Trial:
 
 
 def waiting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """Let `count` messages wait for a master and next hops; a stranger comes and goes, then those come.
+    """Let `count` messages wait for a master and next hops, and return the longest calls by event.
 
-    Returns the longest calls by event.
+    A stranger joins and dies, then the next hops and the master come back.
     """
     trial = Trial(rules, ("heron", *others), tailback_count=2 * count, tailback_bytes=2**40)
     for name in ("heron", *others):
@@ -129,9 +129,9 @@ def _lone(publisher: int, number: int) -> Envelope:
 
 
 def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """Subscribe to `count` keys; a stranger comes and goes, then nodes that receive the subscriptions.
+    """Subscribe to `count` keys, and return the longest calls by event.
 
-    Returns the longest calls by event.
+    A stranger joins and dies, then `others`, which receive the subscriptions, die and come back.
     """
     trial = Trial(rules, others)
     for number in range(count):

@@ -45,7 +45,7 @@ class Sending:
         return (number.to_bytes(NUMBER, "little") + due).ljust(self.load.size, b".")
 
     def wait(self, number: int) -> float:
-        """Return the seconds until a message is due; 0 or less: it is due."""
+        """Return the seconds until a message is due, or at most 0 if it is due already."""
         return self.began + number / self.load.rate - time.monotonic() if self.load.rate else 0.0
 
     def messages(self) -> Iterator[tuple[str, bytes]]:
@@ -82,7 +82,7 @@ class Sending:
     def told(self) -> Figures:
         """Return start and end of sending (s), and the CPU time of this process (s).
 
-        With a schedule, also how late messages were sent (s, median).
+        The figure `late` is the median delay of messages on a schedule (s), or 0 without a schedule.
         """
         answered, cpu = time.monotonic(), time.process_time() - self._used
         late = percentile(self._late, 0.5) if self._late else 0.0
@@ -155,7 +155,7 @@ class Tally:
 async def all_of(tally: Tally) -> None:
     """Wait until all messages and possible duplicates have arrived, or the stream stalls.
 
-    The limit for the first one is longer.
+    The limit for the first message is longer.
     """
     seen, since = 0, time.monotonic()
     while not tally.is_full and time.monotonic() - since < (STALL if seen else 3 * STALL):

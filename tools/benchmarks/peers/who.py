@@ -14,7 +14,10 @@ MODULES = "tools.benchmarks.peers"
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A client. `slow`: divisor for its messages, so that it ends in time."""
+    """A measured client.
+
+    `slow` is the divisor for the number of its messages, so that a run of it ends in time.
+    """
 
     name: str
     server: str
@@ -87,7 +90,7 @@ PEERS = {
 
 
 def named(text: str, kind: str, known: Collection[str]) -> list[str]:
-    """Return the comma-separated names. Raises ArgumentTypeError for an unknown one."""
+    """Return the comma-separated names. Raises: ArgumentTypeError, for an unknown one."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in names if name not in known]:
         raise argparse.ArgumentTypeError(f"no {kind} is called {unknown[0]!r}; there are {', '.join(known)}")
