@@ -202,7 +202,10 @@ class Trial:
         return msgspec.to_builtins(row, builtin_types=(bytes,))
 
     async def _went_by(self, names: set[str]) -> float:
-        """Wait until a message of each node was routed by the current rule; return the last one's time."""
+        """Wait until the current rule has routed a message of each node.
+
+        Return the time at which the last of them arrived.
+        """
         try:
             async with asyncio.timeout(LIMIT):
                 while not names <= self._since.keys():
