@@ -1,4 +1,7 @@
-"""Command prefixes that limit or disturb a program. Each becomes the command, with its process id."""
+"""Command prefixes that limit or disturb a program.
+
+The prefix is replaced by the command, which thus has the process id of the prefix.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

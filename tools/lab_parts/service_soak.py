@@ -37,7 +37,7 @@ class ServicePlan:
 
 @dataclass(slots=True)
 class ServiceResult:
-    """The result of a run."""
+    """The result of a run: the records of its clients, the faults, and the anomalies."""
 
     books: dict[str, Book]
     faults: Counter[str] = field(default_factory=Counter)
@@ -108,7 +108,7 @@ class ServiceSoak:
 
 
 def services_soaked(plan: ServicePlan, tell: Tell) -> ServiceResult:
-    """Run the plan; see `played`."""
+    """Run the plan, and return its result, as `played` does."""
 
     def made(stage: Stage[Lively]) -> ServiceSoak:
         return ServiceSoak(plan, stage, tell)

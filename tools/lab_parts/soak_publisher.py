@@ -28,7 +28,7 @@ MOST = 100_000  # unanswered messages
 
 
 class Book:
-    """The numbers that were answered, accepted or refused."""
+    """The numbers of the accepted and of the refused messages."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
