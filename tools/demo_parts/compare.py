@@ -27,7 +27,7 @@ def expected(count: int, every: int) -> int:
 
 
 def difference(published: Path, count: int, arrived: Path, every: int = 1) -> str:
-    """Return the first difference in words, or ""."""
+    """Return the first difference as text, or an empty text."""
     number = 0
     pairs = zip_longest(lines(published, count, every), lines(arrived))
     for number, (sent, got) in enumerate(pairs, start=1):
