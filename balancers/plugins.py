@@ -50,10 +50,10 @@ class BadBalancer(ValueError):
 
 
 def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS) -> Balancer:
-    """Return a new balancer. `jitter` returns random numbers in [0, 1).
+    """Return a new balancer of the strategy `name`.
 
-    Built-in names take precedence. Foreign balancers are wrapped by `Guarded`. Raises BadBalancer, which
-    lists the installed strategies.
+    `jitter` returns random numbers in [0, 1). Built-in names take precedence. Foreign balancers are wrapped
+    by `Guarded`. Raises BadBalancer, which lists the installed strategies.
     """
     found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
     if not found and (ours := full_name(name)) in OURS:

@@ -212,7 +212,8 @@ def _mac(secret: bytes, text: bytes) -> bytes:
 def usable(hosts: Sequence[str]) -> tuple[str, ...]:
     """Return the addresses that can be dialed, those with the widest reach first, at most MOST_HOSTS.
 
-    Loopback addresses are kept only if there are no others: they mean a different machine on each machine.
+    Loopback addresses are kept only if there are no others, because on another machine they mean that
+    machine.
     """
     ranked = {host: rank for host in hosts if (rank := _rank(host)) is not None}
     if min(ranked.values(), default=_LOOPBACK) < _LOOPBACK:

@@ -1,4 +1,4 @@
-"""Gossip about node states: the latest state of each node, what to publish, and whose gossip to receive."""
+"""Gossip about node states: what a node publishes, which nodes it listens to, and what it knows."""
 
 # Rule 1: membership decides which nodes are alive. Gossip describes the living nodes, and revives none.
 # Rule 2: only the owner writes a state. Of two states the one with the higher (boot, counter) counts.
@@ -34,7 +34,7 @@ class Known:
 
 
 class StateGossip:
-    """The states of all other living nodes. Times are monotonic seconds.
+    """The states of all other living nodes, with times in monotonic seconds.
 
     `me` is the uuid of this node, `jitter` returns random numbers in [0, 1), `interval` is the time between
     two messages, and `verify` checks a line's signature against its owner's key. Counters: `forged` lines

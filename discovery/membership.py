@@ -67,7 +67,7 @@ __all__ = [
 
 
 class Membership:
-    """Membership of all known nodes, including this one. Times are monotonic seconds.
+    """Membership of all known nodes, including this one, with times in monotonic seconds.
 
     Each method that processes input returns the events and the requests to send. `jitter` returns random
     numbers in [0, 1).

@@ -132,7 +132,7 @@ class MdnsListener:
     ) -> None:
         """Record that a service was added, updated or removed.
 
-        The argument names are those of zeroconf.
+        zeroconf calls this method with these argument names.
         """
         instance = name.removesuffix("." + service_type)
         if state_change is ServiceStateChange.Removed:
