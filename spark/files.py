@@ -70,7 +70,7 @@ class Reads(Protocol):
 
 
 class Files(Reads):
-    """The file systems of a session. Failures are Py4JJavaErrors with Java's messages.
+    """The file systems of a session, whose failures are Py4JJavaErrors with Java's messages.
 
     Raises SparkJobError CONNECT for a session of Spark Connect.
     """

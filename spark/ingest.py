@@ -51,7 +51,7 @@ class Ingested:
 
 
 class Ingest:
-    """Reads all `sources` into the history at `to`. Places are paths or addresses.
+    """Reads all `sources` into the history at `to`; places are paths or addresses.
 
     `tell` is called with messages for the user. `stop`, from any thread, ends the ingest after the current
     batch.

@@ -55,8 +55,8 @@ def session(
 
     `conf` takes precedence over the options of spark-submit, and these over SETTINGS.
 
-    Without `master`, that of spark-submit is used, else local[*]. Raises SparkJobError SESSION, and those of
-    spark.java and spark.jvm.
+    Without `master`, that of spark-submit is used, else local[*]. Raises SparkJobError SESSION, or an error
+    of spark.java or spark.jvm.
     """
     submitted = SUBMITTED in os.environ
     settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)

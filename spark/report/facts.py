@@ -16,7 +16,7 @@ FARES = ("requests_per_s", "failures_per_s", "p50_ms", "p99_ms")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One node over the whole period, from several views. Values are means unless the name says otherwise.
+    """One node over the whole period, from several views; values are means unless the name says otherwise.
 
     `lag_s` is the median of the buckets' maxima. `waiting` is the maximum of messages that waited at the same
     time. Shares are of all balanced messages.

@@ -37,7 +37,7 @@ def aligned(history: DataFrame, known_skews: DataFrame | None = None) -> DataFra
     """Return the history with `ts` in the mesh's common time for nodes that are more than 2 s off.
 
     States are corrected by their owner's clock, other lines by their observer's. `known_skews` is the result
-    of `skews`; None: computed here.
+    of `skews`, which is computed if it is None.
     """
     known = skews(history) if known_skews is None else known_skews
     wrong = known.where(F.abs("skew_s") > TOLERANCE).select(

@@ -19,7 +19,7 @@ def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
     final_s are null then).
 
     A node publishes its state every 2 s, so that it lived up to 2 s longer than its last state. `lives` is
-    the result of `membership.timeline`; None: computed here.
+    the result of `membership.timeline`, which is computed if it is None.
     """
     ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
     noticed = (

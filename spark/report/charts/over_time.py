@@ -140,7 +140,7 @@ def heat(axis: Axis, rows: Mapping[str, Values], unit: str, most: float | None =
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a chart: a period of `row`, and the kind of mark at its end ("": none)."""
+    """A bar of a chart: a period of `row`, and the kind of mark at its end, or empty for no mark."""
 
     row: str
     since: datetime
