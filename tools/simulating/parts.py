@@ -232,7 +232,7 @@ def _forgotten(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _put_back(script: Script, dice: Random) -> Iterator[Step]:
-    """Replace a store by an old copy, and let its node continue with that."""
+    """Replace a store by an old copy, with which its node continues."""
     node, now, age = dice.choice(script.nodes), WARM_UP + dice.uniform(0.0, 4.0), dice.choice([7.0, 12.0])
     yield Step(now, "copy", (node,))
     for after, kind in ((0.0, "kill"), (0.1, "put back"), (0.2, "accept"), (0.3, "start")):

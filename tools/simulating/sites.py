@@ -76,7 +76,7 @@ def _place(dice: Random, name: str, mesh: Cast, sends: tuple[Sends, ...]) -> Pla
 
 
 def _sends(dice: Random, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Sends]]:
-    """Yield what each of two sites sends to the other.
+    """Yield the topics that each of two sites sends to the other.
 
     At least one of the two dials.
     """

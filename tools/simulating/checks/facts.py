@@ -72,7 +72,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """The facts of one site. `members` are its nodes and their clients."""
+    """The facts of one site, whose nodes and clients are its `members`."""
 
     place: Place
     facts: Facts
@@ -157,7 +157,10 @@ Span = tuple[float, float, Event]
 
 @lru_cache(maxsize=1)
 def spans(history: History) -> tuple[Span, ...]:
-    """Return begin, end and event of each fault of a finished run, cached for several checks."""
+    """Return begin, end and event of each fault of a finished run.
+
+    The result is cached, because several checks need it.
+    """
     return tuple(_spans(history))
 
 

@@ -20,7 +20,7 @@ Holder = tuple[str, str, int]  # node, session, and subscription number
 
 @dataclass(slots=True)
 class Hold:
-    """The consumer that holds a message, since when, and until when its hold is exclusive."""
+    """The consumer that holds a message, since when, and until when no other consumer may receive it."""
 
     holder: Holder
     since: Event
@@ -30,9 +30,9 @@ class Hold:
 class Holds:
     """The holders of messages, updated event by event.
 
-    The end of a process ends the holds of its deliveries. A consumer that reconnects and claims a message
-    holds it if the node accepts the claim. A new process knows the former consumers, but not their
-    deliveries, so it may accept a false claim.
+    The end of a process ends the holds of its deliveries. A consumer that reconnects holds a message that it
+    claims, if the node accepts the claim. A new process knows the former consumers, but not their deliveries,
+    so it may accept a false claim.
     """
 
     def __init__(self, unsure: Unsure, anew: Collection[Id] = ()) -> None:
@@ -113,7 +113,7 @@ class Holds:
             del self._of[e.id]
 
     def _until(self, session: tuple[str, str], at: float) -> None:
-        """End all holds of a session at the time `at`, unless it comes back."""
+        """End all holds of a session at the time `at`, unless the session returns."""
         for hold in self._of.values():
             if hold.holder[:2] == session:
                 hold.until = min(hold.until, at)

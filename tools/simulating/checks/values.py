@@ -177,8 +177,8 @@ def _lost(history: History) -> set[Id]:
 def erased_for_good(history: History, facts: Facts) -> list[Violation]:  # noqa: C901
     """V3: erased values never return to a node after it has answered the erasure.
 
-    Before the first fault that holds for every node. A node that is not in view misses the erasure, and so
-    does a node that ends before the erasure is on its disk.
+    Before the first fault, erased values return to no node at all. A node that is not in view misses the
+    erasure, and so does a node that ends before the erasure is on its disk.
     """
     known, found, asked = Known(), list[Violation](), defaultdict[tuple[str, Topic], list[int]](list)
     gone: dict[tuple[str, Topic], int] = {}  # (node, topic) -> last answered erasure

@@ -293,7 +293,7 @@ class SimClient:
         """Handle a gap of `gap` dropped messages; subclasses override this."""
 
     def _look(self) -> None:
-        """Consume what subscriptions that were woken up have received."""
+        """Consume the messages that woken subscriptions have received."""
         while self._stirred:
             stirred, self._stirred = self._stirred, {}
             for s in stirred:

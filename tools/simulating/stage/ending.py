@@ -1,4 +1,4 @@
-"""The end of a run: faults are healed, nodes meet, queues drain, and all report what they know."""
+"""The end of a run: faults are healed, nodes meet, queues drain, and the rest is recorded."""
 
 from __future__ import annotations
 

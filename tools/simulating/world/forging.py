@@ -32,9 +32,9 @@ class Forger:
     dice: Random
 
     def said(self, streams: Sequence[bytes], number: int) -> list[bytes]:
-        """Return the frames of one more forgery.
+        """Return the frames of one more forged message.
 
-        `number` is arbitrary; `streams` are those of real clients.
+        `number` is arbitrary, and `streams` are those of real clients.
         """
         dice = self.dice
         stream = dice.choice(streams) if streams else dice.randbytes(16)

@@ -64,7 +64,7 @@ class SimRoom(DiskSpace):
 
 
 def nobody_hears(level: str, text: str) -> None:
-    """Drop what a node would write into its log."""
+    """Drop a line that a node would write into its log."""
 
 
 class Place:

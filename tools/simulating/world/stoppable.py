@@ -40,7 +40,7 @@ class StoppableNode(SimNode):
             self.net.at(self._stopped_until, lambda: self.go_on(boot))
 
     def go_on(self, boot: int) -> None:
-        """Resume, and read what arrived meanwhile before any peer is judged."""
+        """Resume, and read the waiting input before the node judges any peer."""
         if not self.is_up or boot != self.disk.boot:
             return
         self._stopped_until = 0.0
