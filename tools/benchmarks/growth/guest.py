@@ -1,4 +1,4 @@
-"""A client of a node core, which sends what a client sends, and counts what it receives."""
+"""A client of a node core, which sends commands like a real client, and counts its input."""
 
 from array import array
 from collections import deque

@@ -99,7 +99,7 @@ def _flow(
 def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution, jobs: int) -> float:
     """Put all jobs at the node of the slow consumer, and return the duration relative to the ideal one.
 
-    Ideal: no consumer ever waits for a job, and each works as fast as it did on its jobs, including acks.
+    In the ideal case no consumer waits for a job, and each works as fast as it did on its jobs, with acks.
     """
     name = f"skewed-{distribution}"
     _ask(processes, nodes[0], lambda m: m.queue(name).declare(distribution=distribution))

@@ -1,6 +1,6 @@
 """The time for which one event blocks a node with much waiting work when other nodes come and go.
 
-Real cores run on simulated wires in one process; only calls of the watched node, and of a node that comes
+Real cores run on simulated wires in one process. Only calls of the watched node, and of a node that comes
 back and receives its subscriptions, are timed. The result is the longest single call (`receive`, `tick`,
 `take_effects` and so on), during which the node handles nothing else, in ms of CPU time. The garbage
 collector is off, as its time depends on all memory.

@@ -1,4 +1,4 @@
-"""The memory that a node holds for peers that never finish a message, and for garbage connections."""
+"""The memory that a node uses for peers that never finish a message, and for garbage connections."""
 
 import re
 from collections.abc import Callable

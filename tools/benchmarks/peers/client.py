@@ -27,9 +27,10 @@ Figures = dict[str, float]
 
 
 class Sending:
-    """The messages to send, and when each is due; made before the measurement.
+    """The messages to send, and when each is due.
 
-    The first message of a schedule has its due time; those of the others follow from their numbers.
+    All messages are made before the measurement. The first one of a schedule has its due time, and the due
+    times of the others follow from their numbers.
     """
 
     def __init__(self, load: Load) -> None:
@@ -64,7 +65,7 @@ class Sending:
         return zip(keys, self._made[begin:end], strict=False)
 
     async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
-        """Yield the due messages in groups, and let the loop write each group before the next sleep."""
+        """Yield the due messages in groups, each of which the loop writes before the next sleep."""
         end = 0
         while end < self.load.messages:
             time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse

@@ -61,7 +61,7 @@ class Trial:
 
 
 def try_out(strategy: str, count: int, advance: Callable[[], None]) -> Trial:
-    """Run `count` gets before the load, as many when it must have an effect, and as many after the relief."""
+    """Run `count` gets before the load, `count` while it must have an effect, and `count` after its end."""
     with Processes() as processes:
         _start(processes, strategy)
         load = _fill(processes)

@@ -46,7 +46,7 @@ class Round:
 
 
 def try_out(count: int, advance: Callable[[], None]) -> Round:
-    """Run `count` gets in turn, and as many by weights."""
+    """Run `count` gets in turn, then `count` gets by the weights learned from them."""
     seconds = FIRST + count / RATE
     with Processes() as processes:
         cluster, snapshots = processes.cluster, processes.place / "snapshots"
