@@ -2,8 +2,8 @@
 
 python -m tools.generate_snapshots --nodes N --hours H --to DIR [OPTION...]
 
-Prints the figures of the history as JSON; `rows`: the lines and states without duplicates. Exit code: 0
-written; 2 a wrong argument. With --seed and --end the same options give the same bytes.
+Prints the figures of the history as JSON; its `rows` have the lines and states without duplicates. Exit code:
+0 written; 2 a wrong argument. With --seed and --end the same options give the same bytes.
 """
 
 import argparse

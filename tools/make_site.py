@@ -1,4 +1,4 @@
-"""The site of the pages: builds it, and fails for broken links. `tools/site` runs this."""
+"""Builds the site of the pages, and fails for broken links; `tools/site` runs this program."""
 
 from __future__ import annotations
 

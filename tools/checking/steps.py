@@ -80,7 +80,10 @@ def _is_touched(name: str, has_sources: bool, scope: Scope) -> bool:
 
 
 def pytest_words(is_all: bool, arguments: Sequence[str], memory: int) -> tuple[str, ...]:
-    """Return the command that runs the tests: those at a path in `arguments`, all, or the quick set."""
+    """Return the command that runs the tests.
+
+    These are the tests that `arguments` name by a path, all tests, or the quick set.
+    """
     names_path = any(os.path.exists(word.partition("::")[0]) for word in arguments)
     whole = (TESTS,) if is_all and not names_path else ()
     plugin = ("-p", "tools.checking.progress", "-q", "--no-header")

@@ -218,6 +218,9 @@ class Round:
         return [*first, heron, letters, avalon, back]
 
     def _row(self, name: str, count: int | None, what: str, state: str | None = None) -> Row:
-        """Return a row. `state` replaces the node's state, or is "" in a second row of a node."""
+        """Return a row of the table.
+
+        `state` replaces the node's state, or is empty in a second row of a node.
+        """
         node = self._nodes[name]
         return Row(name, count, what, node.is_up, node.state if state is None else state)

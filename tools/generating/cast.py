@@ -105,7 +105,7 @@ def domain_of(index: int) -> str:
 
 
 def asked_by(index: int, count: int) -> list[int]:
-    """Return the masters that a node queries: those of its domain and of the next ones, without itself."""
+    """Return the masters that a node queries: the others of its domain and of the next domains."""
     first = index - index % MASTERS
     around = [(first + step) % count for step in range(min(count, ASKED + 1))]
     return [other for other in around if other != index][:ASKED]

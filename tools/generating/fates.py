@@ -23,7 +23,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A boot of the machine `index`, which runs in the ticks `start` .. `end`, both included."""
+    """A boot of the machine `index`, which runs from the tick `start` to the tick `end`, both included."""
 
     index: int
     boot: int

@@ -132,7 +132,7 @@ async def _declare(m: mesh.Client) -> bool:
 async def _is_empty(m: mesh.Client) -> bool:
     """Return whether no node has messages.
 
-    The bytes are checked, because messages in doubt after a crash are neither ready nor out.
+    The bytes are checked, because messages that a crash left uncertain are neither ready nor out.
     """
     try:
         rows = [await m.queue(name).info() for name in (WORK, HOME)]
