@@ -104,7 +104,10 @@ class Files(Reads):
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
 
     def has(self, folder: str, pattern: str) -> bool:
-        """Return whether a file in `folder` matches `pattern`, also where nodes put segments below it."""
+        """Return whether a file in `folder` matches `pattern`.
+
+        Directories in which nodes put segments are searched, too.
+        """
         if folder.startswith(HERE):
             return next(Path(path_here(folder)).rglob(pattern), None) is not None
         return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
