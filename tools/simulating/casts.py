@@ -131,7 +131,7 @@ class Cast:
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def behind(self, way: str) -> frozenset[str]:
-        """Return the nodes whose messages pass through the node `way`, directly or over other nodes."""
+        """Return the nodes whose messages pass through the node `way`, directly or through other nodes."""
         found, more = frozenset[str](), frozenset({way})
         while more - found:
             found |= more

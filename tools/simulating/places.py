@@ -52,7 +52,7 @@ class Place:
 
     @property
     def knows(self) -> tuple[str, ...]:
-        """The sites to which this site is linked, directly or over others."""
+        """The sites to which this site is linked, directly or through others."""
         return tuple(sends.to for sends in self.sends)
 
     def lets_write(self, site: str, client: str) -> bool:

@@ -31,9 +31,9 @@ ENOUGH = 400  # steps of a kind
 
 
 def drawn(dice: Random, sites: tuple[int, ...]) -> Cast:
-    """Draw sites, of which each is a mesh of its own.
+    """Draw sites, each a mesh of its own.
 
-    Either all sites are linked to each other, or they form a row, whose ends may know each other over the
+    Either all sites are linked to each other, or they form a row, whose ends may know each other through the
     site in between.
     """
     names = SITES[: dice.choice(sites)]

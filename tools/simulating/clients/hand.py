@@ -303,7 +303,7 @@ class Hand(Partner):
             self.say(c.Settle(it.taking.number, it.taking._epoch - 1, (1, 2)))
 
     def claim(self, queue: str, other: bytes) -> None:
-        """Claim messages of another producer that were never delivered to it, then stop consuming."""
+        """Claim messages that another producer put and this client never received, then stop consuming."""
         self.core.desk.now = self.net.now
         number, address = self.core.subscriptions.next_number(), PUTS + queue
         held = ((other, (1, 60)),)

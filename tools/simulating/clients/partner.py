@@ -42,7 +42,7 @@ class Partner(Witness):
     """A client of services.
 
     Its events: `arrived` when a request is delivered; `came` when it is begun; `asked` when a request is
-    sent; `ended` for its outcome; `serving` and `lapsed` at the begin and end of an epoch.
+    sent; `ended` for its outcome; `serving` and `lapsed` at the start and end of an epoch.
     """
 
     def __init__(self, *args: Any) -> None:

@@ -15,7 +15,7 @@ HEARD = 0.7  # share of adverts received, as multicast is unreliable
 
 
 class Machines:
-    """The nodes of the script, over all of their processes."""
+    """The nodes of the script, across all of their processes."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._net, self._nodes = scene, scene.net, scene.nodes

@@ -29,7 +29,7 @@ def awaited(job: Commit | Fetch) -> bool:
 
 
 class MovesWritten:
-    """The moves that the commits of one node write, over all of its processes."""
+    """The moves that the commits of one node write, across all of its processes."""
 
     def __init__(self) -> None:
         self._going: set[bytes] = set()  # rows of envelopes with messages in transit

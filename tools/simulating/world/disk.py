@@ -36,8 +36,8 @@ class SimStore(MemoryStore):
     def __init__(self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float] = float) -> None:
         super().__init__()
         self._durable, self._clock = durable, clock
-        self._copy: dict[str, Any] | None = None  # an old copy,
-        self._copied = 0.0  # and its time
+        self._copy: dict[str, Any] | None = None  # an old copy
+        self._copied = 0.0  # time of the old copy
         self._newest: dict[str, Any] | None = None  # content before the old copy replaced it
         self._written: list[float] = []  # times of commits
         self.is_accepted = False  # whether the node continues with an old copy

@@ -68,7 +68,7 @@ def nobody_hears(level: str, text: str) -> None:
 
 
 class Place:
-    """The data directory of a node over all of its processes, and the store guard of the current one."""
+    """The data directory of a node across all of its processes, and the store guard of the current one."""
 
     def __init__(self, path: Path, disk: Disk, clock: Callable[[], float]) -> None:
         self._path, self._disk, self._clock = path, disk, clock

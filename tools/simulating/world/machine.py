@@ -42,7 +42,7 @@ class AwakeWorker(Worker):
 
 
 class HarshNode(StoppableNode):
-    """A node on a failing machine, over all of its processes."""
+    """A node on a failing machine, across all of its processes."""
 
     net: HarshNetwork
     worker: HarshWorker

@@ -81,7 +81,7 @@ class Watched(Protocol):
 
 
 class Observer(Component):
-    """Observer of one node over all of its processes, as a component in each of its cores."""
+    """Observer of one node across all of its processes, as a component in each of its cores."""
 
     def __init__(self, node: Watched, history: History) -> None:
         self._node = node
