@@ -76,7 +76,7 @@ def rows_of(story: Story, seen: list[float]) -> list[Row]:
 
 
 def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
-    """Measure `count` kills of each scenario, and twenty hours for each."""
+    """Measure `count` kills of each scenario, then HOURS x `count` simulated hours without kills."""
     rows: list[Row] = []
     details: dict[str, object] = {"seed": seed}
     falsely = 0

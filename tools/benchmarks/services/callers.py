@@ -109,6 +109,6 @@ CALLERS = {
 
 
 def chosen_callers(text: str) -> list[str]:
-    """Return ours, and the comma-separated names; all without a name."""
+    """Return ours, and the comma-separated names, or all if `text` has none."""
     names = named(text, "peer with requests", [name for name, who in CALLERS.items() if not who.is_ours])
     return [name for name, who in CALLERS.items() if not names or who.is_ours or name in names]

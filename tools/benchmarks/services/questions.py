@@ -13,8 +13,8 @@ RATE = 200  # requests per second on a schedule
 class Question:
     """A case of requests.
 
-    `share` is the part of the requests that it has. `work` is the time that each server needs for a request,
-    in s.
+    `share` is the part of the requests of a run that this case sends. `work` is the time that each server
+    needs for a request, in s.
     """
 
     what: str

@@ -90,7 +90,7 @@ class User:
             self.say(c.Watch(1, part[0] == 0, part[-1] < self.size - 1, names))
 
     def serve(self, number: int, credit: int = 1) -> None:
-        """Serve an address with `credit`; 0 ends that."""
+        """Serve an address with `credit`, or stop serving it if that is 0."""
         self.say(c.Consume(number + 1, number + 1, _address(number), credit))
 
 
