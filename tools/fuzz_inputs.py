@@ -1,4 +1,4 @@
-"""Checks that hostile key files, tokens, adverts, gossip and segments are refused by name, and no worse.
+"""Checks that hostile key files, tokens, adverts, gossip and segments cause no error but a refusal.
 
 python -m tools.fuzz_inputs [--seconds N] [--seed N] [WHAT...]
 """

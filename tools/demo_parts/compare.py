@@ -2,8 +2,8 @@
 
 python -m tools.demo_parts.compare PUBLISHED LINES EVERY ARRIVED...
 
-PUBLISHED counts up to its line number LINES, and in that range the first and then each EVERYth; each ARRIVED
-file counts as a whole.
+Of the first LINES lines of PUBLISHED, the first and then each EVERYth should have arrived. Each ARRIVED
+file is compared as a whole.
 """
 
 import sys

@@ -144,5 +144,5 @@ class Crowd:
 
 
 def lines(path: Path) -> list[str]:
-    """Return the lines of a file, with their ends; none if the file does not exist."""
+    """Return the lines of a file, with their line ends, or none if the file does not exist."""
     return path.read_text().splitlines(keepends=True) if path.exists() else []

@@ -13,7 +13,7 @@ def on_core(core: int) -> list[str]:
 
 
 def limited(*, descriptors: int = 0, memory: int = 0) -> list[str]:
-    """Return a prefix that limits descriptors, or bytes of address space; 0: unlimited."""
+    """Return a prefix that limits descriptors, or bytes of address space; 0 means no limit."""
     limits = {"nofile": descriptors, "as": memory}
     return ["prlimit", *(f"--{name}={most}" for name, most in limits.items() if most)]
 

@@ -170,7 +170,7 @@ class NetLab:
         cut: bool = False,
         oneway: bool = False,
     ) -> None:
-        """Set the faults of the wire between two hosts; without figures remove them.
+        """Set the faults of the wire between two hosts, or remove them if no figures are given.
 
         Times are in s, and chances from 0 to 1 for each packet. With `oneway`, only packets from `one` to
         `other` are affected.

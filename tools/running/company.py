@@ -27,7 +27,7 @@ class Company:
         self._more = EACH * len(nodes)
 
     def start(self) -> float:
-        """Start all nodes at once, and return when the last one was started, in s since 1970."""
+        """Start all nodes at once, and return the time of the last start, in s since 1970."""
         for node in self._nodes.values():
             node.launch()
         started = time.time()

@@ -89,7 +89,10 @@ class Node:
 
 
 def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
-    """Start nodes of which all but the first know the first, and return when all see each other."""
+    """Start nodes, and return when all see each other.
+
+    All others know the first node from the start.
+    """
     first = Node(processes, names[0], *ANYWHERE, log_level=log_level)
     first.start()
     others = [

@@ -53,7 +53,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A line of a server: the begin of a request, or an action that ends it.
+    """A line of a server: the start of a request, or an action that ends it.
 
     `what` is began, replying, failing or dropping. The last three are written just before the action.
     """
