@@ -1,4 +1,4 @@
-"""Bodies of messages that this node has sent to a master, which then need not return them."""
+"""Bodies of messages that this node has sent to a master, so that the master need not return them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ROOM = 16 * 1024 * 1024  # bytes
 
 
 class HeldBodies:
-    """Envelopes by stream and domain, in each the oldest first."""
+    """The bodies that are held, by stream and domain, in each the oldest first.
+
+    `room` is their limit in bytes.
+    """
 
     def __init__(self, room: int = ROOM) -> None:
         self.bytes = 0

@@ -12,9 +12,9 @@ from mesh.routing.pending_forward import PendingForward
 
 
 class LateEntries:
-    """Entries that arrived behind newer ones.
+    """Entries that were inserted behind newer ones.
 
-    The oldest is found fast for any order of arrival.
+    A heap finds the oldest quickly, whatever the order of insertion.
     """
 
     def __init__(self) -> None:
@@ -59,9 +59,9 @@ class HopQueue:
     flight_bytes: int = 0
     aside: dict[PendingForward, None] = field(default_factory=dict)  # deferred: others may pass them
     # Totals over all entries, kept so that they need not be added up.
-    messages: int = 0  # without this node's final answer
+    messages: int = 0  # without the next hop's final answer
     bytes: int = 0  # sizes of the entries
-    progress: float = 0.0  # time of the node's last answer
+    progress: float = 0.0  # time of the next hop's last answer
 
     def __contains__(self, entry: PendingForward) -> bool:
         is_late = self.late is not None and entry in self.late
@@ -91,7 +91,7 @@ class HopQueue:
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: PendingForward) -> None:
-        """Remove an entry that no longer waits."""
+        """Remove an entry that waits or is deferred."""
         if entry in self.waiting:
             del self.waiting[entry]
         elif entry in self.aside:

@@ -14,7 +14,7 @@ from mesh.wire.envelope import RESENT, Envelope
 
 # Process to which an earlier boot may have sent an entry.
 SOMEBODY = (b"", 0)
-# Marks this node as one of several masters. It is not part of a queue.
+# This node as one of several masters of an entry, which waits in no queue for it.
 HERE = "*"
 
 Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
@@ -31,7 +31,7 @@ class SharedDecision:
 
 
 def course_of(decision: Decision) -> Course:
-    """Return the route of a decision, without whether its nodes are reachable now."""
+    """Return the route of a decision, regardless of whether its nodes are reachable."""
     kind = decision.kind if decision.kind in (Kind.HERE, Kind.REFUSE) else None
     return kind, decision.code, decision.hops, decision.to_master, decision.why
 
@@ -93,7 +93,7 @@ class PendingForward:
 
     @property
     def hops(self) -> list[str]:
-        """The other nodes that it is sent to or waits for; "" = not known yet."""
+        """The other nodes that the entry is sent to or waits for; "" = not known yet."""
         return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
 
     @property
@@ -122,7 +122,7 @@ class PendingForward:
 
     @property
     def node(self) -> str:
-        """The node that it is addressed to, as SITE/NODE in another site, or ""."""
+        """The node that the envelope is addressed to, as SITE/NODE in another site, or ""."""
         parts = self.envelope.to.split("/", 5)
         if parts[0] or len(parts) < 3:
             return ""

@@ -197,7 +197,7 @@ class Retained:
 
     @property
     def key_count(self) -> int:
-        """The number of the given keys."""
+        """The number of keys with a value."""
         self._settle()
         return len(self._domains)
 

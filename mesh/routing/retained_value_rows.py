@@ -41,9 +41,9 @@ class RetainedValueRows:
         return row in self._newest
 
     def goes(self, value: RetainedValue) -> bool:
-        """Return whether the value is the newest.
+        """Return whether the value is the newest, and record it if so.
 
-        If so, the caller writes it with its message.
+        The caller then writes it with its message.
         """
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending and on_disk is self._ending[row]:

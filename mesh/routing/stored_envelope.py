@@ -14,9 +14,9 @@ from mesh.wire.envelope import Envelope
 class StoredEnvelope(Struct, eq=False):
     """An envelope on this node.
 
-    `position` is its place in the log of `master` (0 = transient; then `after` is the last place before it).
-    `is_late`: its place is not reported, because it arrived behind later ones of that log on another route,
-    or is in a queue's store.
+    `position` is its place in the log of `master`. Position 0 means transient, and `after` is then the last
+    position before it. With `is_late` the position is not reported, because the envelope is in a queue's
+    store, or arrived over another route behind later ones of that log.
     """
 
     envelope: Envelope
@@ -82,9 +82,9 @@ class StoredEnvelope(Struct, eq=False):
 
 
 def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
-    """Return a placeholder that knows the messages of an envelope.
+    """Return a placeholder with the message numbers of an envelope, without its contents.
 
-    `void_at` is when all have expired.
+    `void_at` is when all its messages have expired (ns since 1970).
     """
     e = envelope
     return Envelope(b"", "", e.first, e.last, (), e.count, 0, b"", expires=void_at, numbers=e.numbers)
@@ -92,7 +92,7 @@ def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
 
 @lru_cache(1024)
 def nameless(count: int, void_at: int = 0) -> Envelope:
-    """Return a placeholder for an envelope that is never cut."""
+    """Return a placeholder for an envelope of `count` messages that is never cut on disk."""
     return Envelope(b"", "", 0, 0, (), count, 0, b"", expires=void_at)
 
 

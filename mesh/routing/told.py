@@ -1,6 +1,6 @@
 """Interest messages to a peer, split into parts of limited size.
 
-The parts leave directly after each other, so no later change can come between them.
+The parts are sent directly after each other, so no later change can come between them.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ def parts(whole: Interest) -> Iterator[bytes]:
 def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
     """Yield the parts with at most `count` queries each.
 
-    `more`: another part follows the last one.
+    With `more`, another part follows the last one.
     """
     if len(whole.add) + len(whole.remove) <= count and whole.more == more:
         yield whole  # the usual case
