@@ -29,7 +29,7 @@ OWN = 1_000  # estimated overhead in bytes of an envelope
 
 LotKey = tuple[int, bytes, int]  # acceptance time, stream, first number
 LateRun = tuple[int, int, int, int]  # first, last, time it was set, delay (ns)
-Going = tuple[Runs, bytes, int]  # target node and number of the move
+Going = tuple[Runs, bytes, int]  # messages, target node, number of the move
 
 
 def told_tries(tries: int, most: int) -> int:

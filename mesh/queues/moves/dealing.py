@@ -68,11 +68,11 @@ class ReadyScan:
         now: float,
         wants: Mapping[NodeUuid, int] = NOBODY,
     ) -> dict[NodeUuid, list[DealtPiece]]:
-        """Return the pieces that go to each node, of the messages that were scanned.
+        """Return the scanned messages to move to each node.
 
-        The mapping of consumers has all other nodes with any, and their matches. `wants` has the demand of
-        all nodes to which messages may move: stranded messages of a group go to its home even without a move
-        there.
+        The mapping of consumers has every other node that has some, with the messages that they match.
+        `wants` has the demand of all nodes to which messages may move: stranded messages of a group go to its
+        home even without a move there.
         """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):

@@ -105,7 +105,8 @@ def _alike(wanting: Mapping[NodeUuid, QueueReport]) -> Collection[dict[NodeUuid,
 def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
     """Yield moves that share `n` messages evenly.
 
-    Other nodes get what one does not want, and the nodes that want the most get the odd messages.
+    Messages that one node does not want are shared by the others. The nodes that want the most get the odd
+    messages.
     """
     for others, (want, node) in zip(
         range(len(wants), 0, -1), sorted((want, node) for node, want in wants.items()), strict=True
