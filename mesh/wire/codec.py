@@ -55,7 +55,7 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
 
 
 def malformed(frame: bytes, error: Exception) -> RemoteError:
-    """Return the refusal of a frame, with its first bytes."""
+    """Return the error for a malformed frame, with its first bytes."""
     return RemoteError(f"malformed frame {bytes(frame[:24])!r}: {error}", code="MALFORMED")
 
 

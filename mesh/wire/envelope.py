@@ -46,9 +46,9 @@ MARKS = FIRST | SECOND
 class Envelope(Struct, frozen=True, dict=True):
     """Messages of one stream, with the numbers `first`..`last` unless `numbers` lists them.
 
-    `index` holds a row of `keys` for each message (u16, empty if there is one key). `sizes` is the length of
-    each message in the body (one int if all are alike, else u32 each), and `props` the length of its
-    properties at the start of that (0 if none has any).
+    `index` has the row in `keys` of each message (u16, empty if there is one key). `sizes` is the length of
+    each message in the body (one int if all are alike, else u32 each). `props` is the length of each
+    message's properties, which precede its content (0 if no message has any).
     """
 
     stream: bytes  # 16 bytes, made by the client library for one session
@@ -186,20 +186,20 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> str:
-        """The node that accepted it; "" before that."""
+        """The name of the node that accepted the envelope, or "" before that."""
         return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
 
     def marked(self, mark: int) -> Envelope:
-        """Return the envelope with that mark of several copies, FIRST or SECOND; 0 for none."""
+        """Return the envelope with the copy mark FIRST or SECOND, or without a mark for 0."""
         flags = self.flags & ~MARKS | mark
         return self if flags == self.flags else replace(self, flags=flags)
 
     def without(self, flags: int) -> Envelope:
-        """Return the envelope without these flags."""
+        """Return the envelope without `flags`."""
         return replace(self, flags=self.flags & ~flags) if self.flags & flags else self
 
     def cut(self, indices: Sequence[int]) -> Envelope:
-        """Return an envelope with only these messages, by increasing indices."""
+        """Return an envelope with only the messages at `indices`, which must increase."""
         if len(indices) == self.count:
             return self
         slices = self._slices(indices)
@@ -284,7 +284,7 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 
 
 def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """Yield the parts whose contents have at most `most` bytes; `too_long` gets each other part."""
+    """Yield the parts whose contents have at most `most` bytes, and call `too_long` with each other part."""
     if len(envelope.body) <= most:
         yield envelope
         return

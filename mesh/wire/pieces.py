@@ -16,7 +16,7 @@ from mesh.wire.limits import FRAME, FRAMES, PIECE, PIECES_WINDOW, WHOLE
 # Commands that may pass a message in pieces without a change of meaning.
 PASSING = frozenset(kind.__struct_config__.tag for kind in (Ping, Pong, PieceAck, Bye, Refuse, Who))
 
-FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last of them
+FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last frame
 Frames = list[bytes]  # of one message
 
 
@@ -71,7 +71,7 @@ class Cutter:
 
 
 def is_short(message: Frames) -> bool:
-    """Return whether a message is short at first sight: a command, a header and a body, or less."""
+    """Return whether a message is surely short: at most a command, a header and a short body."""
     return len(message) <= FEW and len(message[-1]) <= SHORT
 
 
@@ -105,7 +105,7 @@ class Gatherer:
         self._frames: Frames = []  # its complete frames
         # The start of the next frame. A list of many small parts would need far more memory.
         self._part = bytearray()
-        self._lack = 0  # bytes that are missing in that
+        self._lack = 0  # bytes missing in the next frame
 
     def add_piece(self, piece: Piece) -> Frames | None:
         """Return the message after its last piece, else `None`. Raises: RemoteError for an invalid piece."""
