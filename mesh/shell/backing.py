@@ -19,8 +19,8 @@ log = logging.getLogger("mesh.node")
 class Backing:
     """Copies the stores into `FOLDER` in the data directory, on a thread. The file `DONE` is written last.
 
-    Queue stores are copied before the node's own: a message that moves to it meanwhile is in both copies,
-    never in neither.
+    Queue stores are copied before the node's own: a message that moves to the node's store meanwhile
+    is in both copies, never in neither.
     """
 
     def __init__(self, data: Path, workers: Mapping[str, StoreWorker]) -> None:

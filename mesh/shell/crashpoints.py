@@ -57,7 +57,7 @@ class CrashPoint:
 
 
 class _CrashingStore:
-    """Store that ends its process at a commit that holds messages."""
+    """Store that ends its process at a commit that contains messages."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store, self._point = store, point

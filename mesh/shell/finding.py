@@ -46,7 +46,7 @@ def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
 class Finding:
     """Search for nodes, on the loop.
 
-    `me` returns this node's current introduction; `hears` is called on the loop.
+    `me` returns this node's current introduction. `hears` is notified of discovery events.
     """
 
     def __init__(

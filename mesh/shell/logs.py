@@ -109,7 +109,7 @@ def write_to(stream: TextIO, how: logging.Formatter) -> None:
 
 
 def set_levels(level: str, special: Mapping[str, str]) -> None:
-    """Set the level of all loggers, then those of special ones."""
+    """Set the level of all loggers, then the levels in `special`, by logger."""
     set_level("", level)
     for logger, its in special.items():
         set_level(logger, its)

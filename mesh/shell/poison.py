@@ -47,7 +47,10 @@ class _Kept(msgspec.Struct):
 
 
 class Poison:
-    """The file in one data directory. A damaged file or a failing disk never prevents a start."""
+    """The file of such messages in one data directory.
+
+    A damaged file or a failing disk never prevents a start.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE

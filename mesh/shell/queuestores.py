@@ -172,7 +172,7 @@ def _is_missing(store: str) -> bool:
 
 @contextmanager
 def _named_before(store: str, data: Path) -> Iterator[None]:
-    """Extend errors of a store that is no longer configured."""
+    """Explain in errors that a store is no longer configured but had queues at the last start."""
     try:
         yield
     except StoreError as error:

@@ -14,7 +14,7 @@ READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
 
 class Notifier:
-    """Sends notifications to the service manager of this process, if it wants them."""
+    """Sends notifications to the service manager of this process, if there is one."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._address = environ.get("NOTIFY_SOCKET", "")
