@@ -24,9 +24,9 @@ class StoreProgress(NamedTuple):
 class Change:
     """Net result of some operations. Additions that a later operation removes are never written.
 
-    `first` and `next_position` are the store's next positions before and after. `appended` holds (header,
-    body) by position, and `rewritten` the same for envelopes of earlier commits. `dropped` are positions of
-    earlier commits. `rows` holds the last value by (table, key), `None` for a deleted row.
+    `first` and `next_position` are the store's next positions before and after. `appended` and `rewritten`
+    hold (header, body) by position, of new envelopes and of envelopes of earlier commits. `dropped` has
+    positions of earlier commits, and `rows` the last value by (table, key), `None` for a deleted row.
     """
 
     first: int

@@ -78,7 +78,7 @@ def may_serve(sent: float, now: float, terms: LeaseTiming) -> bool:
 
 
 def pause(sent: float, failed: bool, now: float, terms: LeaseTiming) -> float:
-    """Return the seconds until the next renewal. `failed`: an attempt has failed since `sent`."""
+    """Return the seconds until the next renewal. With `failed`, an attempt has failed since `sent`."""
     return terms.retry if failed else max(0.0, sent + terms.interval - now)
 
 

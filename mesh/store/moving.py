@@ -20,7 +20,7 @@ STREAM, PART, CONSUMER, MOVED = "stream", "part", "consumer", "moved"  # tables
 
 @dataclass(slots=True)
 class Place:
-    """A store with its content at the start. `keeps`: whether it outlives the process."""
+    """A store with its content at the start. `keeps` means that the store outlives the process."""
 
     store: Store
     image: Image
@@ -155,7 +155,7 @@ def _place_in(key: bytes) -> bytes:
 
 
 def _marker(source: str) -> bytes:
-    """Return the key of the row with the last moved positions of `source`. It is no queue's name."""
+    """Return the key of the row with the last moved positions of `source`, which cannot be a queue's name."""
     return b"\0" + source.encode()
 
 

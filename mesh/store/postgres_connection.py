@@ -72,7 +72,10 @@ class Connection:
 
     @classmethod
     def open(cls, url: str, patience: float, longest: float) -> "Connection":
-        """Connect. `patience`: s of lock waits and idle transactions; `longest`: s of a statement."""
+        """Connect to the database.
+
+        `patience` limits lock waits and idle transactions, `longest` a statement, both in seconds.
+        """
         with _told():
             db = psycopg.connect(
                 url,
