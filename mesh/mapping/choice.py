@@ -75,7 +75,10 @@ def divide(
     domain: str,
     is_copy: bool,
 ) -> Decision:
-    """Return the decision on a message for all masters."""
+    """Return the decision on a message that every master receives.
+
+    With `is_copy`, the sender has sent a copy to each master already.
+    """
     masters = masters_of(claims)
     if me in masters:
         others = tuple(n for n in masters if n != me and n not in visited and not is_copy)

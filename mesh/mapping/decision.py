@@ -55,10 +55,10 @@ class Kind(Enum):
 class Decision:
     """A decision on a message.
 
-    `node` is the next hop, or the node waited for ("" = unknown). `code` is that of a refusal. `copies` are
-    the masters, if several each receive a copy; with HERE, those besides this node. FORWARD then means that
-    some of them are reachable. `to_master`: the next hops are masters. `is_shared`: other nodes may be
-    masters, too. `stands_for` are the unreachable masters that this node replaces.
+    `node` is the next hop, or the node waited for ("" = unknown), and `code` that of a refusal. `copies` are
+    the masters if several each receive a copy, with HERE those besides this node; FORWARD then means that
+    some of them are reachable. With `to_master` the next hops are masters, and with `is_shared` other nodes
+    may be masters, too. `stands_for` are the unreachable masters that this node replaces.
     """
 
     kind: Kind
@@ -116,8 +116,8 @@ class Claim:
 class Sources:
     """The nodes to query for a subscription, and whether all others must be queried, too.
 
-    `masters` are the hops that divide nothing further. `away` are the unreachable ones without which the
-    result is incomplete.
+    `masters` are the hops that are masters. `away` are the unreachable hops, without which the result is
+    incomplete.
     """
 
     hops: tuple[str, ...] = ()

@@ -108,7 +108,10 @@ class Mapping:
         force: bool = False,
         of: Hashable = "",
     ) -> Decision:
-        """Return the decision on a direct message: by a known node, then the domain, then this node."""
+        """Return the decision on a direct message: by a known node, then the domain, then this node.
+
+        With `force`, a message to an unknown node waits instead of being refused.
+        """
         node = to.node
         if node == self.me:
             return here("addressed to this node")
@@ -129,7 +132,7 @@ class Mapping:
     def sources(
         self, kind: str, text: str, domain: str, view: NodesView, use: Use = Use.SUBSCRIBE
     ) -> Sources:
-        """Return the nodes to query for a query.
+        """Return the nodes to which a query must be sent.
 
         This node's own log is not included.
         """
@@ -142,7 +145,7 @@ class Mapping:
         return self._claims.on(key, domain, True, xml, held)
 
     def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
-        """Return the claims in effect on any message in a domain; "*" is one that no rule names."""
+        """Return the claims in effect on any message in a domain; "*" is a domain that no rule names."""
         claims = self._claims.of_domain(domain)
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
@@ -156,11 +159,11 @@ class Mapping:
         return masters_of(self._claims_on(key, e))
 
     def holders(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters and their backups."""
+        """Return the masters and backups of an envelope's messages with that key."""
         return holders_of(self._claims_on(key, e))
 
     def is_backed(self, key: str, e: Envelope) -> bool:
-        """Return whether the masters have backups."""
+        """Return whether the masters of an envelope's messages with that key have backups."""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
 
     def is_dirty(self, e: Envelope, node: str) -> bool:

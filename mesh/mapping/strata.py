@@ -60,7 +60,7 @@ def _rank(claim: Claim, parent: str) -> tuple[bool, int]:
 def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance) -> Distance | None:
     """Return the distance of this node, or None if it is not known yet.
 
-    `is_open`: without a claim this node is the master.
+    With `is_open`, this node is the master where no rule makes a claim.
     """
     if not claims:
         return Distance((me,)) if is_open else NOWHERE
