@@ -28,9 +28,9 @@ def way_to(site: str) -> str:
 
 
 def goes_again(state: str, may_be_there: bool) -> bool:
-    """Return whether the answer is not final.
+    """Return whether an answer with the code `state` is not final, so that the message is resent.
 
-    A message that may have arrived before is not refused because of its route.
+    If the message may have arrived before, a refusal because of its latest route is not final.
     """
     return state == WAY_LOST or (may_be_there and state in _OF_ITS_WAY)
 

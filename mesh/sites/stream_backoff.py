@@ -20,7 +20,7 @@ SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
     """Return whether the refusal of a message from another site is temporary.
 
-    No node here then remembers it. For a direct message every refusal is final.
+    No node of this site then remembers the refusal. For a direct message every refusal is final.
     """
     return state in FOR_NOW and not to and is_foreign(sender)
 
