@@ -1,7 +1,8 @@
 """Deduplication at a site for messages that arrive from their publisher or from masters of other sites.
 
-`low` is a promise of one sender to one receiver. Numbers below that of a publisher were answered at its own
-site, and may still be in transit to this one. Numbers below that of a master there were answered here.
+`low` is a promise of one sender to one receiver. Numbers below the low of a publisher were answered at its
+own site, and may still be in transit to this one. Numbers below the low of a master of another site were
+answered here.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class MultiPathStream(OriginStream):
         self.above.remove(first, last)
 
     def settle(self, low: int) -> None:
-        """Record that numbers below were answered to the publisher.
+        """Record that the publisher has the answers to all numbers below `low`.
 
         From other legs they still count as new.
         """

@@ -59,9 +59,9 @@ class OriginStream:
             )
 
     def settle(self, low: int) -> None:
-        """Treat all numbers below as known: they were answered, so the publisher never resends them.
+        """Treat all numbers below `low` as known: they were answered, so the publisher never resends them.
 
-        Holes below do not matter: other nodes may have had those numbers.
+        Missing numbers among them do not matter: other nodes may have accepted those.
         """
         self.above.drop_below(low)
         self.refused.drop_below(low)
