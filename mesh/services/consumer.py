@@ -34,7 +34,7 @@ class AddressConsumer(Generic[T]):
 
     @property
     def room(self) -> int:
-        """The number of messages that it may get now."""
+        """The number of messages that the consumer may get now."""
         return max(0, self.credit - len(self.out))
 
     def add_message(self, message: T) -> None:

@@ -29,7 +29,7 @@ class QueuedRequests(Struct, eq=False):
         return len(self.envelope.body) + 64 * self.envelope.count
 
     def answers(self, start: int, end: int, answer: Answer) -> Iterator[Answer]:
-        """Yield the answer for these messages, by their numbers."""
+        """Yield `answer` for the messages at the indices from `start` up to `end` - 1, by their numbers."""
         e = self.envelope
         numbers = e.number_list(range(start, end)) if e.numbers else ()
         for first, last in runs(numbers) if numbers else ((e.first + start, e.first + end - 1),):
@@ -64,7 +64,7 @@ class GivenMessage(Struct, eq=False):
 
 
 class Server(AddressConsumer[GivenMessage]):
-    """A consumer of an address. Messages for all wait in its own line."""
+    """A consumer of an address. Messages for all consumers wait in the `line` of each."""
 
     def __init__(
         self,
