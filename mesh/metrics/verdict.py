@@ -22,7 +22,7 @@ class Grade(IntEnum):
 class Check:
     """A figure with its thresholds.
 
-    `is_least`: lower values are bad.
+    With `is_least` lower values are bad.
     """
 
     name: str
