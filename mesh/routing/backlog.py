@@ -61,8 +61,8 @@ class Backlog(EnvelopeSlices):
     def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
         """Append the slice.
 
-        With `is_awaited` its publisher waits for it and sends little meanwhile, so a slice in memory stays
-        there.
+        With `is_awaited` the publisher of the slice waits for it and sends little meanwhile, so a slice in
+        memory stays in memory.
         """
         parcel = portion.parcel
         size, messages = portion.size, portion.messages
@@ -92,7 +92,7 @@ class Backlog(EnvelopeSlices):
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove a slice from its place in memory."""
+        """Remove and return a slice, wherever it waits in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)

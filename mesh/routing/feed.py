@@ -1,7 +1,8 @@
 """Messages owed to one subscriber, in order, within its credit.
 
 A feed belongs to a client's subscription, to an inbox, or to a peer. Messages within its credit are sent at
-once. Others wait in a backlog: transient messages as the overflow policy says, persistent ones up to a limit.
+once. Other messages wait in a backlog: transient ones as the overflow policy says, persistent ones up to a
+limit.
 Messages without room are dropped and the gap is reported. Expired messages are not sent.
 
 Law: matched = delivered + dropped + expired + buried + pending, in messages, at every moment.
@@ -34,13 +35,13 @@ PATIENCE = 10.0
 
 
 class Feed:
-    """The feed of a client's subscription, and the base of the other kinds.
+    """The feed of a client's subscription, and the base class of other feeds.
 
-    `send` is called for each slice that may be sent, `released` for each stored envelope that no feed needs
-    any longer or of which fewer messages may be needed, `overran` after a drop for lack of room, and
-    `ends_in_gap` when only a gap is left to report. `wall` returns ns since 1970, for expiry. With `paging`
-    slices may wait on disk only. `lost` counts dropped and expired messages, with a reason of
-    `mesh.reasons.texts`.
+    `send` is called for each slice that may be sent, `overran` after a drop for lack of room, and
+    `ends_in_gap` when only a gap is left to report. `released` is called for each stored envelope that no
+    feed needs any longer, or of which fewer messages may be needed. `lost` counts dropped and expired
+    messages, with a reason of `mesh.reasons.texts`. `wall` returns ns since 1970, for expiry, and with
+    `paging` slices may wait on disk only.
     """
 
     is_peer = False

@@ -44,7 +44,7 @@ class ForwardTable:
         return list(self._entries.values())
 
     def entry(self, serial: int) -> PendingForward | None:
-        """Return the entry, or None if it has its final answer."""
+        """Return the entry with this serial number, or None after its final answer."""
         return self._entries.get(serial)
 
     def split_known(self, envelope: Envelope) -> tuple[list[PendingForward], list[tuple[int, int]]]:
@@ -162,7 +162,7 @@ class ForwardTable:
     def requeue_in_flight(self, hop: str) -> list[PendingForward]:
         """Let all entries in flight to the node wait again, after its connection broke.
 
-        Return them.
+        Return the entries.
         """
         again = [entry for line in self._lines.get(hop, {}).values() for entry in line.requeue_in_flight()]
         return sorted(again, key=lambda entry: entry.serial)

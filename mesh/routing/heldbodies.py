@@ -35,7 +35,7 @@ class HeldBodies:
         return replace(e, flags=e.flags | HELD)
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """Return the item with its body, or None if that is not held here."""
+        """Return the item with its body, or None if the body is not held here."""
         found = self._around(item)
         if found is None:
             return None

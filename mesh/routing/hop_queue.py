@@ -36,10 +36,7 @@ class LateEntries:
         self._entries[entry.serial] = entry
 
     def first(self) -> PendingForward:
-        """Return the oldest entry.
-
-        There must be one.
-        """
+        """Return the oldest entry, which must exist."""
         while self._heap[0] not in self._entries:
             heappop(self._heap)
         return self._entries[self._heap[0]]
@@ -112,7 +109,7 @@ class HopQueue:
     def requeue_in_flight(self) -> list[PendingForward]:
         """Let all entries in flight wait again, before later ones.
 
-        Return them.
+        Return the entries.
         """
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):

@@ -41,7 +41,7 @@ class Inbox(Feed):
 
     @property
     def accepted_bytes(self) -> int:
-        """Bytes in flight or waiting, and bytes that are being stored."""
+        """The bytes in flight, waiting, or being stored."""
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[EnvelopeSlice]:

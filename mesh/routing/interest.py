@@ -172,9 +172,9 @@ class Interests:
                 asked.leaving[query] = now + LINGER
 
     def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
-        """Withdraw the queries whose time is over, a limited number at a time.
+        """Withdraw the queries that are due to be withdrawn, a limited number at a time.
 
-        An unreachable peer keeps them, because it may still hold messages for this node.
+        Queries to an unreachable peer stay, because it may still have messages for this node.
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():

@@ -70,7 +70,7 @@ class PendingForward:
     first_was_sent: bool = False  # sent to `first`, or stored before
 
     def add_source(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
-        """Add a source of a repeated envelope, and drop sources that are disconnected: they resend it."""
+        """Add a source of a repeated envelope, and drop disconnected sources, which will resend it."""
         others = (each for each in (*self.also, self.source) if each != source)
         self.also = tuple(each for each in others if is_there(each))
         self.source = source
@@ -78,8 +78,8 @@ class PendingForward:
     def mark_sent_to(self, process: tuple[bytes, int]) -> None:
         """Record the process that the entry is sent to.
 
-        If another process had it before, that one may have divided it among masters differently, so the
-        envelope is marked as resent.
+        If the entry was sent to another process before, that process may have divided it among masters
+        differently, so the envelope is marked as resent.
         """
         is_again = self.sent_to not in (None, process)
         if is_again and not self.was_divided and not self.envelope.to:

@@ -36,13 +36,13 @@ class StoredEnvelope(Struct, eq=False):
     lacks: int = 0  # bytes of its envelope that are not in memory
 
     def owe(self, owed: OwedShares) -> None:
-        """Set the sinks that wait for it."""
+        """Set the sinks that wait for the envelope."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)
 
     @property
     def boot(self) -> int:
-        """The boot in which its master accepted it; 0 = unknown."""
+        """The boot in which the master accepted the envelope; 0 = unknown."""
         place = self.position or self.after
         return (place + 1) // BOOT if place else 0  # a transient message may follow the previous boot
 
