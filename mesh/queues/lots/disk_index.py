@@ -73,8 +73,8 @@ class DiskIndex:
     def add(self, lot: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
         """Add an envelope.
 
-        `expiry` is that of the queue in seconds. `is_back` inserts the envelope at its place instead of the
-        end.
+        `expiry` is the expiry of the queue in seconds. With `is_back` the envelope is inserted at its place,
+        else at the end.
         """
         self.add_parcel(lot.parcel, lot.priority, lot.left, expiry, is_back=is_back)
         if row := lot.row():
@@ -120,7 +120,7 @@ class DiskIndex:
         return VOID, tuple(void)
 
     def loaded(self, priority: int) -> bool:
-        """End a read, and return whether it is still wanted."""
+        """End a read, and return whether its envelopes are still wanted."""
         if not self._paged.get(priority):
             self._paged.pop(priority, None)
         return self._loading.pop(priority)

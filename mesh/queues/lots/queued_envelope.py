@@ -181,7 +181,7 @@ class QueuedEnvelope:
         return runs if given is None else [each for run in runs for each in given.common(*run)]
 
     def take_out(self, runs: Runs) -> Runs:
-        """Remove `runs` from the ready messages, and return the ones removed."""
+        """Remove `runs` from the ready messages, and return the messages that were ready."""
         return self.ready.remove_all(runs)
 
     def add_ready(self, runs: Runs) -> None:

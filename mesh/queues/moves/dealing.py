@@ -89,7 +89,7 @@ class ReadyScan:
         return found
 
     def place(self) -> dict[int, LotKey]:
-        """Return where the next scan begins after one without a match: behind it, or at the front."""
+        """Return where the next scan begins if this one found no match: behind it, or at the front."""
         if not self.is_cut:
             return {}
         last = self.seen[-1].lot

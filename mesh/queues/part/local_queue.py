@@ -179,8 +179,8 @@ class LocalQueue:
     def may_page_moved(self, lot: QueuedEnvelope) -> bool:
         """Return whether an envelope from another node should wait on disk only.
 
-        Its timestamp does not match its position, so it stays in memory while there is room. It must not be
-        reread while another node waits for its end.
+        The timestamp of a moved envelope does not match its position, so the envelope stays in memory while
+        there is room. An envelope must not be reread while another node waits for its end.
         """
         return bool(lot.parcel.position) and lot not in self.pledged and self._memory.has_no_room(lot.cost)
 
