@@ -1,4 +1,4 @@
-"""Envelopes: messages that a session published in a row with the same quality of service.
+"""Envelopes: messages that a session published in succession with the same quality of service.
 
 The header names the stream, the sequence numbers, the keys and the length of each message; the body is the
 messages one after the other. A router reads the header and forwards the body untouched. An envelope is split
@@ -86,7 +86,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return u16(self.index)[i] if self.index else 0
 
     def rows(self) -> Sequence[int]:
-        """Return the row of each message."""
+        """Return the index in `keys` of each message's key."""
         return u16(self.index) if self.index else bytes(self.count)
 
     def number(self, i: int) -> int:
@@ -113,7 +113,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return (ends[i - 1] if i else 0), ends[i]
 
     def ends(self) -> Sequence[int]:
-        """Return the end of each message in the body."""
+        """Return the end offset of each message in the body."""
         if isinstance(self.sizes, int):
             size = self.sizes
             return range(size, size * self.count + 1, size) if size else bytes(self.count)

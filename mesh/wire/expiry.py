@@ -50,7 +50,7 @@ def shifted(envelope: Envelope, ns: int) -> Envelope:
 
 
 def _column(pieces: list[bytes], was_one: bool) -> int | bytes:
-    """Return the lengths as a column, or as one number if all are alike and it was one before."""
+    """Return the lengths as a column, or as one number if all are alike and `was_one` is set."""
     lengths = array("I", map(len, pieces))
     return lengths[0] if was_one and len(set(lengths)) == 1 else lengths.tobytes()
 

@@ -21,7 +21,7 @@ Frames = list[bytes]  # of one message
 
 
 class Cutter:
-    """The sending end of one connection. It keeps the order, except for commands that may pass."""
+    """The sending end of one connection, which keeps the order except for commands that may pass."""
 
     def __init__(self) -> None:
         self.is_busy: bool = False  # a message was sent in part
@@ -30,7 +30,7 @@ class Cutter:
         self._sent = self._taken = 0  # bytes in pieces
 
     def send(self, message: Frames) -> list[Frames]:
-        """Return the messages to send now that this one was added."""
+        """Add a message, and return the messages to send now."""
         if self.is_busy:
             if len(message) == 1 and message[0][1] in PASSING:
                 return [message]
@@ -42,7 +42,7 @@ class Cutter:
         return self._next()
 
     def on_acked(self, taken: int) -> list[Frames]:
-        """Return the messages to send now that the other end has `taken` bytes of pieces."""
+        """Record that the other end has `taken` bytes of pieces, and return the messages to send now."""
         if taken > self._sent:
             raise RemoteError(
                 f"{taken} bytes of pieces acknowledged, {self._sent} were sent", code="FORGED_ACK"
