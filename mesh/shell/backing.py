@@ -28,7 +28,7 @@ class Backing:
         self._under_way = Lock()
 
     def begin(self) -> None:
-        """Start a copy without blocking. If one is in progress, that one serves this request too."""
+        """Start a copy without blocking. A copy in progress serves this request, too."""
         if self._under_way.acquire(blocking=False):
             Thread(target=self._make, name="mesh-backup", daemon=True).start()
 

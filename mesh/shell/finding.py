@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """Interfaces that a wildcard address does not use, each with the reason."""
+        """The interfaces that a wildcard address does not use, each with the reason."""
         is_everywhere = any(is_wildcard(address) for address in self._bound)
         skipped = fit(interfaces(), self._settings.interfaces)[1] if is_everywhere else []
         return [(name, why) for name, why in skipped if why != "loopback"]

@@ -77,7 +77,7 @@ FORMATS: dict[str, type[logging.Formatter]] = {TEXT: Lines, JSON: JsonLines, JOU
 
 
 def formatter(wanted: str, environ: Mapping[str, str], stream: TextIO) -> logging.Formatter:
-    """Return the named format. AUTO selects the journal format if the stream goes there, else text."""
+    """Return the named format. AUTO selects the journal format if the stream is the journal, else text."""
     if wanted == AUTO:
         wanted = JOURNAL if goes_to_journal(environ, stream) else TEXT
     return FORMATS[wanted]()

@@ -13,7 +13,7 @@ NOT_YET = "the node asks others whether its store is the newest"
 class SeenNode(NamedTuple):
     """The state of a node: its info, some queues, and requests of some addresses.
 
-    `why` says why the node does not serve, or is empty.
+    `why` is the reason why the node does not serve, or "".
     """
 
     info: Info
