@@ -22,17 +22,17 @@ class LeaseTiming:
 
     @property
     def interval(self) -> float:
-        """Seconds between renewals, 3 by default."""
+        """The seconds between renewals, 3 by default."""
         return 0.3 * self.ttl
 
     @property
     def retry(self) -> float:
-        """Seconds until a failed renewal or a check of a foreign lease is repeated, 0.25 by default."""
+        """The seconds until a failed renewal or a check of a foreign lease is repeated, 0.25 by default."""
         return 0.025 * self.ttl
 
     @property
     def patience(self) -> float:
-        """Seconds to wait for a lock, and that a transaction may idle, 4 by default.
+        """The seconds to wait for a lock, and for which a transaction may idle; 4 by default.
 
         Less than the lease, so that the open transaction of a stopped holder ends before its lease does.
         """
@@ -40,7 +40,10 @@ class LeaseTiming:
 
     @property
     def useful(self) -> float:
-        """Seconds that a holder relies on a renewal, 8 by default. The rest allows for clock drift."""
+        """The seconds for which a holder relies on a renewal, 8 by default.
+
+        The rest allows for clock drift.
+        """
         return 0.8 * self.ttl
 
 

@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(slots=True)
 class _Misplaced:
-    """Data of one store that belongs into another: envelopes as (position, bytes), and rows."""
+    """Data of one store that belongs in another store: envelopes as (position, bytes), and rows."""
 
     envelopes: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)

@@ -113,8 +113,8 @@ def open_queue_store(
 ) -> NodeStore:
     """Open the store of a queue.
 
-    `chosen` is a setting in `[[queues]]`. `was_used` means that it was used at the last start, so it must
-    exist. Raises: StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
+    `chosen` is a setting in `[[queues]]`. `was_used` means that the store was used at the last start, so it
+    must exist. Raises: StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
     """
     if chosen == MEMORY:
         return Untended(MemoryStore())

@@ -40,7 +40,7 @@ _RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s 
 
 
 def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
-    """Return the lease in the database. With a lock it is fixed until the transaction ends, except `left`."""
+    """Return the lease in the database. With `lock` it is fixed until the transaction ends, except `left`."""
     rows = db.execute(_READ.format(lock=lock), (resource,))
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 

@@ -136,7 +136,7 @@ class DiskSpace:
 
     @property
     def free(self) -> int:
-        """Free bytes on the disk."""
+        """The free bytes on the disk."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
