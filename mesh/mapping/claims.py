@@ -215,7 +215,7 @@ class Claims:
                 yield (term.claim,)
 
     def _certain(self, kind: str, text: str, domain: str) -> tuple[Claim, ...]:
-        """Return the claims on all other matches."""
+        """Return the claims on all matches that `_possible` leaves out."""
         if kind == "exact" and text in self._by_key:
             plain = tuple(term.claim for term in self._by_key[text] if not term.filters)
             if plain:

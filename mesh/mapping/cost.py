@@ -115,7 +115,7 @@ class _Bill:
     def _texts(self, term: XPathTerm, at: _Crowd) -> int:
         """Count the cost of one side of a comparison.
 
-        Return its number of texts.
+        Return the number of texts on that side.
         """
         match term:
             case LocationPath():
@@ -202,7 +202,7 @@ def _of_step(step: PathStep) -> frozenset[str]:
 
 
 def _is_of_texts(term: XPathTerm) -> bool:
-    """Return whether a comparison with the term is false if it finds nothing."""
+    """Return whether a comparison with the term is false if the term finds nothing."""
     return isinstance(term, LocationPath | Union | Literal)
 
 

@@ -100,8 +100,8 @@ def refuse(why: str, node: str, code: str) -> Decision:
 class Claim:
     """A node's claim on a message by a rule.
 
-    `is_backup`: the claim counts while no other claim leads anywhere. `dirty_read`: subscribers receive
-    messages before the master accepts them.
+    With `is_backup` the claim counts only while no other claim leads anywhere. With `dirty_read` subscribers
+    receive messages before the master accepts them.
     """
 
     node: str

@@ -63,8 +63,8 @@ class Mapping:
     ) -> Decision:
         """Return the decision on a message with this key, domain and XML that has been at `visited`.
 
-        `of` is its publisher's stream, which keeps one of several equally good routes. `is_copy`: the sender
-        has sent a copy to each master. `held` are the results of the filters, if rules read contents.
+        `of` is its publisher's stream, which keeps one of several equally good routes. With `is_copy`, the
+        sender has sent a copy to each master. `held` are the results of the filters, if rules read contents.
         """
         claims = self._claims.on(key, domain, not visited, xml, held)
         if claims and self.has_backups and any(claim.is_backup for claim in claims):

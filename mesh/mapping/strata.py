@@ -32,7 +32,7 @@ class Distance:
 
     @property
     def stratum(self) -> int:
-        """The number of hops; -1: there is no route."""
+        """The number of hops, or -1 without a route."""
         return len(self.way) - 1
 
 
@@ -108,7 +108,7 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
     """Return whether a distance differs enough from the reported one.
 
-    `is_late`: the report is old.
+    With `is_late` the report is old.
     """
     if said is None or said.way != now.way:
         return True
@@ -122,7 +122,7 @@ NOTICED = 0.0002  # s of latency change that is never reported
 class Damping:
     """Limits reports about a domain.
 
-    The more often its route changes, the longer is the pause.
+    The more often the route changes, the longer is the pause between two reports.
     """
 
     LEAST, MOST, CALM = 0.1, 30.0, 60.0  # s of shortest and longest pause, and until reset
@@ -142,5 +142,5 @@ class Damping:
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)
 
     def keep_domains(self, domains: Iterable[str]) -> None:
-        """Forget all other domains."""
+        """Forget all domains except `domains`."""
         self._told = {domain: self._told[domain] for domain in domains if domain in self._told}

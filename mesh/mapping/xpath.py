@@ -151,7 +151,7 @@ class _Reader:
         return text
 
     def _has(self, *signs: str) -> bool:
-        """Consume the next token if it is among them.
+        """Consume the next token if it is one of `signs`.
 
         Return whether it was.
         """
