@@ -114,7 +114,7 @@ def _peer(it: socket.socket) -> str:
 def _text(name: str | bytes) -> str:
     """Return the path of a Unix socket.
 
-    Abstract ones never belong to this package.
+    Abstract paths never belong to this package.
     """
     return name if isinstance(name, str) else os.fsdecode(name)
 
