@@ -82,7 +82,7 @@ class Accepting:
         self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
-        """Return whether a message that is published there may enter."""
+        """Return whether a message published in this domain and topic may enter."""
         return bool(self._writes.sites_for(domain, topic))
 
     def may_bring(self, domain: str, topic: str) -> bool:

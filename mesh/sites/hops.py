@@ -1,7 +1,7 @@
 """Names of hops across sites, and the sites that a message has visited.
 
-Within a site a hop names a node. For other sites it names both, as in `site:LON/heron`, so that two nodes of
-the same name in two sites never look like a loop. No node can have such a name.
+Within a site a hop names a node. For other sites a hop names site and node, as in `site:LON/heron`, so that
+two nodes of the same name in two sites never look like a loop. No node can have such a name.
 """
 
 from __future__ import annotations

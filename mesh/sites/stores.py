@@ -1,6 +1,6 @@
 """Detects a new store in another site, which lacks what the site was sent before.
 
-A site is seen through its gateways. Each has a store, known by the uuid in it, which counts the starts of the
+A site is known through its gateways. Each gateway has a store with a uuid, which counts the starts of the
 node. A store is new if its node was started less often than before, or if no known gateway is left.
 """
 
@@ -43,7 +43,7 @@ def stores_of(said: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 class SiteStores:
-    """The known stores of one site. `starts` maps each to the number of its starts when last seen."""
+    """The known stores of one site. `starts` maps each store to the number of its starts when last seen."""
 
     def __init__(self, starts: Iterable[tuple[bytes, int]] = ()) -> None:
         self._starts = OrderedDict(starts)
