@@ -50,7 +50,7 @@ class _Leg:
 class MultiPathStream(OriginStream):
     """Numbers accepted from one (client session, domain) at a master whose site accepts from other sites.
 
-    It is stored as any other stream. The lows of legs are not stored: each envelope has its own.
+    The object is stored as any other stream. The lows of legs are not stored: each envelope has its own.
     """
 
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
@@ -120,7 +120,7 @@ class MultiPathStream(OriginStream):
         return min(each.low for each in self._legs.values())
 
     def _make_room(self, leg: bytes, is_lowest: bool) -> None:
-        """Forget ranges below all lows except for the newest, and more of them for a publisher."""
+        """Forget ranges below all lows except for the newest, and more ranges for a publisher."""
         if len(self.above) < KEPT:
             return
         self._forget_below(self._floor(), KEPT)

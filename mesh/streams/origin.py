@@ -19,7 +19,7 @@ MAX_RANGES = 1024
 
 
 class OriginStream:
-    """Numbers accepted from one (client session, domain)."""
+    """The state of one (client session, domain): its accepted numbers and its refused numbers."""
 
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher

@@ -110,7 +110,7 @@ class Outbox:
     def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
         """Record an answer to first..last. Return the numbers that had none of this kind before.
 
-        With `final` False, FORWARD_WARNING, the window opens, but the envelope stays until the final answer.
+        With `final` False (FORWARD_WARNING) the window opens, but the envelope stays until the final answer.
         An answer to numbers that were never sent, or answered before, changes nothing.
         """
         stream = self._stream(domain)
