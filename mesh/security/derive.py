@@ -1,6 +1,6 @@
 """Key derivation: one secret yields a key for each purpose.
 
-(HKDF, RFC 5869, with SHA-256.)
+The derivation is HKDF (RFC 5869) with SHA-256.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ class MeshKeys:
 
 
 def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
-    """Return the keys of this user's nodes in the mesh, or None if it has none. Raises: KeysRefused."""
+    """Return the keys of this user's nodes in the mesh, or None if it has no keys. Raises: KeysRefused."""
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
