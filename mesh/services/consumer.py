@@ -16,7 +16,7 @@ T = TypeVar("T")  # a message as its owner knows it
 
 
 class AddressConsumer(Generic[T]):
-    """A consumer for the time of its connection. `key` is that of its subscription."""
+    """A consumer for the time of its connection. `key` is the key of its subscription."""
 
     def __init__(self, key: bytes, epoch: int, credit: int, local_only: bool) -> None:
         self.key = key

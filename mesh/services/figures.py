@@ -68,7 +68,7 @@ class ServiceFigures:
     # --- counting ---------------------------------------------------------------------------------------
 
     def sent(self, address: str, node: str, n: int) -> None:
-        """Count n accepted messages that want no reply."""
+        """Count n accepted messages that expect no reply."""
         for fared in self._both(address, node):
             fared.sent += n
 

@@ -25,7 +25,7 @@ class QueuedRequests(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """Size in bytes, with 64 bytes of overhead per message."""
+        """The size in bytes, with 64 bytes of overhead per message."""
         return len(self.envelope.body) + 64 * self.envelope.count
 
     def answers(self, start: int, end: int, answer: Answer) -> Iterator[Answer]:
@@ -134,10 +134,9 @@ class ServedAddress:
 
 
 def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[QueuedRequests]:
-    """Yield the work that is held for a server.
+    """Yield the work of a server: its outstanding messages, and messages waiting in its own line.
 
-    Such work has outstanding messages, or waits in the server's own line. With `is_first`, work that waits at
-    the address for any server is included.
+    With `is_first`, work that waits at the address for any server is included.
     """
     last = None
     for given in server.out.values():
