@@ -74,7 +74,7 @@ class Pile:
 class ClosedSegments:
     """A node's own closed segments, in two sets: segments that are safe elsewhere and the rest.
 
-    All have the same uuid. Segments of others in the same directory are never passed in.
+    All have the same uuid. Segments of other nodes in the same directory are never passed in.
     """
 
     def __init__(self, segments: Iterable[Segment] = (), markers: Iterable[Marker] = ()) -> None:

@@ -47,7 +47,7 @@ class SegmentName(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def unfinished(self) -> str:
-        """The name while it is written, which Spark ignores."""
+        """The file name while the segment is written, which Spark ignores."""
         return f"_{self}"
 
     def __str__(self) -> str:
