@@ -84,7 +84,7 @@ class DiskBacklog:
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Return the next slices to read, at most `most` of about `size` bytes.
+        """Return the next slices to read, at most `most`, with about `size` bytes in all.
 
         The last slice may exceed `size`.
         """

@@ -2,8 +2,7 @@
 
 A feed belongs to a client's subscription, to an inbox, or to a peer. Messages within its credit are sent at
 once. Other messages wait in a backlog: transient ones as the overflow policy says, persistent ones up to a
-limit.
-Messages without room are dropped and the gap is reported. Expired messages are not sent.
+limit. Messages without room are dropped and the gap is reported. Expired messages are not sent.
 
 Law: matched = delivered + dropped + expired + buried + pending, in messages, at every moment.
 """

@@ -47,7 +47,7 @@ class LateEntries:
 
 @dataclass(slots=True)
 class HopQueue:
-    """The queue of entries to one next hop, for one domain or one node behind it."""
+    """The queue of entries to one next hop, for one domain or for one addressed node behind the hop."""
 
     # Removal from the front of a dict becomes ever slower, that of an OrderedDict does not.
     waiting: OrderedDict[PendingForward, None] = field(default_factory=OrderedDict)

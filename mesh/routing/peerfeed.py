@@ -18,7 +18,7 @@ from mesh.wire.commands import Query
 class PeerFeed(Feed):
     """The feed of a peer, which relays its messages.
 
-    They are settled when the peer's own readers have settled them.
+    A message is settled when the peer's own readers have settled it.
     """
 
     is_peer = True

@@ -40,8 +40,8 @@ def course_of(decision: Decision) -> Course:
 class PendingForward:
     """An envelope without its final answer.
 
-    `source` is the peer that sent it last, b"" for a client of this node. `also` are earlier sources that
-    wait for the final answer, too.
+    `source` is the peer that sent the envelope last, b"" for a client of this node. `also` are earlier
+    sources that wait for the final answer, too.
     """
 
     envelope: Envelope

@@ -31,7 +31,7 @@ class Owed:
 class RestoredDebts:
     """The queries and positions of sinks at the start of the node.
 
-    `wanting(key, domain, xml, is_local)` returns the sinks of published messages, `addressed` that of a
+    `wanting(key, domain, xml, is_local)` returns the sinks of published messages, `addressed` the sink of a
     direct message.
     """
 

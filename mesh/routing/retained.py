@@ -24,8 +24,8 @@ OF_CONFLICTS = 16
 class Retained:
     """Retained values by key and domain.
 
-    If the limit is reached, the least recently published are evicted first, and dead letters last. Values
-    that lost against another site have a small limit of their own.
+    If the limit is reached, the values published least recently are evicted first, and dead letters last.
+    Values that lost against another site have a small limit of their own.
     """
 
     def __init__(

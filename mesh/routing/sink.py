@@ -41,7 +41,10 @@ class AddressResolver(Protocol):
     """The component that resolves addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return a copy for each addressee, and how many received it at once. Raises: LocalError."""
+        """Return a copy with its targets for each addressee, and how many received it at once.
+
+        Raises: LocalError.
+        """
 
     def taker(self, name: str) -> Sink:
         """Return the sink of an address after a restart."""

@@ -97,7 +97,7 @@ def nameless(count: int, void_at: int = 0) -> Envelope:
 
 
 def refilled(piece: Envelope, whole: Envelope) -> Envelope:
-    """Return a cut envelope with all places of the whole one.
+    """Return the cut envelope `piece` with a place for each message of `whole`.
 
     Missing messages are empty.
     """

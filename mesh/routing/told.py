@@ -36,9 +36,9 @@ def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
 
 
 def in_one(whole: Interest, most: int) -> Iterator[bytes]:
-    """Yield frames for a peer of version 1: one, and a change for the queries beyond `most` bytes.
+    """Yield the frames for a peer of wire version 1: the whole message, then the queries beyond `most` bytes.
 
-    The peer considers those queries withdrawn until the change arrives.
+    The peer considers these queries withdrawn until their frame arrives.
     """
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
 
