@@ -137,7 +137,7 @@ class _Deal:
         return [(node, joined(some)) for node, some in found.items()]
 
     def _at_home(self, lot: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
-        """Yield the messages of a group for its home node, for each set of nodes that match them."""
+        """Yield the messages of a group that move to its home, chosen among the nodes that match each."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
         for (home,), numbers in for_whom(lot, [known]).items() if known else ():

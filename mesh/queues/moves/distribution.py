@@ -87,7 +87,7 @@ class Distributing:
         return [step for step in steps if step]
 
     def _had_turn(self, lot: QueuedEnvelope, nodes: AllowedNodes) -> None:
-        """Count a message delivered here before any consumer was known as the turn of this node."""
+        """Count an envelope without ready messages as this node's turn: they were delivered here already."""
         if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)

@@ -75,7 +75,7 @@ class Outgoing(Generic[T]):
         return piece
 
     def close_number(self, number: int) -> None:
-        """Close a number, as the outcome is on disk."""
+        """Close a number whose outcome is on disk."""
         self._ending.discard(number)
 
 
