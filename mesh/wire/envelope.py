@@ -231,7 +231,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
 
     def part(self, first: int, last: int) -> Envelope:
-        """Return the numbers `first`..`last` of an uncut envelope as an envelope."""
+        """Return the messages with the numbers `first`..`last` of an uncut envelope as an envelope."""
         if (first, last) == (self.first, self.last):
             return self
         cut = self.cut(range(first - self.first, last - self.first + 1))

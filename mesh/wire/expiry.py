@@ -1,4 +1,4 @@
-"""Expiry of messages in an envelope. Each may have its own time, in its properties."""
+"""Expiry of messages in an envelope. Each message may have its own time, in its properties."""
 
 from array import array
 from collections.abc import Iterable
@@ -74,7 +74,7 @@ def _moved_in(data: bytes, ns: int) -> bytes:
 def all_void(envelope: Envelope, limit: int = NEVER) -> int:
     """Return when the last message expires, in ns since 1970, or NEVER.
 
-    `limit` caps each time, unless NEVER.
+    Unless `limit` is NEVER, each message expires at `limit` at the latest.
     """
     if not envelope.expires:  # no message expires
         return limit
