@@ -173,7 +173,7 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
 
 
 def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
-    """Create the file privately. The witness records its owner before any content is written."""
+    """Create the file for its owner only. The witness records the owner before any content is written."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     if witness.known is None and not accept_rollback:
         witness.write(0, FIRST_POSITION)

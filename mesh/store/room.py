@@ -170,7 +170,7 @@ class DiskSpace:
         return self.free - (0 if self._reserve.is_held else self._reserve.size)
 
     def _is_over(self, left: int) -> bool:
-        """Return whether a write may succeed: more is free than at the last failure, or that is long ago.
+        """Return whether a write may succeed: more is free than at the last failure, or it is long ago.
 
         A quota, for example, lets writes fail although much is free.
         """

@@ -71,7 +71,7 @@ class Roomy:
 
     @property
     def is_tight(self) -> bool:
-        """See DiskSpace. Thread-safe."""
+        """The state `is_tight` of DiskSpace. Thread-safe."""
         return self._room.is_tight
 
     @property

@@ -1,4 +1,4 @@
-"""A store in one SQLite file. The only code that uses sqlite3."""
+"""A store in one SQLite file. No other module uses sqlite3."""
 
 import contextlib
 import os
