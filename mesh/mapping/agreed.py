@@ -27,7 +27,7 @@ STRATA = 15  # highest stratum
 class RuleSet(NamedTuple):
     """Rules, the names of configured nodes, and the names of nodes that must not be linked.
 
-    Configured nodes may be linked even where others may not.
+    Configured nodes may be linked even where other nodes may not.
     """
 
     rules: tuple[Rule, ...]

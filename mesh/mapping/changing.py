@@ -43,7 +43,7 @@ def _terms(rules: Iterable[Rule]) -> Iterable[Term]:
 
 
 def _shared(rules: Sequence[Rule]) -> set[KeyText]:
-    """Return the keys of several masters, or of a master with a backup."""
+    """Return the keys that have several masters, or a master with a backup."""
     backed = {rivalry(key) for rule in rules if rule.backup for key in rule.alternatives()}
     holders = holders_of_each(rule for rule in rules if rule.stratum == 0)
     return backed | {what for what, nodes in holders.items() if len(nodes) > 1}

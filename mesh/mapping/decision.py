@@ -1,4 +1,4 @@
-"""Interface between the mapping and its view of the nodes, and its decisions."""
+"""The interface through which the mapping views the nodes, and the decisions of the mapping."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NodesView(Protocol):
         """Return whether the node is reachable now."""
 
     def is_settled(self) -> bool:
-        """Return whether there was time to meet all living nodes."""
+        """Return whether this node has had time to meet all living nodes since its start."""
 
     def way_to(self, node: str) -> str | None:
         """Return the neighbor through which an unknown node can be reached, if that is known."""

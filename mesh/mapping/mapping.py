@@ -31,7 +31,8 @@ from mesh.wire.envelope import Envelope
 class Mapping:
     """The rules as one node applies them.
 
-    `scope` sets where messages without a domain belong.
+    `scope` decides messages that no rule names: with "mesh" each node is master of its own clients' messages,
+    with "local" messages with a domain wait.
     """
 
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
@@ -178,7 +179,7 @@ class Mapping:
         return self.is_backed(key, e) and self.me in self.holders(key, e) and not key.startswith(SYSTEM)
 
     def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
-        """Return the other nodes that may be master of matching messages at other times than this one."""
+        """Return the other nodes that may be master of matching messages while this node is not."""
         parts = self._claims.of_query(kind, text, domain) if self.has_backups else []
         found = dict[str, None]()
         for claims in parts:

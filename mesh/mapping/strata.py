@@ -77,7 +77,7 @@ def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance
 
 
 def is_way(me: str, said: Distance, claims: Iterable[Claim]) -> bool:
-    """Return whether the node may use a route that another has reported."""
+    """Return whether the node may use a route that another node has reported."""
     if not said.way or me in said.way or len(said.way) >= HOPS:
         return False
     masters = holders_of(claims)
