@@ -146,8 +146,8 @@ class Guard:
 
         `received` are bytes by descriptor, None if the system does not report them. `read` are bytes of whole
         messages. Both count since the connection began. `heard` are descriptors whose messages were read
-        since the last check. `emptied` are those whose socket was empty at some time since then. With the
-        same figures the check may be repeated after more messages were read.
+        since the last check. `emptied` are descriptors whose socket was empty at some time since then. With
+        the same figures the check may be repeated after more messages were read.
         """
         growing, endings = set[int](), list[Ending]()
         for number, count in received.items():

@@ -39,7 +39,7 @@ class Monitor:
     def close(self) -> None:
         """Close the monitor.
 
-        Call before closing the watched socket.
+        The watched socket must still be open.
         """
         self.is_closed = True
         self._loop.remove_reader(descriptor(self._events))

@@ -400,7 +400,7 @@ class Sockets:
 def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
     """Return the error for an address that cannot be bound.
 
-    With keys a node takes two ports.
+    With keys a node binds two ports.
     """
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Write it as tcp://127.0.0.1:PORT; port 0 selects a free one."
