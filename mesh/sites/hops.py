@@ -69,5 +69,5 @@ def is_foreign(sender: str) -> bool:
 
 
 def site_of(name: str, here: str = "") -> str:
-    """Return the site of a session or address. Names of this site, `here`, do not contain it."""
+    """Return the site of a session or address, which is `here` for a name without a site."""
     return name.removeprefix(OTHERS).partition("/")[0] if is_foreign(name) else here

@@ -1,6 +1,7 @@
 """Backoff for messages that another site cannot accept now.
 
-A full buffer or a wrong clock is no reason to lose a message, so its keeper retries at growing intervals.
+A full buffer or a wrong clock is no reason to lose a message, so the node that keeps it retries at growing
+intervals.
 """
 
 from __future__ import annotations
