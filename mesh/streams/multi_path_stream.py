@@ -99,7 +99,7 @@ class MultiPathStream(OriginStream):
     def settle(self, low: int) -> None:
         """Record that the publisher has the answers to all numbers below `low`.
 
-        From other legs they still count as new.
+        From other legs the numbers still count as new.
         """
         self._use(PUBLISHER, low)
 
