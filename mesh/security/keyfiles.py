@@ -177,7 +177,7 @@ def read_admin(state: Path, cluster: str) -> bytes:
 def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
     """Store the admin's key.
 
-    A different one is moved aside.
+    A different key is moved aside.
     """
     path = admin_path(state, cluster)
     private_directory(path.parent, _OTHERS)

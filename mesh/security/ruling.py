@@ -52,7 +52,7 @@ class Admin:
         return row.signed(self.key, partial(sign, self.seed))
 
     def sees(self, stamp: int) -> None:
-        """Record that this list was seen, so that no change is based on an older one."""
+        """Record that a list was seen, so that no change is based on an older one."""
         write_rules_seen(self.state, self.cluster, self.key, stamp)
 
     def check(self, found: RulesTold) -> None:
