@@ -1,4 +1,4 @@
-"""A consumer that gets messages one by one and settles each. Used for addresses; queues work alike."""
+"""A consumer that gets messages one by one and settles each. Consumers of queues work alike."""
 
 # Law 1: the k-th message delivered in an epoch has the delivery tag k, and is outstanding until it is
 # settled.
