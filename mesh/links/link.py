@@ -68,7 +68,7 @@ class Link:
 
     @property
     def attempt(self) -> int:
-        """The number of the next, or present, dial in a row, from 1."""
+        """The number of the present or next dial since the last reset, from 1."""
         return self._attempt
 
     @property
