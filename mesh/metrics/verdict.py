@@ -78,7 +78,7 @@ class CheckResult:
 
     @property
     def data(self) -> str:
-        """The result as performance data of plug-ins."""
+        """The result as performance data, in the format of Nagios plug-ins."""
         check = self.check
         colon = ":" if check.is_least else ""
         limits = f"{_number(check.warning)}{colon};{_number(check.critical)}{colon}"
