@@ -1,4 +1,4 @@
-"""Segments: their names, and when one is complete."""
+"""Segments of snapshots: their names, and when a segment is full."""
 
 import re
 
