@@ -85,7 +85,7 @@ def divide(
         why = f"{claims[0].by}, stratum 0: master" + (f", with {', '.join(others)}" if others else "")
         return here(why, others, is_shared=len(masters) > 1)
     new = tuple(node for node in masters if node not in visited)
-    # While one of them is unreachable, another route may still lead to all.
+    # While a master is unreachable, another route may still lead to all.
     return choose(me, claims, view, visited, of, domain, Together(new, BEHIND) if len(new) > 1 else NOBODY)
 
 

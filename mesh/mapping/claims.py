@@ -14,7 +14,7 @@ from mesh.reserved import is_own_domain
 
 CACHE = 100_000  # keys whose claims are remembered
 
-# The indices of the XPATH and PATTERN keys that match a message, and its key if an EXACT one names it.
+# The indices of the XPATH and PATTERN keys that match a message, and its key if an EXACT key names it.
 # Messages with the same value are decided alike.
 Fit = tuple[str, tuple[int, ...]]
 FilterResults = tuple[bool, ...]  # result of each filter for a message

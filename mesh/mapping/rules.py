@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mesh.mapping.filters import MAPPERS, VERSION, Filter
 
-ANY_DOMAIN = "*"  # a rule's domain that stands for every named one
+ANY_DOMAIN = "*"  # domain of a rule: any named domain
 
 # Kinds of keys of a rule, the most specific first. One kind decides alone for a message.
 EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY = "EXACT", "XPATH", "PATTERN", "DOMAIN", "FILTER", "*"
