@@ -75,7 +75,7 @@ def moves(
     spare = mine.ready - mine.stranded - _taken_soon(mine, now)
     if spare > 0 and terms.distribution != "independent":
         for nodes in _alike(wanting):
-            theirs = -(-spare * len(nodes) // (len(nodes) + 1))  # one share is for here
+            theirs = -(-spare * len(nodes) // (len(nodes) + 1))  # one share stays here
             found += _shared(nodes, theirs, is_stranded=False)
     return sorted(found, key=lambda m: (not m.is_stranded, -wanting[m.target].wants, m.target))
 
