@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from mesh.wire.envelope import HELD, Envelope
 
 # Law 1: a promised body is held until it returns, or for LIFE. Without room there is no promise.
-# Law 2: an item without its body is filled with the exact one, or requested again whole.
+# Law 2: an item without its body is completed with exactly its body, or requested again whole.
 
 # Seconds: a body that has not returned by then has no reader here, or will be sent whole.
 LIFE = 60.0

@@ -66,7 +66,7 @@ class PendingForward:
     told: list[Answer] = field(default_factory=list)  # final answers on some of its numbers
     first: str = ""  # master that serves durable subscriptions; "": one master
     sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
-    is_given: bool = False  # local clients received it before its master, or want to
+    is_given: bool = False  # local clients receive it before its master
     first_was_sent: bool = False  # sent to `first`, or stored before
 
     def add_source(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:

@@ -48,7 +48,7 @@ class Retained:
         self._dead: TopicValues = OrderedDict()  # dead letters, oldest first
         self._lost: TopicValues = OrderedDict()  # values that lost against another site
         self._lost_bytes = 0  # of the lost values
-        self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
+        self._domains: dict[str, dict[str, None]] = {}  # by key: domains with a value
         self._evictions = 0
         self.gone = 0  # keys removed since the start
         self._listed: tuple[int, int, Iterator[str]] = (0, -1, iter(()))  # last index, `gone`, iterator
