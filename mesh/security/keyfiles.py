@@ -227,7 +227,7 @@ def put_aside(path: Path) -> Path:
 def node_keys(data: Path) -> NodeKeys:
     """Return this node's keys, created at the first call. Raises: KeysRefused, if they are damaged."""
     path = data / "keys.json"
-    # They are not created again: other nodes have pinned the old ones to this node's uuid.
+    # Damaged keys are not replaced, because other nodes have pinned them to this node's uuid.
     move = f"mv {typed(data)} {typed(f'{data}.old')}"
     hint = f"Restore it from a copy, or start as a new node: {move}"
     found = _read(path, NodeKeys, hint)
