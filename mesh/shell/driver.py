@@ -29,7 +29,7 @@ from mesh.wire.replies import Process
 DAMPED = ("refused", "advert", "poisoned")  # kinds that strangers could flood
 FAILED = "failed"  # kind of the event
 NO_MESSAGE: list[bytes] = []  # placeholder for other events of a turn
-LATE = 0.25  # s of delay that mean a stopped or starved loop
+LATE = 0.25  # s: a later timer means a stalled loop
 
 
 class Driver:

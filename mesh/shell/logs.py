@@ -15,7 +15,7 @@ TEXT, JSON, JOURNAL, AUTO = "text", "json", "journal", "auto"
 OURS = ("mesh", "discovery", "balancers")  # roots of all loggers of this project
 PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # syslog priorities
 
-# Law: a line of the log is a line that was written here. No message content starts another one, moves a
+# Law: each line of the log was written as a line here. No message content starts another line, moves a
 # cursor, or is invalid UTF-8.
 
 
