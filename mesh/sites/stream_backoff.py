@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mesh.sites.hops import is_foreign
 
-# Refusals that are not final for another site. EXPIRED is one too, unless the message expired by its own
+# Refusals that are not final for another site. Nor is EXPIRED, unless the message expired by its own
 # time.
 FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
 SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
