@@ -8,7 +8,7 @@ from mesh.errors import BadName
 from mesh.names import node_name
 
 SECONDS = 10.0  # duration of a segment
-BYTES = 1024 * 1024  # or its maximum of bytes
+BYTES = 1024 * 1024  # bytes that fill a segment earlier
 
 _NAME = re.compile(
     r"(?P<node>.+)-(?P<uuid8>[0-9a-f]{8})-(?P<boot>[1-9][0-9]{0,18})-(?P<number>[1-9][0-9]{0,18})\.jsonl"
