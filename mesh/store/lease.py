@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-# Law 1: a holder stops by its own clock before the lease expires by the database's clock. It counts from the
-#        time when a renewal was sent. The database counts from later, so a slow answer cannot prolong the
-#        use.
+# Law 1: a holder stops by its own clock before the lease expires by the database's clock. The holder
+#        counts from the time when a renewal was sent, the database from a later time. So a slow answer
+#        cannot prolong the use.
 # Law 2: a lease is taken only after it has expired by the database's clock, and each holder gets an epoch
 #        above all earlier ones.
 # Law 3: an expired lease is lost, even if no other process has taken it. Thus the table shows which process

@@ -224,7 +224,7 @@ class PostgresStore:
         if self._connection.is_broken:
             self._connection.close()
             self._connection = self._connect()
-            self._keeper.check()  # a lost lease would not close this one
+            self._keeper.check()  # a lost lease cannot close this connection
         return self._connection
 
     def _hang_up(self) -> None:
