@@ -10,7 +10,7 @@ import zmq
 
 from mesh.transport.options import TURN, Socket, ZmqContext, descriptor, readable, received
 
-# Events: more can only be pending while others arrive as fast as they are read.
+# Most events in one read. More are pending only if new events arrive as fast as they are read.
 ALL = 100_000
 
 
