@@ -45,7 +45,7 @@ from mesh.wire.limits import (
 )
 from mesh.wire.metadata import NOTHING
 
-NODE_CONTROL, NODE_DATA, CLIENT, RELAY = "control", "data", "client", "relay"  # what a connection is for
+NODE_CONTROL, NODE_DATA, CLIENT, RELAY = "control", "data", "client", "relay"  # roles of a connection
 
 SECRETS = ("passwd", "token")
 FIELD = 64  # bytes of an unknown command's first field in UNKNOWN
