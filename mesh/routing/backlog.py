@@ -126,7 +126,7 @@ class Backlog(EnvelopeSlices):
     def fetch(self, then: Callable[[], None]) -> None:
         """Read more slices from disk if the ready ones do not fill the credit.
 
-        `then` is called when the slices have arrived, and not at all if nothing is read.
+        `then` is called when more slices are ready, and not at all if none are needed or left.
         """
         away, paging, credit = self.away, self._paging, self._credit
         if away is None or paging is None or away.coming or not away.has_next:

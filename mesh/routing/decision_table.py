@@ -183,9 +183,10 @@ class DecisionTable:
     # --- leaving ----------------------------------------------------------------------------------------
 
     def may_leave(self, entry: PendingForward) -> bool:
-        """Return whether neither the entry nor an earlier one of its stream may still be rerouted.
+        """Return whether the entry may leave, because no entry of its stream up to it may still be rerouted.
 
-        Open questions of the stream are decided first, within the limit of this turn.
+        Open questions of the stream are decided first, within the limit of this turn. The result may be False
+        only because of a later entry of the stream.
         """
         if not self.is_open:
             return True

@@ -97,7 +97,6 @@ class HopQueue:
             self.late.drop(entry)
 
     def remove_in_flight(self, entry: PendingForward) -> None:
-        """Remove an entry that is no longer in flight."""
         del self.flight[entry]
         self.flight_bytes -= entry.size
 

@@ -47,10 +47,7 @@ class PeerInterest:
     topics: dict[str, set[str]] = field(default_factory=dict)  # domain: keys known to be covered
 
     def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
-        """Apply a change.
-
-        Return the message for the peer.
-        """
+        """Apply a change, and return the message about it for the peer."""
         self.version += 1
         if remove:
             self.topics.clear()

@@ -36,9 +36,9 @@ def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
 
 
 def in_one(whole: Interest, most: int) -> Iterator[bytes]:
-    """Yield the frames for a peer of wire version 1: the whole message, then the queries beyond `most` bytes.
+    """Yield the frames for a peer of wire version 1, with at most `most` bytes unless one query has more.
 
-    The peer considers these queries withdrawn until their frame arrives.
+    The peer considers the queries of later frames withdrawn until these arrive.
     """
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
 
