@@ -195,7 +195,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return self if flags == self.flags else replace(self, flags=flags)
 
     def without(self, flags: int) -> Envelope:
-        """Return the envelope without `flags`."""
         return replace(self, flags=self.flags & ~flags) if self.flags & flags else self
 
     def cut(self, indices: Sequence[int]) -> Envelope:
