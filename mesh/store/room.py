@@ -78,7 +78,6 @@ class Reserve:
         return True
 
     def release(self) -> None:
-        """Release the reserve."""
         self.is_held = False
         self.path.unlink(missing_ok=True)
 
