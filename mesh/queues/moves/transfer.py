@@ -47,7 +47,6 @@ class Outgoing(Generic[T]):
 
     @property
     def next(self) -> int:
-        """The next number."""
         return self._next
 
     def begin(self, piece: T) -> int:
