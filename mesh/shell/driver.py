@@ -94,7 +94,6 @@ class Driver:
         self.idle()
 
     def stop(self) -> None:
-        """Stop the node."""
         self.stopping.set()
 
     def give_up(self, why: MeshError) -> None:

@@ -20,7 +20,7 @@ PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # s
 
 
 class Lines(logging.Formatter):
-    """Text for people, with date and time zone. A traceback has several lines."""
+    """Text for users, with date and time zone. A traceback has several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         said = [f"{self._head(record)}{record.getMessage()}"]

@@ -32,7 +32,6 @@ Stores = tuple[tuple[str, str], ...]  # (pattern of queues, their store); the fi
 
 
 def stores_of(config: Config) -> Stores:
-    """Return the configured stores."""
     return tuple((one.name, one.store) for one in config.queues)
 
 
