@@ -73,7 +73,6 @@ class CheckResult:
 
     @property
     def text(self) -> str:
-        """The result as text."""
         return f"{self.check.name} {_number(self.value)}{self.check.unit}"
 
     @property
