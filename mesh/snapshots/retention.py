@@ -88,7 +88,6 @@ class ClosedSegments:
 
     @property
     def bytes(self) -> int:
-        """The bytes of all segments."""
         return self._safe.bytes + self._unread.bytes
 
     def __iter__(self) -> Iterator[Segment]:

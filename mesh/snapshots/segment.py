@@ -68,7 +68,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 
 
 def hour(ts: str) -> str:
-    """Return the two-level directory of a segment whose first line is of that time."""
+    """Return the directory of a segment, in two levels, from the time of its first line."""
     return f"date={ts[:10]}/hour={ts[11:13]}"
 
 
