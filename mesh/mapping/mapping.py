@@ -242,7 +242,7 @@ class Mapping:
         return self._claims.on(key, e.domain, True, e.xml, held)
 
     def _query_decision(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
-        """Return the decision where to query for these claims, HERE if this node is master.
+        """Return the decision where to send a query for which `claims` apply, HERE if this node is master.
 
         All subscriptions for one rule take one route: on two routes, messages could overtake each other.
         """
