@@ -134,7 +134,7 @@ def write_site(state: Path, site: str, file: MeshFile) -> Path:
 def _fits(file: MeshFile) -> bool:
     """Return whether the keys belong together.
 
-    ZeroMQ reports wrong ones only as a missing answer.
+    ZeroMQ would report wrong keys only as a missing answer.
     """
     if tuple(map(len, (file.secret, file.server, file.public, file.private))) != _LENGTHS:
         return False
