@@ -14,7 +14,7 @@ from mesh.wire.envelope import RESENT, Envelope
 
 # Process to which an earlier boot may have sent an entry.
 SOMEBODY = (b"", 0)
-# Marks this node as one of several masters. It is not part of a queue.
+# This node as one of several masters of an entry, which waits in no queue for it.
 HERE = "*"
 
 Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
@@ -31,7 +31,7 @@ class SharedDecision:
 
 
 def course_of(decision: Decision) -> Course:
-    """Return the route of a decision, without whether its nodes are reachable now."""
+    """Return the route of a decision, regardless of whether its nodes are reachable."""
     kind = decision.kind if decision.kind in (Kind.HERE, Kind.REFUSE) else None
     return kind, decision.code, decision.hops, decision.to_master, decision.why
 
@@ -40,8 +40,8 @@ def course_of(decision: Decision) -> Course:
 class PendingForward:
     """An envelope without its final answer.
 
-    `source` is the peer that sent it last, b"" for a client of this node. `also` are earlier sources that
-    wait for the final answer, too.
+    `source` is the peer that sent the envelope last, b"" for a client of this node. `also` are earlier
+    sources that wait for the final answer, too.
     """
 
     envelope: Envelope
@@ -67,11 +67,11 @@ class PendingForward:
     told: list[Answer] = field(default_factory=list)  # final answers on some of its numbers
     first: str = ""  # master that serves durable subscriptions; "": one master
     sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
-    is_given: bool = False  # local clients received it before its master, or want to
+    is_given: bool = False  # local clients receive it before its master
     first_was_sent: bool = False  # sent to `first`, or stored before
 
     def add_source(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
-        """Add a source of a repeated envelope, and drop sources that are disconnected: they resend it."""
+        """Add a source of a repeated envelope, and drop disconnected sources, which will resend it."""
         others = (each for each in (*self.also, self.source) if each != source)
         self.also = tuple(each for each in others if is_there(each))
         self.source = source
@@ -79,8 +79,8 @@ class PendingForward:
     def mark_sent_to(self, process: tuple[bytes, int]) -> None:
         """Record the process that the entry is sent to.
 
-        If another process had it before, that one may have divided it among masters differently, so the
-        envelope is marked as resent.
+        If the entry was sent to another process before, that process may have divided it among masters
+        differently, so the envelope is marked as resent.
         """
         is_again = self.sent_to not in (None, process)
         if is_again and not self.was_divided and not self.envelope.to:
@@ -94,7 +94,7 @@ class PendingForward:
 
     @property
     def hops(self) -> list[str]:
-        """The other nodes that it is sent to or waits for; "" = not known yet."""
+        """The other nodes that the entry is sent to or waits for; "" = not known yet."""
         return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
 
     @property
@@ -123,7 +123,7 @@ class PendingForward:
 
     @property
     def node(self) -> str:
-        """The node that it is addressed to, as SITE/NODE in another site, or ""."""
+        """The node that the envelope is addressed to, as SITE/NODE in another site, or ""."""
         parts = self.envelope.to.split("/", 5)
         if parts[0] or len(parts) < 3:
             return ""
