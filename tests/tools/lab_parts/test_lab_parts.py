@@ -126,7 +126,7 @@ def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path)
             assert said.returncode == 0, f"{command}\n{said.stdout}{said.stderr}"
             if command == "tools/lab run 1 mesh ls":
                 assert {"n1", "n2", "n3"} <= set(said.stdout.split())
-            built.update(json.loads(file.read_text())["name"] for file in place.rglob("lab.json"))
+            built.update(json.loads(file.read_text())["name"] for file in place.glob("mesh-lab-*/lab.json"))
     namespaces = [path.name for path in Path("/run/netns").iterdir()]
     assert built and [name for name in namespaces if any(each in name for each in built)] == []
 
