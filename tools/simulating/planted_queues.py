@@ -173,7 +173,7 @@ QUEUES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "an ack of any epoch is believed": (6, "Q2", whoever_names_an_epoch_is_believed),
     "who claims something is believed": (1, "Q3", whoever_claims_is_believed),
     "attempts are not counted": (1, "Q5", attempts_not_counted),
-    "a lot is done with its last message": (177, "Q2", done_with_its_last_message),
+    "a lot is done with its last message": (175, "Q2", done_with_its_last_message),
     "what is delayed is forgotten at a restart": (1, "Q7", delayed_and_forgotten),
     "a dead letter is buried before it is stored": (0, "Q2", buried_before_it_is_stored),
     "a clock that was set back turns the order": (14, "Q6", a_clock_that_was_set_back),
