@@ -213,7 +213,6 @@ class Parts:
             dead,
             sessions.answer_client,
             merging.had,
-            answering.send_answer,
             lambda envelope: self.queues.queues.holds_back(envelope),
             lambda: self.letters,
             provisional,

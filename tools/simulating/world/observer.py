@@ -227,7 +227,7 @@ class Observer(Component):
         feeds += core.parts.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
         entries = core.parts.forwarder.onward.entries()
-        self._told("tail-back", sum(e.messages for e in entries if e.warned and not e.source))
+        self._told("tail-back", sum(e.messages for e in entries if e.warned and e.origin.is_local))
         self.queues.sample()
 
     def _told(self, what: str, amount: int) -> None:
