@@ -1,4 +1,4 @@
-"""The command line, as `python -m mesh`."""
+"""Runs the command line, as `python -m mesh`."""
 
 import sys
 

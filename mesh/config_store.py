@@ -11,11 +11,11 @@ FILE = "sqlite://"  # prefix of a store's absolute path
 _URL = re.compile(r"postgres(?:ql)?://(?:[^@]*@)?[^@/?#\s]*(?:/[^@?#\s]*)?(?:\?(?P<rest>[^@#\s]*))?")
 _SECRET = re.compile(r"(?:^|&)[^=&]*password[^=&]*=", re.IGNORECASE)
 
-# Law 1: a URL that passes the check holds no password, so it may be shown, logged and listed by `ps`.
+# Law 1: a URL that passes the check contains no password, so it may be shown, logged and listed by `ps`.
 
 
 def check_store(text: str) -> None:
-    """Raise BadConfig for an invalid store, without repeating the text, which may hold a password."""
+    """Raise BadConfig for an invalid store. The error does not repeat a text that may contain a password."""
     if text in (MEMORY, SQLITE):
         return
     if not text.startswith(("postgresql://", "postgres://")):

@@ -7,7 +7,7 @@ _DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]
 
 
 def is_of_link(address: str) -> bool:
-    """Return whether the address is link-local, and so cannot be used elsewhere."""
+    """Return whether the address is link-local, and so unusable outside its network segment."""
     found = _DIALABLE.fullmatch(address)
     return found is not None and ipaddress.ip_address(found[1] or found[2]).is_link_local
 

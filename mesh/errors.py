@@ -49,7 +49,7 @@ class MeshError(Exception):
 
 
 def shown(value: object) -> str:
-    """Return a value as text for an error. A number can be too long to print."""
+    """Return `repr(value)`, shortened for an error text; the type's name if `repr` fails."""
     try:
         text = repr(value)
     except Exception:
@@ -66,7 +66,7 @@ def shortened(text: str) -> str:
 
 
 def _ends(text: str, most: int) -> str:
-    """Return the beginning and the end of a longer text."""
+    """Return the text, with its middle left out if it is longer than `most` characters."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
@@ -267,7 +267,7 @@ class NoHandlers(PublishRefused):
 
 
 class HandlerLost(PublishRefused):
-    """The server of a delivered request is gone; the request may have run."""
+    """The server of a delivered request was lost; the request may have run."""
 
     code = "HANDLER_LOST"
 
@@ -340,7 +340,8 @@ class RequestFailed(MeshError):
 class BadContent(MeshError, ValueError):
     """A content that does not match its type or the type of its reader; the next read continues.
 
-    `key` and `sender` of the message, and `place`: where in the value, such as `$.temp` ("$": all of it).
+    `key` and `sender` are those of the message. `place` is the wrong part of the value, such as `$.temp`, or
+    "$" for all of it.
     """
 
     code = "BAD_CONTENT"

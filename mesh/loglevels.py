@@ -21,7 +21,7 @@ NODE, EVENTS, ROUTES, ACCESS, GOSSIP = tuple(LOGGERS)[:5]
 
 
 def check_level(logger: str, level: str) -> None:
-    """Raise LocalError for an unknown logger or level. The logger "" stands for all."""
+    """Raise LocalError for an unknown logger or level. The logger "" means all loggers."""
     for said, known, what in ((logger, ("", *LOGGERS), "logger"), (level, LEVELS, "level")):
         if said not in known:
             hint = f"Use one of {', '.join(filter(None, known))}."

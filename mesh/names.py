@@ -21,7 +21,7 @@ LONGEST_QUEUE = 200  # characters of a queue's name
 
 
 def node_name(text: str) -> str:
-    """Return the name, as a plain str, if it suits a node, client or site. Raises: BadName.
+    """Return `text`, as a plain str, if it is a valid name of a node, client or site. Raises: BadName.
 
     Subclasses of str, such as numpy's, could not be stored.
     """
@@ -39,8 +39,8 @@ def node_name(text: str) -> str:
 class SessionName:
     """A client, or one of its sessions: `client/joe`, `/node/heron/client/joe/session/-3`.
 
-    A positive session number was chosen, a negative one was assigned, and None stands for the whole client. A
-    site requires a node. Raises: BadName for an invalid part.
+    A positive session number was chosen, a negative one was assigned, and None means the whole client. A site
+    requires a node. Raises: BadName for an invalid part.
     """
 
     client: str
@@ -110,7 +110,7 @@ RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "sit
 
 
 def kind_of(destination: str) -> str:
-    """Return the kind of a destination by its prefix; without one it is an address."""
+    """Return the kind of a destination by its prefix; a destination without one is an address."""
     if destination.startswith(PUTS):
         return QUEUE
     if destination.startswith(OTHERS):
@@ -147,7 +147,7 @@ def check_address(text: str) -> str:
 
 
 def check_asked(text: str) -> str:
-    """Return the address if it is one of this or another site. Raises: BadName."""
+    """Return the address if requests can be sent to it, in this or another site. Raises: BadName."""
     if not (isinstance(text, str) and text.startswith(OTHERS)):
         return check_address(text)
     site, _, address = text.removeprefix(OTHERS).partition("/")
@@ -188,9 +188,9 @@ def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
 
 
 def check_taken(text: str) -> str:
-    """Return the name if it is that of a queue that can be consumed. Raises: BadName.
+    """Return the name if a queue that can be consumed may have it. Raises: BadName.
 
-    Unlike `check_queue` this accepts the queues of durable subscriptions, into which nothing is put directly.
+    Unlike `check_queue` this accepts queues of durable subscriptions, into which clients cannot put messages.
     """
     if isinstance(text, str) and text.startswith(SUBS):
         return SUBS + check_durable(text.removeprefix(SUBS))

@@ -28,7 +28,7 @@ TABLES = (
 )
 
 FIRST_POSITION = 1
-# The positions of one boot. With the most boots of a node (discovery.member.BOOTS) they reach 2**62.
+# Positions per boot. With the maximum number of boots (discovery.member.BOOTS), positions reach 2**62.
 BOOT = 2**40
 
 
@@ -52,8 +52,8 @@ class Append:
 class Drop:
     """Drop envelopes that no sink needs. Dropping one again does no harm.
 
-    The next position, or the first one of a later boot, may be dropped without an Append: it was given up,
-    and stays empty.
+    The next position, or the first one of a later boot, may be dropped without an Append: the node gave the
+    position up, and it stays empty.
     """
 
     positions: tuple[int, ...]
@@ -73,7 +73,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Set a row of a side table. `numbers`: the new ones of a publisher's stream."""
+    """Set a row of a side table. `numbers`: the first and last new number of a publisher's stream."""
 
     table: str
     key: bytes

@@ -1,6 +1,6 @@
 """Checks a password against a scrypt hash, with a limited rate of attempts.
 
-Wrong passwords are counted by key, so an attacker locks out only that key. A new key costs nothing, so the
+Wrong passwords are counted by key, so attackers lock out only their own key. A new key costs nothing, so the
 wrong passwords of all keys together have a rate limit, too, which delays other keys and locks none out.
 """
 
@@ -54,7 +54,7 @@ class _Guesses:
 
 
 class Password:
-    """A password, and the public keys that have proved to know it."""
+    """A password, and the public keys that have used it successfully."""
 
     def __init__(self, stored: str) -> None:
         self._salt, self._hash = _parsed(stored)

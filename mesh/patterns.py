@@ -1,9 +1,9 @@
 """Topic patterns, and a trie that finds the patterns for a key.
 
-A key is levels with `/` between them. In a pattern `+` stands for any one level, and `#`, at the end only,
-for any number of levels, including none: `sensors/#` matches `sensors` and `sensors/kitchen/temp`. A pattern
+A key consists of levels, separated by `/`. In a pattern `+` matches any one level, and `#`, at the end only,
+any number of levels, including none: `sensors/#` matches `sensors` and `sensors/kitchen/temp`. A pattern
 without either matches the equal key. Keys of the mesh itself, which begin with `__sys__`, are matched only by
-patterns that begin so, because a subscriber of `#` does not want them.
+patterns that begin with it too, because a subscriber of `#` does not expect them.
 """
 
 from typing import Generic, TypeVar
@@ -36,7 +36,7 @@ def check_pattern(text: str) -> str:
 
 
 def meant(text: str) -> str:
-    """Return the pattern for wildcards of other systems, such as a/*, a/**, a.* and a.>.
+    """Return the pattern for a text with wildcards of other systems, such as a/*, a/**, a.* and a.>.
 
     Return "" if the text has none of them.
     """

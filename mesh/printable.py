@@ -1,4 +1,4 @@
-"""Makes texts of others safe to print. This file imports nothing of the mesh."""
+"""Makes received texts safe to print. This file imports nothing of the mesh."""
 
 import encodings.unicode_escape  # noqa: F401 - now, while a descriptor is free
 import re
@@ -15,7 +15,7 @@ HIDDEN = re.compile(
 def harmless(text: str) -> str:
     r"""Return the text with escapes such as `\n`, `\x1b` and `\u202e` for unsafe characters.
 
-    Unsafe characters would leave the line, reverse the reading direction, or be invisible.
+    Unsafe characters would end the line, reverse the reading direction, or be invisible.
     """
     if text.isprintable() and (text.isascii() or not HIDDEN.search(text)):
         return text

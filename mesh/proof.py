@@ -23,7 +23,7 @@ def curve_place(dialler: str, server: str) -> str:
 
 
 def prove(secret: bytes, side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
-    """Return the HMAC of that text. `where` is the listener's endpoint, or that of CURVE."""
+    """Return the HMAC of `hello_text`. `where` is the listener's endpoint, or that of `curve_place`."""
     return hmac.digest(secret, hello_text(side, asker, answerer, where, process), hashlib.sha256)
 
 

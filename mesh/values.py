@@ -21,8 +21,8 @@ _MESSAGE_ID = re.compile(r"([0-9a-f]{32})(?:/(.+))?:([1-9][0-9]{0,18})", re.DOTA
 class Headers:
     """The user's headers: an immutable multimap of str to str, whose names ignore case.
 
-    Two are equal if each name has the same values in the same order; the order of names does not matter.
-    Names keep their spelling. Raises TypeError for anything but pairs of str.
+    Two objects are equal if each name has the same values in the same order; the order of names does not
+    matter. Names keep their spelling. Raises TypeError for anything but pairs of str.
 
     Example:
         headers = Headers({"unit": "C"})
@@ -203,7 +203,7 @@ def check_path(what: str, path: str, error: type[LocalError]) -> None:
 
 
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
-    """Raise `error` for a text that is too long or not printable. `what` names it in the error text."""
+    """Raise `error` for a text that is too long or not printable. `what` names the text in the error."""
     try:  # faster than a type check per envelope
         found = _UNPRINTABLE.search(text)
     except TypeError:

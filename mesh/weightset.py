@@ -1,4 +1,4 @@
-"""Sets of weights, checked alike when they are applied, sent to other nodes, and read from disk."""
+"""Sets of weights, with one check for applied weights, weights from other nodes, and weights from disk."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def packed(weights: WeightSet) -> bytes:
 
 
 def plain(weights: WeightSet) -> list[Any]:
-    """Return the set as it is sent, for `weight_set`."""
+    """Return the set as a list of its fields, as it is sent; `weight_set` is the inverse."""
     fields: list[Any] = msgspec.to_builtins(weights)
     return fields
 

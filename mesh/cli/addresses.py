@@ -48,7 +48,7 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
 
 
 def tell_servers(m: sync.Client, address: str, as_json: bool) -> int:
-    """Print the servers that the next messages would go to, and why. Return 1 if there is none."""
+    """Print the servers to which the next messages would go, and why. Return 1 if there is none, else 0."""
     found = m.call("servers", address=check_address(address))
     servers = found["servers"]
     if as_json:

@@ -29,7 +29,7 @@ def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
     Raises: KeysRefused if this user is not the admin; LocalError STALE if the rules changed meanwhile.
     """
     found, cluster = told(m), m.cluster
-    if found.keys and not cluster:  # Over a socket file the nodes are this user's own.
+    if found.keys and not cluster:  # a socket file: this user's own nodes
         cluster = str(m.call("info")["cluster"])
     new = new_rules(found, change, cluster, os.environ, time.time_ns())
     if new is None:

@@ -1,4 +1,4 @@
-"""`mesh backup`: back up the data of a node, and restore a node from the backup."""
+"""`mesh backup`: backs up the data of a node, and restores a node from the backup."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def create(file: Path, data: str | None, url: str | None) -> None:
             raise refused(file, error, "Free space, or choose another directory.") from error
     try:
         with verified(file):
-            pass  # The backup must be readable when it is needed.
+            pass  # a backup must be readable when needed
     except MeshError:
         file.unlink(missing_ok=True)
         raise

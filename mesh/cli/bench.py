@@ -25,7 +25,7 @@ PARTS = ("throughput", "latency")
 
 
 class DefaultGroup(click.Group):
-    """Command group that runs `all` when no subcommand is given."""
+    """A command group that runs `all` when no subcommand is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):

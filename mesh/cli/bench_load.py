@@ -72,10 +72,10 @@ seconds = seconds_option("Time limit of each part.")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan of a run.
+    """The plan of a run.
 
     `rate` is in messages a second; `None` means as fast as the node accepts. The run stops after `seconds`.
-    `qos` holds the keyword arguments of each `post`.
+    `qos` has the keyword arguments of each `post`.
     """
 
     count: int
@@ -98,7 +98,7 @@ class Plan:
 
 
 class Speed(ProgressColumn):
-    """Progress column with the recent rate in messages a second."""
+    """A progress column with the recent rate in messages a second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
@@ -162,7 +162,7 @@ def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
 
 
 def publish_for_others(m: sync.Client, plan: Plan, name: str) -> tuple[int, int]:
-    """Publish with marks of begin and end; return the number of messages and of receivers of the last."""
+    """Publish between two marks; return the numbers of messages and of receivers of the last mark."""
     run = new_run()
     _post(m, "bench/0", run, BEGIN + plan.count, b"", plan.qos)
     published = publish(m, plan, run, name)

@@ -25,7 +25,7 @@ STEP = 100  # requests between two updates of the bar
 
 @dataclass(frozen=True, slots=True)
 class RequestFigures:
-    """Figures of a run: `rate` in replies a second, latencies in seconds, `failed` as counts by code."""
+    """The figures of a run: `rate` in replies a second, latencies in seconds, `failed` as counts by code."""
 
     replies: int
     parallel: int

@@ -14,7 +14,7 @@ from mesh.errors import MeshTimeout
 
 
 class PublisherRuns:
-    """Tallies of all runs received by one subscriber, one per publisher."""
+    """The tallies of all runs received by one subscriber, one per publisher."""
 
     def __init__(self) -> None:
         self.tallies: dict[int, RunTally] = {}

@@ -1,4 +1,4 @@
-"""Tally of a benchmark run: messages lost, duplicated and out of order, rates and latencies."""
+"""The tally of a benchmark run: messages lost, duplicated and out of order, rates and latencies."""
 
 import struct
 import time
@@ -17,7 +17,7 @@ LOOK = 0.2  # s
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Figures of a run: rates in messages a second, latencies in seconds from `post` to the receiver."""
+    """The figures of a run: rates in messages a second, latencies in seconds from `post` to the receiver."""
 
     published: int
     publish_rate: float
@@ -35,7 +35,7 @@ class Result:
 
 
 class RunTally:
-    """Messages of one run that one subscriber received."""
+    """The messages of one run that one subscriber received."""
 
     def __init__(self, run: int) -> None:
         self.run = run
@@ -97,7 +97,7 @@ class RunTally:
 
     @property
     def missed(self) -> int:
-        """Messages before the first received one, if the subscriber came late."""
+        """The number of messages before the first received one, if the subscription began late."""
         return min(self._seen, default=self.published) if self.planned is None else 0
 
     @property
@@ -106,7 +106,7 @@ class RunTally:
 
     @property
     def receive_rate(self) -> float:
-        """Messages a second, from the first batch to the last; 0 if there was only one."""
+        """The messages a second, from the first batch to the last; 0 if there was only one batch."""
         received = (self.last - self.first) / 1e9
         return (self.arrived - self._at_first) / received if received else 0.0
 

@@ -21,7 +21,7 @@ class _Unknown(click.ClickException):
 
 
 class Plugin(click.Command):
-    """Command that exits with UNKNOWN on a usage error, as monitoring systems expect of a plug-in."""
+    """A command that exits with UNKNOWN on a usage error, as monitoring systems expect of a plug-in."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         try:

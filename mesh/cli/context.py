@@ -1,4 +1,4 @@
-"""`mesh context`: names for nodes that are often asked."""
+"""`mesh context`: manages names for nodes that are often asked."""
 
 import os
 import re
@@ -118,7 +118,7 @@ def _place(state: str) -> Path:
 
 
 def _node(url: str) -> str:
-    """Return `url` as an address for --url. An unusable one is refused now, not later by each verb."""
+    """Return `url` as an address for --url. An unusable address is refused now, not later by each verb."""
     if url.startswith("ipc://") and url.isprintable() and 6 < len(url) <= LONGEST_PATH:
         return url
     return url if re.fullmatch(NAME, url) else with_port(url)

@@ -41,7 +41,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """Content of the file. `used` is the name of the context that applies by default."""
+    """The content of contexts.json. `used` is the name of the context that applies by default."""
 
     named: Mapping[str, Context] = field(default_factory=dict)
     used: str = NONE

@@ -162,7 +162,7 @@ def _named(letters: Sequence[DeadLetter], text: str) -> DeadLetter:
 
 
 def described(letter: DeadLetter) -> dict[str, object]:
-    """Return a dead message as JSON: `content` as text with escaped bytes, `headers` as pairs."""
+    """Return the fields for JSON: `content` as text with escaped bytes, `headers` as pairs."""
     content = letter.content.decode(errors="backslashreplace")
     return {**asdict(letter), "headers": list(letter.headers.items()), "content": content}
 

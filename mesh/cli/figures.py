@@ -42,7 +42,7 @@ def is_listed(node: dict[str, Any]) -> bool:
 
 
 def state(node: dict[str, Any]) -> Text:
-    """Return the state, colored unless it is alive."""
+    """Return the state, colored unless the node is alive."""
     return Text(harmless(node["state"]), STYLES.get(node["state"], ""))
 
 
@@ -72,7 +72,7 @@ def bar(value: float | None, width: int) -> Text:
 
 
 def free(node: dict[str, Any]) -> str:
-    """Return the free memory."""
+    """Return the free memory as text; "-" if unknown."""
     left = node.get("ram_free")
     return "-" if left is None else size(left)
 
@@ -91,8 +91,8 @@ def version(node: dict[str, Any]) -> str:
 
 
 def tailback(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the size of the outbound buffer for that node."""
-    return node.get("tailback") or NOTHING  # an older node has none
+    """Return the messages, bytes and age of the outbound buffer for `node`."""
+    return node.get("tailback") or NOTHING  # an older release sends none
 
 
 def queued(queue: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Places of the configuration file and of other files of this user."""
+"""Finds the configuration file and other files of this user, and rewrites them."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Places where this user's nodes write snapshots, and where these are gathered."""
+"""Finds the places where this user's nodes write snapshots, and the place of the history."""
 
 import os
 from collections.abc import Sequence

@@ -13,7 +13,7 @@ QUIT = "q"
 
 
 class Keyboard:
-    """Keys of the terminal. `is_there` is False without a terminal: no key can be pressed."""
+    """The keys of the terminal. `is_there` is False without a terminal, so that no key can be pressed."""
 
     def __init__(self, is_there: bool) -> None:
         self.is_there = is_there

@@ -132,7 +132,7 @@ def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[st
     yield "Only this node is visible. To add one on this machine:  mesh up --id NAME"
     if address:
         yield f"  if it is not found, run there:  mesh peer add {typed(address)}"
-    if found.get("keys"):  # an older node does not say
+    if found.get("keys"):  # an older release does not send it
         yield "  on another machine:  mesh join, then mesh up      its token:  mesh token"
     else:
         yield "  nodes on other machines require keys:  mesh init"

@@ -1,4 +1,4 @@
-"""Entry point of the `mesh` command: finds the verb and reports failures.
+"""The entry point of the `mesh` command, which finds the verb and reports failures.
 
 The module of a verb is imported only when the verb is used: `mesh --help` loads neither ZeroMQ nor rich.
 """
@@ -41,7 +41,7 @@ FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
 class LazyGroup(click.Group):
-    """Command group of placeholders with one line of help, replaced by the command when it is used."""
+    """A command group of placeholders with one line of help; using one loads the real command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         leave_to_child()
         mend_streams()
-        # A signal must close the session: else the node would keep its subscriptions for a while.
+        # A signal must close the session. Otherwise the node would keep its subscriptions for a while.
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
@@ -143,7 +143,7 @@ def _complete() -> NoReturn:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print an error of click, shortened: the command line may hold pasted text."""
+    """Print an error of click, shortened, because the command line may contain pasted text."""
     said = io.StringIO()
     error.show(file=said)
     for line in said.getvalue().splitlines():

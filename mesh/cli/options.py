@@ -140,7 +140,7 @@ def print_message(text: str) -> None:
 
 
 def print_data(lines: Iterable[str]) -> None:
-    """Print lines of data on stdout, for people."""
+    """Print lines of data on stdout, with unsafe characters escaped."""
     click.echo("\n".join(map(harmless, lines)))
 
 

@@ -1,4 +1,4 @@
-"""`mesh peer`: addresses that a node dials besides discovered ones."""
+"""`mesh peer`: manages the addresses that a node dials besides discovered ones."""
 
 import os
 from contextlib import suppress
@@ -38,7 +38,7 @@ def add(address: str, url: str | None) -> None:
         changed = m.call("peer", add=wanted)["changed"]
         is_far = not is_loopback(wanted) and not m.call("ls", limit=1).get(
             "keys"
-        )  # an older node has no such field
+        )  # an older release lacks the field
     news = "is dialed from now on.  To list the nodes:  mesh ls" if changed else "was already known"
     print_message(f"{wanted} {news}")
     if is_far:
@@ -56,7 +56,7 @@ def rm(who: str, url: str | None) -> int:
     written = spellings(who)
     if forget(state_dir(os.environ), who):
         print_message(f"the key of {who} was removed; the next key that it presents is accepted")
-        with suppress(MeshError):  # Perhaps no node runs here, or it is the node that showed another key.
+        with suppress(MeshError):  # no node here, or one with another key
             _forget_place(who, written, url)
         return 0
     return _forget_place(who, written, url)
@@ -91,7 +91,7 @@ def ls(as_json: bool, url: str | None) -> None:
         tell_json(found)
     elif found["peers"]:
         rows = found["peers"]
-        is_told = any(row.get("why") for row in rows)  # an older node has no such field
+        is_told = any(row.get("why") for row in rows)  # an older release lacks the field
         header = (*HEADER, LAST_TRY) if is_told else HEADER
         tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:
@@ -112,7 +112,7 @@ def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
 
 
 def address_of(text: str) -> str:
-    """Return the address at which a node may be. Raises: BindRefused."""
+    """Return `text` as an address to dial. Raises: BindRefused, click.UsageError."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
         raise click.UsageError(f"{text!r} is an address to listen at, not one to dial.")

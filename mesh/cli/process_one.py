@@ -1,4 +1,4 @@
-"""The duties of process 1 in a container: pass on signals, and reap orphaned children."""
+"""The duties of process 1 in a container: passing on signals, and reaping orphaned children."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def leave_to_child() -> None:
-    """Return only in a child if this is process 1; the parent passes on signals and the exit code.
+    """Fork if this is process 1, and return in the child; the parent passes on signals and the exit code.
 
     The child then has none of the special rules for process 1, and orphans in the container do not become
     zombies. The call must come before any thread starts.

@@ -13,7 +13,7 @@ from mesh.errors import BadConfig
 def property_settings(given: str | None, words: Sequence[str], is_lenient: bool) -> tuple[Setting, ...]:
     """Return the settings of a property file and of the properties after `--`.
 
-    Prints ignored and reinterpreted properties. Raises: BadConfig.
+    Notes on ignored and reinterpreted properties are printed. Raises: BadConfig.
     """
     if given is None and (words or is_lenient):
         what = "properties" if words else "--lenient"

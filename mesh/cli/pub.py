@@ -76,7 +76,7 @@ def command(
 def publish_rules(
     m: sync.Client, node: str, key: str, content: str | None, file: BinaryIO | None, **options: Any
 ) -> None:
-    """Publish rules of a node. They apply when this returns without an error."""
+    """Publish the rules of a node, which apply when the call returns without an error."""
     given = content.encode(errors="surrogateescape") if content is not None else None
     told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
     print_message(f"the rules of {node}: at all nodes in a moment.  To list them:  mesh rule ls")

@@ -134,7 +134,7 @@ def _tell_missing(missing: Iterable[str], away: Iterable[str]) -> None:
 
 
 def _node(part: QueuePart) -> str:
-    """Return the node, for an unreachable one with the age of its figures."""
+    """Return the node's name, with the age of its figures if the node is unreachable."""
     return f"{part.node}, {plainly(part.as_of)} ago" if part.as_of else part.node
 
 
@@ -179,7 +179,7 @@ def info(name: str, as_json: bool, url: str | None) -> None:
 
 
 def _query(query: tuple[str, str, str]) -> str:
-    """Return a query of a durable subscription in words."""
+    """Return a query of a durable subscription as text."""
     _, text, domain = query
     return f"{text} in domain {domain}" if domain else text
 

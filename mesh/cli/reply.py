@@ -88,7 +88,7 @@ def words(typed: str, shell: bool) -> list[str]:
 
 
 class ReplyCommand:
-    """Runs the command for each request, each within `limit` seconds."""
+    """Runs a command for each request, with a time limit of `limit` seconds each."""
 
     def __init__(self, command: Sequence[str], limit: float) -> None:
         self._command, self._limit = command, limit

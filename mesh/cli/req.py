@@ -136,7 +136,7 @@ def _gather(
 
 
 def _judged(address: str, expected: int | None, replied: int, failed: int, most: int | None) -> int:
-    """Return the exit code, and print the reason."""
+    """Return the exit code, and print why replies are missing."""
     if expected == 0:
         print_message(f"mesh: no client serves {address} [NO_HANDLERS]")
         return 2

@@ -16,7 +16,7 @@ CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """End of a command: its stdout, or a code and a text for its failure."""
+    """The end of a command: its stdout, or a code and a text for its failure."""
 
     content: bytes = b""
     code: str = ""
@@ -52,7 +52,7 @@ async def run(command: Sequence[str], content: bytes, limit: float, environ: Map
 
 
 async def _write(stdin: asyncio.StreamWriter | None, content: bytes) -> None:
-    """Write the stdin. The command may exit without reading it."""
+    """Write `content` to the command's stdin. The command may exit without reading it."""
     assert stdin is not None
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         stdin.write(content)

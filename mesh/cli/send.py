@@ -83,7 +83,7 @@ def _typed(file: BinaryIO | None) -> Iterator[bytes]:
 
 
 def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishRefused:
-    """Return the error with its line (0: there is only one) and a hint. An unknown site has no queue."""
+    """Return the error with its line, or none for 0, and a hint to queue unless the site is unknown."""
     if line:
         error.what = f"line {line}: {error.what}"
     may_wait = isinstance(error, NotConnected | SiteUnreachable | UnknownNode) and UNKNOWN not in error.what
@@ -95,7 +95,7 @@ def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishR
 
 
 def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str:
-    """Return the outcome in words, of one message or of all lines."""
+    """Return the outcome of one message, or of all lines, as text."""
     outcomes = Counter(map(outcome, answers))
     if is_one:
         return f"sent to {destination}: {next(iter(outcomes))}"

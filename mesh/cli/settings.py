@@ -1,4 +1,4 @@
-"""Settings and rules in words, as commands print them."""
+"""Formats settings and rules as commands print them."""
 
 import json
 import re
@@ -19,7 +19,7 @@ NAMES = {"address": "pattern", "domain": "name"}  # key of the strategy's target
 
 
 def counted(changed: list[Setting]) -> str:
-    """Return the number of changed settings of each kind, in words."""
+    """Return the number of changed settings of each kind, as text."""
     nodes = sum(isinstance(setting.value, NodeRecord) for setting in changed)
     rules = sum(isinstance(setting.value, Rule) for setting in changed)
     strategies = sum(isinstance(setting.value, OwnStrategy) for setting in changed)
@@ -57,7 +57,7 @@ def _shareable(setting: Setting) -> Any:
 
 
 def shown(setting: Setting) -> str:
-    """Return the value in words."""
+    """Return the value of a setting as text, without secrets."""
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
         also = "".join(f" · or {each}" for each in value.others)
@@ -77,7 +77,7 @@ def shown(setting: Setting) -> str:
 
 
 def _of_site(site: RemoteSite) -> list[str]:
-    """Return the settings of another site in words, without defaults."""
+    """Return the settings of another site as texts, without defaults."""
     accepts = site.accepts or Accepts()
     lists = {
         "addresses": site.addresses,
@@ -96,7 +96,7 @@ def _of_site(site: RemoteSite) -> list[str]:
 
 
 def clauses(rule: Rule) -> list[str]:
-    """Return the clauses of a rule in words. The `accept_` settings appear unless they are the default."""
+    """Return the clauses of a rule as texts. The `accept_` settings appear unless they are the default."""
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"
         for what, texts in (
@@ -124,5 +124,5 @@ def clauses(rule: Rule) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return the text, quoted if it is empty or could be read as two."""
+    """Return the text, quoted if it is empty or could be read as several."""
     return text if re.fullmatch(r"[^\s,\"]+", text) else json.dumps(text, ensure_ascii=False)

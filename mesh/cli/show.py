@@ -41,7 +41,7 @@ def json_line(message: Message) -> bytes:
 
 
 def described(message: Message) -> dict[str, Any]:
-    """Return all fields of a message. Times in ns since 1970; content in base64 if it is not UTF-8."""
+    """Return all fields of a message. Times are in ns since 1970; content that is not UTF-8 is in base64."""
     content, is_text = _as_text(message.content)
     return {
         "key": message.key,
@@ -63,7 +63,7 @@ def described(message: Message) -> dict[str, Any]:
 
 
 def described_found(message: Message) -> dict[str, Any]:
-    """Return `described`, the node of the value, and how long that node has lacked the master, in seconds."""
+    """Return `described` with the node that had the value, and its seconds without the master."""
     return {**described(message), "source": message.source, "stale": message.stale}
 
 

@@ -1,4 +1,4 @@
-"""Table of other sites and of the gateways to them, for `mesh ls --sites`."""
+"""The table of other sites and of the gateways to them, for `mesh ls --sites`."""
 
 from collections.abc import Iterator
 from typing import Any

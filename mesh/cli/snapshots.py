@@ -32,7 +32,7 @@ places = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Segments of one node in one directory. Times are the hours, in UTC, of their lines."""
+    """The segments of one node in one directory. Times are the hours, in UTC, of their lines."""
 
     node: str
     uuid8: str

@@ -1,4 +1,4 @@
-"""Runs a Spark job as a separate program: the mesh imports none of it."""
+"""Runs a Spark job as a separate program, so that the mesh imports nothing of Spark."""
 
 import signal
 import subprocess
@@ -30,7 +30,7 @@ def run(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _ended(command: Sequence[str]) -> int:
-    """Return the exit code of the job. SIGTERM is deferred during its start, so that it cannot outlive us."""
+    """Run the job and return its exit code. SIGTERM waits for the start, so that no job is left running."""
     put_off: list[int] = []
     process: subprocess.Popen[bytes] | None = None
     before = signal.signal(signal.SIGTERM, lambda number, _: put_off.append(number))

@@ -124,7 +124,7 @@ def _durable(
 
 
 def raw_lines(batch: Batch, most: int) -> bytes:
-    contents = batch.contents()[:most] if batch.state not in GONE else ()  # there is none
+    contents = batch.contents()[:most] if batch.state not in GONE else ()  # these have no content
     return b"\n".join(contents) + b"\n" if contents else b""
 
 

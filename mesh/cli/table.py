@@ -1,4 +1,4 @@
-"""Tables on a terminal or in a pipe."""
+"""Prints tables on a terminal or into a pipe."""
 
 from collections.abc import Iterable, Sequence
 
@@ -57,7 +57,7 @@ def fitting(
 
 
 def table_of(header: Sequence[str], rows: Iterable[Sequence[Cell]], folded: str = "") -> Table:
-    """Return the table for display in another layout."""
+    """Return a table of `rows`; if `folded` is given, only that column wraps."""
     table = Table(box=None, pad_edge=False, show_header=bool(header), padding=(0, GAP, 0, 0))
     rows = list(rows)
     for name in header or [""] * max(map(len, rows), default=0):
@@ -70,5 +70,5 @@ def table_of(header: Sequence[str], rows: Iterable[Sequence[Cell]], folded: str 
 
 
 def text(cell: Cell) -> Text:
-    """Return a cell as text. Cells hold foreign data, so markup and escape codes have no effect."""
+    """Return a cell as text. Cells may contain received data, so markup and escape codes have no effect."""
     return cell if isinstance(cell, Text) else Text(harmless(cell))

@@ -82,7 +82,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
 
 
 def only(names: list[str]) -> str:
-    """Return the one mesh for which this user has keys."""
+    """Return the only mesh for which this user has keys. Raises: KeysRefused for none or several."""
     if len(names) == 1:
         return names[0]
     if not names:

@@ -1,4 +1,4 @@
-"""`mesh top`: the whole mesh, live."""
+"""`mesh top`: shows the whole mesh, live."""
 
 import json
 import threading
@@ -137,7 +137,7 @@ def _pictures(found: TopReplies, order: str, console: Console, room: int | None 
 
 
 class Poller:
-    """Thread that asks the node, so that an unreachable node does not block the keyboard."""
+    """A thread that asks the node, so that an unreachable node does not block the keyboard."""
 
     def __init__(self, m: sync.Client, interval: float) -> None:
         self.came = time.monotonic()  # time of the last answer
@@ -147,7 +147,7 @@ class Poller:
         threading.Thread(target=self._poll, name="mesh-top", daemon=True).start()
 
     def latest_answer(self) -> TopReplies | None:
-        """Return the last answer, or `None` before the first. Raise the error of a refusing node."""
+        """Return the last answer, or `None` before the first. Raises: the error of a node that refuses."""
         if self._error is not None:
             raise self._error
         return self._found

@@ -1,4 +1,4 @@
-"""Nodes in `mesh top`: a table for the width of the screen."""
+"""The nodes in `mesh top`, as a table for the width of the screen."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ NodeFields = dict[str, Any]
 
 
 class Column(NamedTuple):
-    """A column. `order` returns the sort key, largest first; `None` if it cannot be sorted."""
+    """A column. `order` returns the sort key, largest first; `None` if the column cannot be sorted."""
 
     title: str
     cell: Callable[[NodeFields], Cell]
@@ -99,7 +99,7 @@ def ordered(nodes: list[NodeFields], order: str) -> list[NodeFields]:
 
 
 def summary(found: dict[str, Any]) -> str:
-    """Return the mesh in one line."""
+    """Return a summary of the mesh in one line."""
     nodes = found["nodes"]
     states = [node["state"] for node in nodes]
     counts = " · ".join(f"{states.count(state)} {state}" for state in figures.STYLES if state in states)

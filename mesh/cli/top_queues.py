@@ -1,4 +1,4 @@
-"""Queues in `mesh top`: those of the node that is asked."""
+"""The queues in `mesh top`, as the asked node knows them."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def picture(queues: Sequence[QueueRow], console: Console, most: int | None = Non
 
 
 def shares(room: int, nodes: int, queues: int) -> tuple[int, int]:
-    """Return the rows for nodes and for queues. Queues get half the screen if nodes need the rest."""
+    """Return how many rows nodes and queues get. Queues get half the screen if nodes need the rest."""
     if not queues or room <= ELSE + 1:
         return max(1, room), 0
     rows = room - ELSE

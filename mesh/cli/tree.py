@@ -1,4 +1,4 @@
-"""Tree of nodes below the masters of a domain, for `mesh ls --tree`."""
+"""The tree of nodes below the masters of a domain, for `mesh ls --tree`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -52,7 +52,7 @@ def is_by_itself(row: TreeLine) -> bool:
 
 
 def lines(rows: Iterable[TreeLine]) -> Iterator[tuple[Cell, ...]]:
-    """Yield each node once: masters, below each the nodes that ask it, at the end nodes without a route."""
+    """Yield each node once: each master, followed by the nodes below it, and then nodes without a route."""
     left = {row["node"]: row for row in rows}
     behind: dict[str, list[TreeLine]] = {}
     for row in left.values():

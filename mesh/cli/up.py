@@ -174,7 +174,7 @@ def _say_ready(it: dict[str, Any], as_json: bool) -> None:
 
 
 def _say_last(it: dict[str, Any]) -> None:
-    """Print the last line. A script that has closed the pipe is no failure."""
+    """Print the last line. A closed pipe is not an error."""
     try:
         click.echo(json.dumps(it))
     except BrokenPipeError:
@@ -212,14 +212,14 @@ def _listening(it: dict[str, Any]) -> Iterator[str]:
 
 
 def _gossip(it: dict[str, Any]) -> Iterator[str]:
-    """Yield the second port, for a firewall. Without keys gossip uses a local socket file."""
+    """Yield a line about the second port, for firewalls; without keys gossip uses a local socket file."""
     if it["pub"].startswith("tcp://"):
         port = it["pub"].rpartition(":")[2]
         yield f"port {port}, next to the first: open both in a firewall"
 
 
 def _ways(it: dict[str, Any]) -> Iterator[str]:
-    """Yield how the node looks for others."""
+    """Yield descriptions of how the node finds other nodes."""
     yield f"mdns on {', '.join(it['mdns'])}" if it["mdns"] else "no mdns"
     yield f"peers {', '.join(it['peers'])}" if it["peers"] else "no peers configured"
     if it["remembered"]:

@@ -1,6 +1,6 @@
 """`mesh wait`: waits until a node, a queue or a subscriber is there.
 
-Law 1: the exit code is 0 as soon as it is there, and 1 after the timeout.
+Law 1: the exit code is 0 as soon as the condition holds, and 1 after the timeout.
 
 Law 2: a node that does not answer is asked again until the timeout.
 """
@@ -30,7 +30,7 @@ ALIVE, NO_NODE = "alive", "NO_NODE"
 
 
 class Found(NamedTuple):
-    """Answer to one question: whether the condition holds, and the state in words."""
+    """The answer to one question: whether the condition holds, and the state as text."""
 
     is_there: bool
     says: str
@@ -131,7 +131,7 @@ def alive(name: str, nodes: Sequence[NodeRow]) -> Found:
 
 
 def declared(row: QueueRow) -> Found:
-    """Return that the queue is declared: its row exists."""
+    """Return that the queue is declared, since only declared queues have a row."""
     return Found(True, "it is declared")
 
 

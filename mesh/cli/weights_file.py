@@ -19,13 +19,13 @@ HINT = "Create one with:  mesh weights learn"
 
 
 class Versioned(msgspec.Struct):
-    """The field that all versions have."""
+    """The field that files of all versions have."""
 
     version: int
 
 
 class WeightsFile(msgspec.Struct):
-    """The fields that are read; the others are for people."""
+    """The fields of the file that are read; the file may have more, as information."""
 
     cluster: str
     made: datetime

@@ -19,9 +19,9 @@ IMPOSTOR = "{} does not know the secret of this mesh"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The keys and secrets of a client at an address. `curve` is None without keys.
+    """The credentials of a client at one address; `curve` is None for a client without keys.
 
-    Over a local socket, which only this user can open, nothing is proven.
+    A local socket needs no proofs, because only this user can open it.
     """
 
     address: str
@@ -44,14 +44,14 @@ class Access:
     def is_proven(self, proof: bytes, mine: bytes, theirs: bytes) -> bool:
         """Return whether the node proved that it knows the secret.
 
-        The proof is required over TCP even if the node asked for none of ours.
+        Over TCP the node must prove it, even if it did not ask the client for a proof.
         """
         if not self.address.startswith("tcp:"):
             return True
         return theirs != b"" and same(proof, prove(self.secret, "listener", mine, theirs, self.where))
 
     def doubt(self, node: Introduction, signature: bytes, mine: bytes, theirs: bytes) -> tuple[str, str, str]:
-        """Return the code, reason and hint of a wrong signature or key; all are "" without a doubt.
+        """Return the code, reason and hint for a wrong signature or key, or three empty texts.
 
         Nodes of a mesh with keys sign their greeting, always with the same key.
         """

@@ -1,4 +1,4 @@
-"""Checks of arguments at the call, because a node refuses bad values only by hanging up."""
+"""Checks arguments at the call, because a node would refuse bad values only by hanging up."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def seconds(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def yes_or_no(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False, not only truthy. Raises: BadArgument."""
+    """Return `value` if it is a bool; truthy values are refused. Raises: BadArgument."""
     if not isinstance(value, bool):
         raise BadArgument(f"{name}={shown(value)} is invalid.", hint="Use True or False.")
     return value
 
 
 def text(name: str, value: Any) -> str | None:
-    """Return a text that can be encoded, or None. Raises: BadArgument."""
+    """Return `value` if it is None or a text that UTF-8 can encode. Raises: BadArgument."""
     if value is not None:
         check_text(value, name, LONGEST_TEXT, BadArgument)
     return value  # type: ignore[no-any-return]
@@ -60,7 +60,7 @@ def not_subscribed(value: Any) -> BadArgument:
 
 
 def environment(given: Any) -> Mapping[str, str]:
-    """Return the given variables, or those of this process for None. Raises: BadType."""
+    """Return `given`, or the variables of this process if it is None. Raises: BadType."""
     if given is None:
         return os.environ
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in (*given, *given.values())):
@@ -70,7 +70,7 @@ def environment(given: Any) -> Mapping[str, str]:
 
 
 def several(contents: Iterable[Any], verb: str = "publish") -> None:
-    """Raise BadArgument for a single content. `verb` is the call to use for one."""
+    """Raise BadArgument unless `contents` is an iterable; the hint names `verb` for a single content."""
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
         what = f"contents must be an iterable, not {shown(contents)}."

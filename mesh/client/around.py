@@ -1,4 +1,4 @@
-"""The surroundings of a client: clocks and timers, which tests replace."""
+"""The clocks and timers of a client, which tests replace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Cancellable(Protocol):
 
 
 class Timeout(Protocol):
-    """A time limit for a block, as that of `asyncio.timeout`."""
+    """A time limit for a block, like the one of `asyncio.timeout`."""
 
     async def __aenter__(self) -> Any: ...
     async def __aexit__(
@@ -26,10 +26,10 @@ class Timeout(Protocol):
 
 
 class Around(Protocol):
-    """The surroundings of a client.
+    """The clocks, timers and outbox that a client uses.
 
-    `time` is in s, of a monotonic clock; `wall` is in ns since 1970. `outbox` holds unanswered messages; with
-    None the client creates its own.
+    `time` is in s, of a monotonic clock; `wall` is in ns since 1970. `outbox` is for unanswered messages; if
+    it is None, the client creates its own.
     """
 
     outbox: Outbox | None

@@ -27,7 +27,7 @@ from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.replies import Info, NodeRow, Reason, Reasons
 
-MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a group member may hold
+MEMBER, MOST_OF_MEMBER = 256, 10_000  # unconsumed messages of a member: default, limit
 
 R = TypeVar("R")
 
@@ -36,7 +36,7 @@ ABSENT = ("left", "seen")
 
 
 def is_listed(state: str, waiting: int) -> bool:
-    """Return whether a default list shows a node.
+    """Return whether a node is listed by default.
 
     Nodes that left on purpose, or are only known by rumor, appear only while messages wait for them.
     """

@@ -20,8 +20,8 @@ HINT = (
     "dataclasses, msgspec Structs, pydantic models. For other types pass a codec=."
 )
 
-# Built-in types whose subclasses are encoded as the type itself, with the conversion. (msgspec converts
-# subclasses of the other types.)
+# Built-in types whose subclasses are encoded as the type itself, with the conversion. msgspec converts
+# subclasses of the other types.
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     int: int.__int__,
     float: float.__float__,
@@ -36,7 +36,7 @@ _PLACE = re.compile(r" - at `\$([^`]*)`")
 
 
 class Codec(Protocol):
-    """A way to encode values as bytes and to decode them; any object with these members is one.
+    """A way to encode values as bytes and to decode them; any object with these members is a codec.
 
     `content_type` names the codec in a message's header. `decode` receives the requested type, or `Any`.
     Errors of either method are raised as BadType, BadArgument or BadContent.
@@ -63,7 +63,7 @@ class Codec(Protocol):
 
 
 class Json:
-    """JSON, as msgspec encodes it, without nan and inf."""
+    """The codec for JSON, as msgspec encodes it, without nan and inf."""
 
     content_type = "application/json"
 
@@ -80,7 +80,7 @@ class Json:
 
 
 class MsgPack:
-    """MessagePack: shorter than JSON, with bytes, nan, and integers of up to 64 bits."""
+    """The codec for MessagePack: shorter than JSON, with bytes, nan, and integers of up to 64 bits."""
 
     content_type = "application/msgpack"
 
@@ -99,7 +99,7 @@ KNOWN: dict[str, Codec] = {codec.content_type: codec for codec in CODECS.values(
 
 
 def codec_of(given: Any) -> Codec:
-    """Return the codec of that name, or the object itself if it is a codec. Raises: BadArgument, BadType."""
+    """Return the codec named `given`, or `given` itself if it is a codec. Raises: BadArgument, BadType."""
     if isinstance(given, str):
         if given not in CODECS:
             hint = f"Use {' or '.join(map(repr, CODECS))}, or an object of your own: see mesh.Codec."
@@ -142,7 +142,7 @@ def check_type(wanted: Any) -> None:
     """Raise BadType for an object that is not a type, or a type that no codec can decode."""
     try:
         info = msgspec.inspect.type_info(wanted)
-    except Exception as error:  # any exception, if it is not a type
+    except Exception as error:  # may be anything for a non-type
         what = f"type={shown(wanted)} is invalid: {reason_of(error)[0]}."
         raise BadType(what, hint=_TYPES) from None
     if isinstance(info, msgspec.inspect.CustomType) and not hasattr(info.cls, "model_validate"):
@@ -170,7 +170,7 @@ def _dumped(value: Any) -> Any:
     Raise TypeError for any other value.
     """
     dump = getattr(value, "model_dump", None)
-    if value is None or isinstance(value, bool | tuple):  # elsewhere msgspec encodes these
+    if value is None or isinstance(value, bool | tuple):  # only dict keys of these types fail
         raise TypeError(f"a {type(value).__name__} cannot be the key of a dict there")
     if dump is not None and not isinstance(value, type):
         return dump(mode="json", by_alias=True)  # validation expects the aliases

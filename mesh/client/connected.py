@@ -136,7 +136,7 @@ class Connected(NotCopied):
             await self._end.aclose()
 
     def _trouble(self) -> str:
-        """Return a phrase for the node's trouble: busy or unreachable."""
+        """Return a phrase that says whether the node is busy or unreachable."""
         line = self._core.line
         return f"{line.home or 'its node'} {'accepts no more' if line.is_up else 'is unreachable'}"
 

@@ -23,8 +23,8 @@ class Consumer(Generic[T]):
     """A consumer of one queue: `async for job in consumer`, or `.batches()`; also in several tasks at once.
 
     A context manager: inside it, messages of the queue are delivered here and stay with this consumer until
-    they are settled. A consumer survives the loss of its node: its messages stay its own if it reconnects in
-    time (5 s). On leaving, all unsettled messages return to the queue.
+    they are settled. A consumer survives the loss of its node, and keeps its messages if it reconnects
+    within 5 s. On leaving, all unsettled messages return to the queue.
 
     Example:
         async with q.consume() as jobs:

@@ -14,7 +14,7 @@ from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
 
 PlainContent = bytes | bytearray | memoryview | str  # published unchanged
-Content = object  # these, or a value for a codec
+Content = object  # plain content, or a value for a codec
 LONGEST_FAILURE = 4096  # characters of a failure's text
 Headings = Headers | Mapping[str, str] | None
 # Key, content, domain, flags, properties, expiry in ns since 1970, and the XML of the key.
@@ -119,14 +119,14 @@ def own_properties(
 
 
 def as_xml(xml: Any) -> str:
-    """Return the XML of a key. Raises: BadType, BadXml."""
+    """Return `xml` if it is a valid description of a key. Raises: BadType, BadXml."""
     if not isinstance(xml, str):
         raise BadType(f"xml= must be a str such as <STOCK name='IBM'/>, not {shown(xml)}.")
     return check_xml(xml)
 
 
 def as_headers(given: Any) -> Headers:
-    """Return headers as they travel. Raises: BadType."""
+    """Return `given` as `Headers`; None means no headers. Raises: BadType."""
     if given is None or isinstance(given, Headers):
         return NO_HEADERS if given is None else given
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):

@@ -43,7 +43,7 @@ class SettlingClient(Protocol):
 
 
 class Hands:
-    """The consumer's side of its deliveries, which settles them. `once`: it consumes a single message."""
+    """Settles the deliveries of one consumer; with `once` the consumer leaves after the first settlement."""
 
     __slots__ = ("_client", "_shell", "once", "taking")
     taking: QueueConsumption
@@ -56,7 +56,7 @@ class Hands:
         self.taking, self.once = taking, once
 
     async def settle(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> None:
-        """Settle deliveries, and wait until the node has stored that.
+        """Settle deliveries as `what` says, and wait until the node has stored the settlement.
 
         Raises: LocalError SETTLED, with none settled; LeaseOver for deliveries that are no longer this
         consumer's, with the others settled; Closed.
@@ -103,7 +103,7 @@ class Hands:
 
 
 async def kept(promise: Promise) -> None:
-    """Wait for a promise."""
+    """Wait for `promise`, in the form of a coroutine function that `_within` can call."""
     await promise
 
 
@@ -143,8 +143,8 @@ class Delivery(QueuedMessage[T]):
     """A message delivered by a queue, to be settled once: acked, nacked or rejected.
 
     A context manager: `async with job:` acks at the end of the block, and nacks after an exception. Each call
-    waits until the node has stored it. Settling twice raises LocalError with the code SETTLED. LeaseOver is
-    raised when the message is no longer this consumer's.
+    waits until the node has stored the outcome. Settling twice raises LocalError with the code SETTLED.
+    LeaseOver is raised when the message is no longer this consumer's.
 
     Example:
         async for job in jobs:
@@ -152,7 +152,7 @@ class Delivery(QueuedMessage[T]):
                 handle(job.value)
     """
 
-    # Always set, but fields of a Struct need defaults after a field that has one.
+    # These fields are always set, but fields of a Struct need defaults after a field that has one.
     _hands: Hands | None = None
     _lot: DeliveredEnvelope | None = None
     _place: int = 0

@@ -26,7 +26,7 @@ class Durable(Consumer[T]):
 
     A context manager: once it is entered, every reachable node knows the subscription and keeps matching
     messages until a subscriber of that name has acked them, whether one is connected or not. On leaving,
-    unacked messages return. `unsubscribe(NAME)` ends the subscription for all.
+    unacked messages return to it. `unsubscribe(NAME)` ends the subscription for all.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class Following:
         self._is_over = False
 
     def append_event(self, event: Event | None) -> None:
-        """Append an event; None ends the iteration. Of unread events the newest are kept."""
+        """Append an event; None ends the iteration. At most `KEPT` unread events remain, the newest."""
         if self._queue.qsize() >= KEPT:
             self._queue.get_nowait()
         self._queue.put_nowait(event)
@@ -64,7 +64,7 @@ class Following:
 
 
 class Followers:
-    """The iterators that follow one client. Dropped iterators leave by themselves."""
+    """The iterators that follow one client, until nothing else refers to them."""
 
     def __init__(self) -> None:
         self._all: WeakSet[Following] = WeakSet()
@@ -79,7 +79,7 @@ class Followers:
         return following
 
     def announce(self, event: Event) -> None:
-        """Pass an event on. The event "closed" ends all iterators."""
+        """Append `event` to all iterators. The event "closed" ends them instead."""
         if event.kind == "closed":
             self._end_all()
             return

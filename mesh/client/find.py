@@ -16,7 +16,7 @@ from mesh.security.keyfiles import clusters, read_mesh
 
 
 def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -> str:
-    """Return an address to dial: the given one, or that of the named or only node of this user here.
+    """Return an address to dial: the given one, or the address of this user's named or only node here.
 
     A text with a dot or colon is an address if no local node has that name; the default port is 7710. `home`
     is the node where the client was before: without an address the client waits for that node and moves to no

@@ -19,13 +19,13 @@ StartGathering = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
 
 class GatheredMessage(TypedMessage[T]):
-    """A reply of a service; `error` is set if the service did not reply."""
+    """A reply of a service; `error` is set if the service failed or was lost."""
 
     _error: MeshError | None = None
 
     @property
     def error(self) -> MeshError | None:
-        """RequestFailed if the service reported a failure, HandlerLost if it was lost, else None."""
+        """RequestFailed if the service reported a failure, HandlerLost if the service was lost, else None."""
         return self._error
 
 

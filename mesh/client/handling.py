@@ -43,7 +43,7 @@ class Handling(Asking):
     ) -> Callable[[Callable[[Message[T]], Any]], Callable[[Message[T]], Any]]:
         """Decorate a function that handles each message of some topics while `run` or `running` runs.
 
-        The function may be `async` or not; a function that is not blocks the client while it works. A message
+        The function may be `async` or not; without `async` it blocks the client while it works. A message
         counts as consumed when the function returns. Exceptions are logged (`mesh.client`), and the next
         message follows.
 

@@ -8,7 +8,7 @@ LATER = "maps, counters, locks and transactions come with a later one"
 
 
 def not_yet(what: str, hint: str) -> NoReturn:
-    """Raise NotAvailable."""
+    """Raise NotAvailable for `what`; `hint` says what to use until then."""
     raise NotAvailable(f"{what} is not in this release: {LATER}.", hint=hint)
 
 

@@ -61,15 +61,15 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
         codec: Codec | str = "json",
         type: Any = None,
     ) -> Message[Any]:
-        """Create a message as a subscriber would get it, for tests. Each has its own id.
+        """Create a message as a subscriber would get it, for tests. Each message has its own id.
 
         Args:
             key: The topic's key.
             content: The content. This and the following arguments are as for `publish`.
             sender: The absolute name of the publishing session.
-            to: The session or client to which it was sent; "" for a published message.
+            to: The session or client to which the message was sent; "" for a published message.
             state: "OK", "INITIAL", "ERASED" or "RETRACTED".
-            route: Names of the nodes that it visited.
+            route: Names of the nodes that the message visited.
             codec: As for `connect`.
             type: As for `subscribe`.
 
@@ -92,8 +92,8 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
     def value(self) -> T:
         """The content, decoded by its content-type and as the requested `type`. Raises: BadContent.
 
-        Without either, the content as published: a str or bytes. With a type the content is decoded once,
-        otherwise at each access.
+        Without a content-type and a type, the value is the content as published: a str or bytes. With a type
+        the content is decoded once, otherwise at each access.
         """
         return self._value_by(WHATEVER)  # type: ignore[no-any-return]
 
@@ -136,12 +136,12 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def domain(self) -> str:
-        """The domain of its topic; "" for none."""
+        """The domain of the message's topic; "" for none."""
         return self._envelope.domain
 
     @property
     def to(self) -> str:
-        """The session or client to which it was sent; "" for a published message."""
+        """The session or client to which the message was sent; "" for a published message."""
         return self._envelope.to
 
     @property
@@ -174,7 +174,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def sent(self) -> int:
-        """The time at which the first node accepted it, in ns since 1970."""
+        """The time at which the first node accepted the message, in ns since 1970."""
         # The envelope's own timestamp is the master's, which may be much later.
         route = self._envelope.route
         return route[0].at if route else self._envelope.sent
@@ -203,12 +203,12 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is created three times 
 
     @property
     def source(self) -> str:
-        """The node that held the value, in a result of `get`; otherwise ""."""
+        """The node that had the value, in a result of `get`; otherwise ""."""
         return ""
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable, in a result of `get`; None: current."""
+        """The seconds for which the master has been unreachable, in a result of `get`; otherwise None."""
         return None
 
     def _properties(self) -> Properties:
@@ -237,7 +237,7 @@ class TypedMessage(Message[T], eq=False):
 
 
 class FoundMessage(TypedMessage[T], eq=False):
-    """A message that `get` found, with the node that held it."""
+    """A message that `get` found, with the node that had it."""
 
     _source: str = ""
     _stale: float | None = None
@@ -246,17 +246,17 @@ class FoundMessage(TypedMessage[T], eq=False):
     def of(
         cls, m: Message[Any], source: str, stale: float | None, reader: ContentReader = WHATEVER
     ) -> FoundMessage[T]:
-        """Return the message `m` with the node that held it, and its staleness in s."""
+        """Return the message `m` with the node that had it, and its staleness in s."""
         return cls(m._envelope, m._index, m.key, m.content, reader, UNSET, source, stale)
 
     @property
     def source(self) -> str:
-        """The node that held the value."""
+        """The node that had the value."""
         return self._source
 
     @property
     def stale(self) -> float | None:
-        """The seconds for which the master has been unreachable; `None` for a current value."""
+        """The seconds for which the master has been unreachable; `None` if the value is current."""
         return self._stale
 
 
@@ -282,7 +282,7 @@ class Batch(Sequence[Message[T]]):
         return _state(self._envelope)
 
     def of(self, messages: Sequence[Message[Any]]) -> Batch:
-        """Return a batch with some of its messages."""
+        """Return a batch with only `messages`, which are some of this batch."""
         return Batch(self._envelope, [message._index for message in messages])
 
     def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
@@ -322,7 +322,7 @@ class TypedBatch(Batch[T]):
         return map(self._typed, super().__iter__())
 
     def of(self, messages: Sequence[Message[Any]]) -> TypedBatch[T]:
-        """Return a batch with some of its messages, and the same gap."""
+        """Return a batch with only `messages`, which are some of this batch, and the same gap."""
         return TypedBatch(Batch(self._envelope, [m._index for m in messages], self.gap), self._reader)
 
     def _typed(self, m: Message[T]) -> Message[T]:

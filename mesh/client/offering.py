@@ -36,8 +36,8 @@ class Offering(Handling):
             address: The address, such as "orders" or "calc/add".
             type: The type of `request.value`, as for `subscribe`.
             local_only: Whether to accept only messages sent at this client's node.
-            prefetch: Unanswered requests that this service may hold, 1 to 10,000. More is faster, fewer are
-                shared more evenly. Default: 64.
+            prefetch: Unanswered requests that this service may have, 1 to 10,000. A higher limit is faster, a
+                lower one shares requests more evenly. Default: 64.
 
         Returns:
             The service. Entering it registers it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 
-# Unlike the public function, this one returns None without a loop, which costs an envelope almost nothing.
+# Unlike the public function, this one returns None without a loop, and is fast enough for each envelope.
 from asyncio import _get_running_loop as running_loop
 from typing import NoReturn, SupportsIndex
 

@@ -16,7 +16,7 @@ def goes_on(value: Any) -> str:
 def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
     """Return a reply with its next page: lists are joined, other values replaced.
 
-    Raises: RemoteError if the page does not lead forward.
+    Raises: RemoteError if the page does not advance.
     """
     if not isinstance(page, dict) or (goes_on(page) and goes_on(page) <= goes_on(value)):
         raise RemoteError("The pages of the node's reply form a loop", code="MALFORMED")

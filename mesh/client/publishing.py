@@ -138,7 +138,7 @@ class Publishing(Ruling):
         relay: bool = True,
         codec: Codec | str | None = None,
     ) -> Prepared:
-        """Return a message in the publisher's form, with its content copied; callable in any thread."""
+        """Return a message in the form that the publisher takes, with its content copied; for any thread."""
         is_text = False
         if type(content) is not bytes or codec is not None:
             is_text = isinstance(content, str)
@@ -402,5 +402,5 @@ class Publishing(Ruling):
             verdicts.wait_no_more(domain, number, last, promise)
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages of this session wait for their master, and why the latest does."""
+        """Return how many messages of this session wait for their master, and why the latest one waits."""
         return self._publisher.waiting()

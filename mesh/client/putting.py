@@ -46,7 +46,7 @@ class Putting:
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        """Put a message into the queue, and wait until the queue has it, on disk if it is `persistent`.
+        """Put a message into the queue, and wait until the queue has it, on disk if `persistent`.
 
         Args:
             content: The content, as for `publish`.
@@ -99,7 +99,7 @@ class Putting:
         persistent: bool = True,
         codec: Codec | str | None = None,
     ) -> tuple[Prepared, PutTerms]:
-        """Return a message and its queue terms in the publisher's form; callable in any thread."""
+        """Return a message and its queue terms in the form that the publisher takes; for any thread."""
         if key != "":
             check_key(key)
         check_text(group, "group", PUT_GROUP, BadArgument)
@@ -218,7 +218,7 @@ class Putting:
         return self._client._publisher.verdicts.has_refused(self._to, numbers)
 
     async def _wait_for_answers(self, numbers: PutNumbers) -> None:
-        """Wait until all are answered. Raises: the first refusal."""
+        """Wait until the messages with these `numbers` are answered. Raises: the first refusal."""
         publisher = self._client._publisher
         publisher.seal()
         marks = {self._to: numbers[-1][1] + 1} if numbers else {}
@@ -251,7 +251,7 @@ class Putting:
 
 
 def count(numbers: PutNumbers) -> int:
-    """Return how many messages have these numbers."""
+    """Return how many messages the ranges `numbers` cover."""
     return sum(last - first + 1 for first, last in numbers)
 
 

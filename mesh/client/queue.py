@@ -226,12 +226,12 @@ class Queue(Putting):
     ) -> Consumer[T]:
         """Consume messages: `async with q.consume() as jobs: async for job in jobs: async with job: ...`.
 
-        Each message goes to one consumer, which holds it until it is acked, nacked or rejected.
+        Each message goes to one consumer, which acks, nacks or rejects it.
 
         Args:
             selector: A condition on headers, key and priority, such as `region == "eu" and priority > 5`.
-            prefetch: Messages that this consumer may hold, 1 to 1,000. More is faster, fewer are shared more
-                evenly. Default: 256.
+            prefetch: Unsettled messages that this consumer may have, 1 to 1,000. A higher limit is faster, a
+                lower one shares messages more evenly. Default: 256.
             lease: Seconds after which a message that was begun goes to another consumer. Default: when this
                 consumer is lost.
             type: The type of `job.value`, as for `subscribe`.

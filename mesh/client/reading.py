@@ -24,8 +24,7 @@ LONGEST_SHOWN = 80  # characters of received text
 class ContentReader:
     """Decodes contents as values of `type`, or with None as their content-type says.
 
-    Content without a content-type is bytes or text, as published. For a type that is neither, `codec` decodes
-    it.
+    Content without a content-type is bytes or text, as published; for any other `type`, `codec` decodes it.
     """
 
     def __init__(self, codec: Codec = JSON, type: Any = None) -> None:
@@ -34,7 +33,7 @@ class ContentReader:
         self._known = {**KNOWN, media_type(codec.content_type): codec}
 
     def value(self, content: bytes, headers: Headers, is_text: bool = False) -> Any:
-        """Return the value of a content. `is_text`: published as text. Raises: the codec's errors."""
+        """Return the value of a content, published as text if `is_text`. Raises: the codec's errors."""
         header = headers.get(HEADER)
         if header is None:
             return self._text(content) if is_text else self._plain(content)

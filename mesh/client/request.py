@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Served:
-    """The service's side of its requests, which sends their replies."""
+    """The shell, registration and codec of a service, with which its requests send their replies."""
 
     __slots__ = ("codec", "serving", "shell")
     shell: Shell
@@ -33,16 +33,16 @@ class Served:
 
 
 class Request(TypedMessage[T]):
-    """A message to an address. If its sender wants a reply, the sender waits until there is one.
+    """A message to an address. Its sender may wait for a reply: see `wants_reply`.
 
-    `headers`, `sender` and `value` are as of any message; `to` is the address.
+    `headers`, `sender` and `value` are those of any message; `to` is the address.
 
     Example:
         async for request in orders:
             await request.reply({"accepted": True})
     """
 
-    # Always set, but fields of a Struct need defaults after a field that has one.
+    # These fields are always set, but fields of a Struct need defaults after a field that has one.
     _taken: TakenRequest | None = None
     _served: Served | None = None
 

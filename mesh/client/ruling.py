@@ -40,7 +40,7 @@ class Ruling(Connected):
 
     async def _changed(self, node: str, content: bytes | None) -> RulesPut | None:
         """Send the changed rules, and return the reply; None if the mesh has these rules already."""
-        # Imported here, because only admins need these modules and every client would wait for them.
+        # These modules are imported here, because every client would wait for them and only admins need them.
         from mesh.config.properties import Property
         from mesh.config.ruled import rules_of_xml, with_rules, without_rules
         from mesh.security.ruling import new_rules
@@ -66,7 +66,7 @@ class Ruling(Connected):
 
 
 def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:
-    """Raise BadArgument for options that rules cannot have: they apply to the whole mesh."""
+    """Raise BadArgument for options that rules cannot have, because rules apply to the whole mesh."""
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = "Rules of a node apply to the whole mesh, to no domain, until they are changed."

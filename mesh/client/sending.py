@@ -18,7 +18,7 @@ from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
 DeliveryMode = Literal["one", "all"]
-TOGETHER = 512  # destinations at a time, within remembered refusals
+TOGETHER = 512  # destinations at a time; their refusals stay remembered
 
 
 class Sent(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Sent(Struct, frozen=True):
 
 
 class OutgoingLetter(Struct, frozen=True):
-    """A message for a destination, in the publisher's form.
+    """A message for a destination, in the form that the publisher takes.
 
     `until` is when a message to an address expires, by the client's clock; 0: never.
     """
@@ -135,8 +135,7 @@ class SendingVerbs(Publishing):
 
         Returns:
             The answer; `matched` counts the sessions that received the message, and 0 means that it waits.
-            For
-            several destinations: one `Sent` each, in order.
+            For several destinations: one `Sent` each, in order.
 
         Raises:
             NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.

@@ -21,9 +21,9 @@ class Service(Generic[T]):
     """A service of one address: `async for request in service`, also in several tasks at once.
 
     A context manager: inside it, messages to the address arrive here. A service survives the loss of its
-    node: it registers again on the next connection, and requests it held by then are lost for their senders.
-    A message without a reply is done when the next one is taken. A request stays open until it is replied to,
-    fails, expires, or is dropped, so it may be passed to a task.
+    node: it registers again on the next connection, but its open requests are lost for their senders. A
+    message that wants no reply is done when the next one is taken. A request stays open until it is replied
+    to, fails, expires, or is dropped, so it may be passed to a task.
 
     Example:
         async with m.serve("orders") as orders:

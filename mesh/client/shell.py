@@ -37,7 +37,7 @@ PutCommand = Callable[[c.Command, tuple[Envelope, ...]], None]
 
 
 class Carrier(Protocol):
-    """Carries commands to the node, and passes on to the core what arrives from there."""
+    """Carries commands to the node, and passes the node's commands to the core."""
 
     def dial(self, key: int, access: Access) -> PutCommand:
         """Open a connection, and return the function that puts a command on it."""
@@ -56,7 +56,7 @@ Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]],
 
 
 class Shell(NotCopied):
-    """The runner of a client's core. The loop keeps the shell, so the shell must not keep the client.
+    """The runner of a client's core. The loop refers to it, so the shell must not refer to the client.
 
     `find(home)` returns the node's address and credentials, `tell` receives events, and `carriers` creates
     the carrier. `around` replaces this machine's clocks.
@@ -102,7 +102,7 @@ class Shell(NotCopied):
         await self.core.line.open(waits)
 
     def close(self) -> None:
-        """Say goodbye and close, without waiting."""
+        """Send BYE and close the connection, without waiting."""
         if self._carrier is None:
             return
         self.core.line.close()
@@ -178,7 +178,7 @@ class Shell(NotCopied):
                 self._timer = self._call_at(self._armed, self._rung)
 
     def _lose_connection(self, now: float, error: OSError) -> None:
-        """End the connection at an error of the operating system; the client dials again."""
+        """End the connection after an error of the operating system; the client dials again."""
         self.core.on_disconnected(now, self._key, str(of_system(error, "a connection")))
         if self.loop is not None:
             self._plan(self.loop)

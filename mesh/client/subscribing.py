@@ -25,7 +25,7 @@ from mesh.wire import commands as c
 from mesh.wire.calls import AskDurableRemove
 from mesh.wire.limits import QUEUE_CREDIT
 
-MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a group member may hold
+MEMBER, MOST_OF_MEMBER = 256, 10_000  # unconsumed messages of a member: default, limit
 
 
 def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
@@ -87,8 +87,8 @@ class Subscribing(Connected):
         fails, all do. On entering, every reachable node knows the subscription.
 
         With `group`, each message goes to one of the group's members for the same topics, at any node; other
-        groups and subscribers get it as well. A group has no retained values, and what a member held is lost
-        with it.
+        groups and subscribers get it as well. A group has no retained values, and messages that a lost member
+        had not consumed are lost.
 
         With `durable`, matching messages are kept on disk until `unsubscribe(name)`, and each goes to one
         subscriber of that name until it is acked. The subscription is read like a queue, without retained
@@ -101,11 +101,12 @@ class Subscribing(Connected):
             domain: The domain of the topics. Alone: all topics of the domain.
             initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
                 and left out.
-            overflow: What gives way when messages that are not persistent arrive faster than they are read:
+            overflow: What happens when messages that are not persistent arrive faster than they are read:
                 "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
                 "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).
-            max_queue: Messages in transit, and as many that wait; 0: the node's limits. In a group or durable
-                subscription: messages that this member may hold, 256 by default.
+            max_queue: The limit for messages in transit, and for as many that wait; 0: the node's limits. In
+                a group or durable subscription: messages that this member may have unconsumed, 256 by
+                default.
             group: The name of a group.
             durable: The name of a durable subscription.
             selector: A condition on the messages of a durable subscription, as for `Queue.consume`.

@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return the function's result, or raise its exception."""
+    """Run `function` in a thread; return its result or raise its exception."""
 
     def call() -> Any:
         try:

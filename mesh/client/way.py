@@ -13,14 +13,14 @@ from mesh.names import node_name
 
 @dataclass
 class NodeAddress:
-    """An address as the user gave it: an address or a name, and the mesh whose keys are used."""
+    """The node that the user named, by an address or a name, and the mesh whose keys are used."""
 
     address: str | None
     cluster: str | None
     environ: Mapping[str, str]
 
     def find(self, home: str) -> Access:
-        """Return the credentials for the node's current address. `home`: the node where the client was.
+        """Return the credentials for the node's current address; `home` names the last node of the client.
 
         Raises: NodeNotFound, KeysRefused, DataDirRefused.
         """

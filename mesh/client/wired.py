@@ -18,7 +18,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Wires(Protocol):
-    """Connections that are dialed: those of `mesh.transport.Sockets`, or others."""
+    """The connections that a client dials, such as `mesh.transport.Sockets`."""
 
     def dial(self, key: Any, address: str, keys: Keys | None = None) -> None: ...
     def send(self, key: Any, frames: list[bytes]) -> None: ...

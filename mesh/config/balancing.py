@@ -29,7 +29,7 @@ OPTIONS = ("header", "threshold", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class OwnStrategy:
-    """Strategy of one domain, or of addresses that match a pattern. `origin` is its place in the file."""
+    """The strategy of one domain, or of addresses that match a pattern. `origin` is its place in the file."""
 
     kind: str  # "address" or "domain"
     of: str  # the pattern, or the domain
@@ -39,12 +39,12 @@ class OwnStrategy:
 
     @property
     def title(self) -> str:
-        """The title of its section."""
+        """The title of the strategy's section in the file."""
         return f"[[balancing.{self.kind}]]"
 
 
 def balancing_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """Return `balancing.address` and `balancing.domain`, an OwnStrategy each, in the order of the file.
+    """Return the settings `balancing.address` and `balancing.domain`, each with an OwnStrategy.
 
     Raises: BadConfig with the place, the key and a hint.
     """

@@ -1,4 +1,4 @@
-"""Grammar of `<clusternode>`: its elements and attributes, and those without effect here."""
+"""The grammar of `<clusternode>`: the elements and attributes, and the ones without effect here."""
 
 # Law: everything in a text is known, refused with its line, or ignored with a note.
 
@@ -63,9 +63,10 @@ PLAIN_TEXT = ("key", "address")  # elements with text of their own
 
 
 class ClusterText:
-    """Text of one `<clusternode>`, with places, notes, and the check of its grammar.
+    """The text of one `<clusternode>`, with places, notes, and the check of its grammar.
 
-    `is_lenient` ignores unknown parts with a note; `None` means that the user cannot choose it.
+    If `is_lenient`, unknown parts are ignored with a note. Otherwise they are refused; with `None` the error
+    does not suggest `--lenient`, because the user cannot choose it.
     """
 
     def __init__(self, property_: Property, is_lenient: bool | None) -> None:
@@ -76,7 +77,7 @@ class ClusterText:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on ignored or reinterpreted parts, without duplicates."""
+        """The notes on ignored or reinterpreted parts, without duplicates."""
         return list(self._notes)
 
     def place(self, line: int) -> str:
@@ -131,7 +132,7 @@ class ClusterText:
         return bool(GRAMMAR[str(element.tag)][1]) and element.tag not in PLAIN_TEXT and not is_foreign
 
     def _unfold(self, element: etree._Element) -> None:
-        """Parse text in an element, such as CDATA, as child elements. Other text is unknown."""
+        """Parse text in an element, such as CDATA, as child elements. Other text is reported as unknown."""
         tag = str(element.tag)
         for before, text in list(texts(element)):
             if not text.lstrip().startswith("<"):

@@ -29,7 +29,7 @@ SAME = {"GnuRegexFilter": "ContentRegex"}  # filters with another name here
 
 @dataclass(slots=True)
 class Described:
-    """A node as its text describes it. `notes` lists ignored and reinterpreted parts."""
+    """A node as its `<clusternode>` describes it. `notes` lists ignored and reinterpreted parts."""
 
     name: str
     addresses: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ SITE, SITES = ("site.relay", "site.relays"), "sites"  # live while site.name is 
 
 
 class Difference(NamedTuple):
-    """Changes: descriptions for `now`, names only for `later`, as some values are secret."""
+    """The changes: descriptions in `now`, only names in `later`, because some values are secret."""
 
     now: tuple[str, ...]
     later: tuple[str, ...]
@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 def difference(old: Config, new: Config) -> Difference:
     """Return the changes from `old` to `new`.
 
-    Rules, known nodes and sites, and LIVE settings apply at once. The others are used only at the start.
+    Changes of rules, known nodes and sites, and LIVE settings apply at once, all others at the next start.
     """
     changed, live = tuple(_changed("", old, new)), _live(old, new)
     told = [
@@ -42,7 +42,7 @@ def difference(old: Config, new: Config) -> Difference:
 
 
 def _live(old: Config, new: Config) -> tuple[str, ...]:
-    """Return the live settings. Those of sites are not live while the site's name differs."""
+    """Return the live settings. Settings of sites are not live while the name of this site differs."""
     return (*LIVE, *SITE, SITES) if old.site.name == new.site.name else LIVE
 
 
@@ -118,7 +118,7 @@ def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:
 
 
 def told(rule: Rule) -> str:
-    """Return a rule in words, without defaults."""
+    """Return a rule as text, without default values."""
     said = ((field.name, getattr(rule, field.name), field.default) for field in fields(rule))
     words = [
         f"{name} {_shown(value)}" for name, value, default in said if name != "node" and value != default
@@ -140,7 +140,7 @@ def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
 
 
 def _changed(prefix: str, old: msgspec.Struct, new: msgspec.Struct) -> Iterator[str]:
-    """Yield names of all other changed settings."""
+    """Yield the dotted names of changed settings, except those of nodes."""
     for name in old.__struct_fields__:
         one, other = getattr(old, name), getattr(new, name)
         if name == "nodes" and not prefix:

@@ -1,4 +1,4 @@
-"""Settings of xmlBlaster without an equivalent here, with the reason, by the form of the name."""
+"""Explains why some settings of xmlBlaster have no equivalent here, by the form of their names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Loads the configuration from all sources, with the origin of each value.
 
-Sources, later ones override: defaults, the file `mesh.toml`, the environment (`MESH_LIMITS__MAX_CONTENT`),
-the command line. Each value is checked together with its origin, so that an error names the place.
+The sources are the defaults, the file `mesh.toml`, the environment (`MESH_LIMITS__MAX_CONTENT`) and the
+command line; later ones override earlier ones. Each value is checked together with its origin, so that an
+error names the place.
 """
 
 import difflib
@@ -127,7 +128,7 @@ def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Sett
 
 
 def balancing_options(config: Config) -> dict[str, object]:
-    """Return the options of the node's usual strategy."""
+    """Return the options of the node's default strategy."""
     given = {name: getattr(config.balancing, name) for name in OPTIONS}
     return {name: value for name, value in given.items() if value is not None}
 

@@ -148,7 +148,7 @@ def check_circles(settings: Iterable[Setting]) -> None:
 
 
 def _named(rule: Rule) -> Iterator[str]:
-    """Yield the topics of a rule in words. Filters have no topics."""
+    """Yield the topics of a rule as texts for errors. A filter names no topic."""
     yield from map(_domain, rule.domains)
     yield from (f"key {key!r}" for key in rule.keys)
     yield from (f"XPath {xpath!r}" for xpath in rule.xpaths)

@@ -113,7 +113,7 @@ def merged(*layers: Iterable[Property]) -> tuple[Property, ...]:
 
 
 def _property(name: str, value: str, origin: str, lines: tuple[int, ...]) -> Property:
-    """Return a property. Other brackets, as in names of xmlBlaster's plug-ins, stay in the name."""
+    """Return a property, with the node in `name[node]` split off. Other brackets stay in the name."""
     if of_node := _OF_NODE.fullmatch(name):
         return Property(of_node["name"], of_node["node"], value, origin, lines)
     return Property(name, None, value, origin, lines)

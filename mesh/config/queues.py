@@ -21,7 +21,7 @@ QUEUE_KEYS: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueStore:
-    """Store of the queues whose names match a pattern. `origin` is its place in the file."""
+    """The store of the queues whose names match a pattern. `origin` is its place in the file."""
 
     name: str
     store: str
@@ -29,7 +29,7 @@ class QueueStore:
 
 
 def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """Return `queues`, a QueueStore each, in the order of the file. The first match counts.
+    """Return a setting `queues` for each QueueStore, in the order of the file. The first match counts.
 
     Raises: BadConfig with the place, the key and a hint.
     """
@@ -85,9 +85,9 @@ def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
 
 
 def check_lasting(store: str, queues: tuple[QueueStore, ...]) -> None:
-    """Check that a node with an own store `store` can have these. Raises: BadConfig if it is in memory.
+    """Check that a node whose own store is `store` can have `queues`. Raises: BadConfig.
 
-    The definitions of queues are in the node's own store, so it must last as long as theirs.
+    The node's own store has the definitions of queues, so it must not be in memory if a queue's store is not.
     """
     for one in queues:
         if store == MEMORY and one.store != MEMORY:

@@ -25,7 +25,7 @@ def rules_of_xml(text: Property) -> tuple[Rules, Sequence[str]]:
 
 
 def with_rules(before: Agreed, found: Rules, add: bool = False) -> Agreed:
-    """Return the list with new rules for these nodes, instead of or beside the old ones.
+    """Return the list with the rules in `found`; with `add`, the nodes keep their old rules, too.
 
     Raises: BadConfig if the rules contradict each other.
     """

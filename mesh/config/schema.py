@@ -1,4 +1,4 @@
-"""JSON Schema of mesh.toml for editors, built from the tables of the parser."""
+"""Builds the JSON Schema of mesh.toml for editors, from the tables of the parser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 KeyTypes = Mapping[str, tuple[Any, str]]  # type and hint of each key
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-NAMES = ("node.id", "node.cluster", "site.name")  # settings that hold names
+NAMES = ("node.id", "node.cluster", "site.name")  # settings that are names
 
 
 def schema() -> Schema:

@@ -75,7 +75,7 @@ class RemoteSite:
     """Another site: its gateways, the topics to send there, and the accepted ones."""
 
     name: str
-    addresses: tuple[str, ...] = ()  # none: it dials us, or is reached via a site
+    addresses: tuple[str, ...] = ()  # none: the site dials us, or has `via`
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     one_way: bool = False
@@ -104,7 +104,7 @@ def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
 
 
 def check_here(here: Setting, others: Iterable[Setting]) -> None:
-    """Check that this site, or a node without a site, may have the other sites. Raises: BadConfig."""
+    """Check that this site has a name if it has other sites, and not one of theirs. Raises: BadConfig."""
     for other in others:
         if here.value is None:
             what = f"{other.origin}: [{other.name}] names another site, but this one has no name."

@@ -62,7 +62,7 @@ def parsed(path: Path, text: str) -> ConfigFile:
 
 
 def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict: bool = True) -> Any:
-    """Return the value as the type. Raises: BadConfig. If not `strict`, "5" is a number too."""
+    """Return `value` converted to `type_`; unless `strict`, "5" is a number too. Raises: BadConfig."""
     try:
         return msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
@@ -71,7 +71,7 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of that setting must not appear in any text."""
+    """Return whether the value of the setting `name` must not appear in any text."""
     return "passw" in name.lower()
 
 

@@ -40,14 +40,14 @@ UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # defaults of x
 
 @dataclass(slots=True)
 class ReadSettings:
-    """Settings of property files. `notes` lists ignored and reinterpreted properties."""
+    """The settings of property files. `notes` lists ignored and reinterpreted properties."""
 
     settings: list[Setting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> ReadSettings:
-    """Return the settings of properties: of FIELDS, then a NodeRecord per node with its Rules.
+    """Return the settings that `properties` set: those in FIELDS, then each NodeRecord with its Rules.
 
     Raises: BadConfig.
     """
@@ -77,7 +77,7 @@ class _Reader:
         return self._read
 
     def _by_plain_names(self, properties: tuple[Property, ...]) -> Iterable[Property]:
-        """Return the properties under their names here. Of two names for one setting the stronger counts."""
+        """Return the properties under their plain names. Of two names for one setting the stronger counts."""
         found: dict[str, Property] = {}
         for each in sorted(properties, key=_strength):
             at_node = _AT_NODE.fullmatch(each.name)
@@ -142,7 +142,7 @@ class _Reader:
         yield Setting(name, fit, property_.origin)
 
     def _own(self, property_: Property) -> Setting:
-        """Return a setting with a name of this project; any of them may carry a node's name."""
+        """Return the setting of a property with a name of this project, and perhaps a node's name."""
         type_, text = FIELDS[property_.name].type, property_.value.strip()
         value: object = [part.strip() for part in text.split(",")] if type_ == tuple[str, ...] else text
         fit = fitted(
@@ -251,7 +251,7 @@ class _Reader:
     def _stand_in(
         self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]
     ) -> None:
-        """Give backups the rules of their masters. They come last, in the order of the documents."""
+        """Give backups the rules of their masters. Backups follow all other nodes, in the file's order."""
         for name, backups in self._backups.items():
             for backup in backups:
                 records[backup] = records.pop(backup, NodeRecord(backup))
@@ -269,7 +269,7 @@ class _Reader:
         return replace(record, address=first, others=tuple(filter(None, others)))
 
     def _set_credentials(self, records: dict[str, NodeRecord], origins: dict[str, str]) -> None:
-        """Set ping and password: for a node those with its name, for all others those without a name."""
+        """Set each node's ping and password from properties with its name, or a password without a name."""
         for each in self._properties:
             if each.name not in (PING, PASSWD) or each.node in (None, self.me):
                 continue

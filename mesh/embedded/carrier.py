@@ -19,7 +19,7 @@ DEAF = "its node accepts nothing"
 
 
 class Inward:
-    """The carrier of a client with a node of its own, which ends when the carrier is closed."""
+    """The carrier of a client with a node of its own. Closing the carrier ends the node."""
 
     def __init__(
         self, node: NodeThread, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]

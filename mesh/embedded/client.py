@@ -164,8 +164,8 @@ async def _ended(node: NodeThread) -> None:
 def node(*args: Any, **options: Any) -> NodeClient:
     """Create a node in this process and a client of it, to be used as a context manager.
 
-    The node has a thread and an event loop of its own, so it runs on while yours is blocked. Other nodes find
-    it as any other node. On leaving it says goodbye and ends.
+    The node has a thread and an event loop of its own, so it keeps running while yours is blocked. Other
+    nodes find it like any other node. On leaving, the node announces its end and stops.
 
     Args:
         name: The node's name. Default: the host's name.

@@ -16,7 +16,7 @@ VisitHeard = Callable[[Sequence[list[bytes]], bool], None]
 
 
 class EmbeddedConnection:
-    """A connection of two queues. Each method belongs to the thread named above it.
+    """A connection of two queues. A comment above its methods names the thread that may call them.
 
     `hear(frames, is_last)` gets the node's messages in the program's loop.
     """

@@ -33,8 +33,8 @@ _running: set[NodeThread] = set()
 class NodeThread:
     """A node's thread, until `stop`, `mesh down`, a failure of the node, or the end of the program.
 
-    `began` resolves with the node once it serves, or fails; `ended` resolves when all is released. Both are
-    set in the node's thread.
+    `began` resolves with the node once it serves, or fails; `ended` resolves when the node has released
+    everything. Both are set in the node's thread.
     """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
@@ -55,14 +55,14 @@ class NodeThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the node to say goodbye and end; callable from any thread and more than once. Does not wait."""
+        """Ask the node to end, without waiting; callable from any thread and more than once."""
         self._is_stopped = True
         if self.began.done() and self.began.exception() is None and not self.is_forked:
             with suppress(RuntimeError):  # the node's loop has ended
                 self.loop.call_soon_threadsafe(self._leaving.set)
 
     def join(self, seconds: float) -> None:
-        """Wait for the end of the thread, for some seconds at most."""
+        """Wait at most `seconds` for the end of the thread."""
         self._thread.join(seconds)
 
     def check(self) -> None:
@@ -111,7 +111,7 @@ class NodeThread:
             self.why = why
 
     async def _leave(self, node: NodeRuntime) -> None:
-        """Before the node ends, wait until others have the messages that are only in its memory."""
+        """End the node on request, after others have the messages that are only in its memory."""
         await self._leaving.wait()
         until = self.loop.time() + self.patience
         while True:
@@ -151,7 +151,7 @@ def again(error: MeshError) -> MeshError:
 
 
 async def waited(future: Future[T]) -> T:
-    """Wait for the result of another thread. Cancelling the wait has no other effect."""
+    """Return the result of `future`, which another thread sets. A cancelled wait leaves it unchanged."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
     told(future, loop, done.set)
     await done.wait()
@@ -159,7 +159,7 @@ async def waited(future: Future[T]) -> T:
 
 
 def told(future: Future[Any], loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-    """Call a function in this loop when the future is done, if the loop still runs."""
+    """Call `then` in `loop` when the future is done, if the loop still runs."""
 
     def tell(_: Future[Any]) -> None:
         with suppress(RuntimeError):  # the loop has ended
@@ -169,7 +169,7 @@ def told(future: Future[Any], loop: asyncio.AbstractEventLoop, then: Callable[[]
 
 
 def _end_all() -> None:
-    """At exit, stop all nodes that were not closed, and wait for a limited time."""
+    """Stop all nodes that were not closed, at exit, and wait for a limited time."""
     running, until = list(_running), time.monotonic() + AT_EXIT
     for thread in running:
         thread.stop()
@@ -178,7 +178,7 @@ def _end_all() -> None:
 
 
 def _forked() -> None:
-    """In a forked child, mark all nodes: their threads do not run there."""
+    """Mark all nodes in a forked child, because their threads do not run there."""
     for thread in _running:
         thread.is_forked = True
     _running.clear()

@@ -27,7 +27,7 @@ def configured(
     config: str | os.PathLike[str] | Mapping[str, Any] | None,
     environ: Mapping[str, str],
 ) -> Config:
-    """Return the configuration, as `mesh up` would, but without a default file.
+    """Return the configuration as `mesh up` would read it, but without a default file.
 
     Without `data`, messages are in memory only. Raises: BadConfig, BadArgument.
     """
@@ -60,7 +60,7 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:
-    """Return a value as TOML would: tables with str keys, and lists."""
+    """Return a copy of `value` in the types of TOML: dicts with str keys, and lists."""
     if isinstance(value, Mapping | list | tuple) and not depth:
         raise BadType("config= is nested more deeply than any mesh.toml.")
     if isinstance(value, Mapping):

@@ -14,7 +14,7 @@ _TCP = re.compile(rf"(?:tcp://|socket://)?({_HOST}):(\d{{1,5}}|\*)")
 
 
 def normal(address: str) -> str:
-    """Return `tcp://host:port` for `host:port`, `socket://host:port` or itself. Raises: BindRefused."""
+    """Return `host:port`, `socket://host:port` or `tcp://host:port` in the last form. Raises: BindRefused."""
     found = _TCP.fullmatch(address.strip())
     if found is None or (found[2] != "*" and int(found[2]) > 65535) or not _is_host(found[1]):
         raise BindRefused(

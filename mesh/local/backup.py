@@ -3,8 +3,8 @@
 A running node copies its own stores (`mesh.shell.backing`), as no other process may open them. The stores of
 a stopped node are copied here. The copies are packed into a zip with a manifest of sizes and digests.
 
-Law: a backup counts as valid only if `verified` accepts it. `check` does nothing else, and `restore` does it
-first.
+Law: a backup counts as valid only if `verified` accepts it. `mesh backup check` calls only `verified`, and a
+restore calls it first.
 """
 
 import errno
@@ -39,7 +39,7 @@ FOLDER, DONE = "backup", "done.json"  # in the data directory, during a backup
 
 
 def gather_plain(data: Path, into: Path) -> None:
-    """Copy the small files before the stores, so that the witness never exceeds them. Raises: OSError."""
+    """Copy the small files before the stores, so that the witness is never ahead of them. Raises: OSError."""
     for name in PLAIN:
         if (data / name).exists():
             shutil.copyfile(data / name, into / name)
@@ -47,7 +47,7 @@ def gather_plain(data: Path, into: Path) -> None:
 
 
 def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Return the file in the backup for each queue store in a file, by path, and the other stores."""
+    """Return the path of each queue store by its file in the backup, and the stores that are not files."""
     paths = sorted(file_of(store) for store in stores if store.startswith(FILE_STORE))
     others = sorted(
         store for store in stores if store and not store.startswith(FILE_STORE) and store != "memory"
@@ -56,7 +56,7 @@ def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]
 
 
 def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
-    """Copy all data of a stopped node, and return as `queue_files`. The caller holds the lock.
+    """Copy all data of a stopped node, whose lock the caller has; return the result of `queue_files`.
 
     Raises: StoreError, OSError.
     """
@@ -85,7 +85,7 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
 
 
 def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manifest]) -> Manifest:
-    """Pack all files of a folder into one file, which appears complete and durable. Raises: OSError."""
+    """Pack a folder into one file, which appears only when it is complete and durable. Raises: OSError."""
     part = out.with_name(f".{out.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:

@@ -23,7 +23,7 @@ _MAKE_ROOM = "Free space on that disk, then start the node again."  # on another
 _TRIES, _PAUSE = 5, 0.01  # number; s between two attempts
 
 # Laws: the lock file is never removed (a second process could then lock a new one of that name). A uuid is
-# made once. A boot number is on disk before anything can leave this process with it.
+# made once. A boot number is on disk before this process sends or stores anything with it.
 
 
 class DataDir:
@@ -45,7 +45,7 @@ class DataDir:
     def open(cls, path: Path) -> "DataDir":
         """Lock the directory, and create it if it is missing.
 
-        Raises: DataDirRefused: DATA_DIR_IN_USE if another process holds it, else DATA_DIR.
+        Raises: DataDirRefused: DATA_DIR_IN_USE if another process has locked it, else DATA_DIR.
         """
         path = private_directory(path.absolute(), _OTHER_DATA)
         try:
@@ -80,7 +80,7 @@ class DataDir:
 
     @port.setter
     def port(self, port: int) -> None:
-        # A convenience: without the file, the node takes another port next time.
+        # The file is a convenience: without it, the node takes another port next time.
         with contextlib.suppress(OSError):
             write_private(self.path / "port", b"%d\n" % port, durable=False)
 
@@ -92,7 +92,7 @@ class DataDir:
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
-    """Return the open lock of a data directory, or `None` if it is held. Raises: OSError without one."""
+    """Return the open lock of a data directory, or `None` if another process has it. Raises: OSError."""
     lock = os.open(path / "lock", os.O_RDWR)
     try:
         fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

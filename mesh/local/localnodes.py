@@ -20,7 +20,7 @@ _LONGEST_HOST = 60  # characters of a host name; leaves room for -2, -3 …
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFile:
-    """File by which programs of the same user find a running node: `<state>/nodes/<name>.json`.
+    """The file by which programs of the same user find a running node: `<state>/nodes/<name>.json`.
 
     `uuid` is in hex, `ipc` and `tcp` are addresses or `None`, and `data` is the absolute data directory.
     `keyed` means that TCP connections need the keys of its cluster. `snapshots` is the absolute directory of
@@ -55,7 +55,7 @@ class NodeFile:
 
 
 def running_nodes(state: Path) -> list[dict[str, Any]]:
-    """Return the running nodes by name, with the fields of NodeFile.
+    """Return the running nodes in the order of their names, as dicts of the fields of NodeFile.
 
     A node runs as long as it holds the lock of its data directory. The file of a killed node is removed;
     invalid files are ignored. Raises: LocalError NO_DESCRIPTORS, DataDirRefused.
@@ -81,7 +81,7 @@ def _read(path: Path) -> NodeFile | None:
 
 
 def _check_shortage(error: Exception) -> None:
-    """Raise a shortage of descriptors, which proves nothing about a running node."""
+    """Raise `error` if it is a shortage of descriptors, which proves nothing about the node."""
     if isinstance(error, OSError) and is_shortage(error):
         raise error
 
@@ -101,7 +101,7 @@ def _runs(told: NodeFile, path: Path) -> bool:
         _check_shortage(error)
         return False
     try:
-        # While we hold the lock, no later start can write a file that would be removed here.
+        # While this process holds the lock, no later start can write a file that would be removed here.
         path.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -113,8 +113,8 @@ def pick_name(
 ) -> tuple[str, DataDir]:
     """Return the node's name, and its locked data directory: `data`, else `<state>/data/<name>`.
 
-    Without a wanted name, it is the host's, or that with -2, -3 … if a node of that name runs here. Raises:
-    DataDirRefused as DataDir.open; NodeInUse if the wanted name runs here with other data; BadName.
+    Without a wanted name, the host's name is used, with -2, -3 … added if a node of that name runs here.
+    Raises: DataDirRefused as DataDir.open; NodeInUse if a node of that name runs with other data; BadName.
     """
     if wanted is not None:
         return wanted, _take(state, wanted, data)
@@ -160,7 +160,7 @@ def check_free(state: Path, name: str) -> None:
 def check_original(state: Path, uuid: bytes, data: Path) -> None:
     """Check that no node with that uuid runs here in another directory. Raises: NodeInUse.
 
-    Otherwise one directory was copied from the other.
+    If one does, one directory is a copy of the other.
     """
     for node in running_nodes(state):
         if node["uuid"] == uuid.hex() and Path(node["data"]) != data:

@@ -10,7 +10,7 @@ _OTHER = "Or choose another place."
 
 
 def could_open(data: Path) -> bool:
-    """Return whether a process holds the directory. Raises: DataDirRefused if no node could use it."""
+    """Return whether a process has locked the directory. Raises: DataDirRefused if no node could use it."""
     if not data.exists():
         could_write(data)
         return False

@@ -18,21 +18,21 @@ PLAIN = (IDENTITY, "keys.json", STORES, "witness")  # copied unchanged, if prese
 LONGEST_PLAIN = 8 * 1024 * 1024  # bytes of each
 BAD = "BAD_BACKUP"
 
-# Law: the names of a backup's files are these and no others, matched as a whole.
+# Law: a backup has only files with these names, matched as a whole.
 NAMES = re.compile("|".join(map(re.escape, (STORE, *PLAIN))) + r"|queues-[1-9][0-9]{0,3}\.sqlite")
 
 Size = Annotated[int, Meta(ge=0)]
 
 
 class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a backup."""
+    """The size and digest of a file in a backup."""
 
     bytes: Size
     sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of a backup. `queues` maps the files of queue stores to their absolute paths at the node."""
+    """The content of a backup. `queues` maps the files of queue stores to their absolute paths."""
 
     format: Literal["heronry backup"] = "heronry backup"
     version: int = VERSION

@@ -16,7 +16,7 @@ NETWORK = frozenset(
 
 
 def check_disk(path: Path, mounts: Path | None = None) -> None:
-    """Raise DataDirRefused if a directory is on a network file system. Unknown counts as local."""
+    """Raise DataDirRefused if a directory is on a network file system. An unknown type counts as local."""
     try:
         text = (mounts or MOUNTS).read_bytes().decode(errors="surrogateescape")
     except OSError:
@@ -44,7 +44,7 @@ def file_system(mountinfo: str, path: str) -> str:
 def _mounts(mountinfo: str) -> Iterator[tuple[str, str]]:
     """Yield the mount point and the type of each line.
 
-    A line is such as 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw
+    A line looks like 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw
     """
     for line in mountinfo.split("\n"):
         place, dash, rest = line.partition(" - ")

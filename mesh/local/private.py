@@ -75,8 +75,8 @@ def make_private(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(handle)
-        # If two processes arrive at once, one links its file. A rename could replace a file that was already
-        # read.
+        # If two processes create the file at once, only one link succeeds. A rename could replace a file that
+        # was already read.
         os.link(temporary, path)
         sync_directory(path.parent)
     except FileExistsError:
@@ -135,9 +135,10 @@ def _fits(path: Path) -> bool:
 
 
 def write_private(path: Path, content: bytes, *, durable: bool) -> None:
-    """Replace a file atomically, with mode 0600. One writer at a time. Raises: OSError.
+    """Replace a file atomically, with mode 0600. Raises: OSError.
 
-    A reader sees the old content or the new. If `durable`, the new content survives a power failure.
+    Only one writer is allowed at a time. A reader sees the old content or the new. If `durable`, the new
+    content survives a power failure.
     """
     temporary = path.with_name(f".{path.name}.new")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

@@ -1,4 +1,4 @@
-"""Decides where the queue stores of a backup go. The backup proposes paths, and decides none."""
+"""Decides where to restore the queue stores of a backup. The backup proposes paths, but decides none."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -16,12 +16,12 @@ Stores = list[tuple[str, str]]  # (pattern of queues, their store), as in stores
 MAGIC = b"SQLite format 3\0"
 OWN = ("lock", "port", "backup", "http-token", "poison.json", "node.sock")  # also the files of a backup
 
-# Law: outside the data directory, a store goes only to a path that this machine's configuration or its user
-# names, and replaces only a store.
+# Law: outside the data directory, a store is written only to a path that this machine's configuration or its
+# user names, and replaces only a store.
 
 
 class QueuePlaces:
-    """Places for queue stores that this machine names.
+    """The places for queue stores that this machine names.
 
     `named` are the stores in its configuration. `given` maps files of a backup or patterns of queues to
     paths, from --queue-store.
@@ -33,7 +33,7 @@ class QueuePlaces:
         self._given = {name: _path(name, path) for name, path in (given or {}).items()}
 
     def chosen(self, manifest: Manifest, stores: Stores, data: Path) -> dict[str, Path | None]:
-        """Return the path of each queue store, or `None` if nothing here names one.
+        """Return the path of each queue store, or `None` if this machine names no path for it.
 
         Raises: BadArgument for a name that the backup does not have.
         """
@@ -61,7 +61,7 @@ class QueuePlaces:
         return Path(real) if real in self._files else None
 
     def unknown(self, stores: Stores) -> list[str]:
-        """Return databases for queues that nothing here names, as the node would connect to them."""
+        """Return the databases that only the backup names, to which the node would connect."""
         return sorted({store for _, store in stores if not file_of(store)} - self._named - {MEMORY})
 
 
@@ -90,7 +90,7 @@ def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Sto
 
 
 def is_store_or_nothing(path: Path) -> bool:
-    """Return whether the path is free or holds a file that begins like a store. Raises: OSError."""
+    """Return whether the path is free or a file that begins like a store. Raises: OSError."""
     if not os.path.lexists(path):
         return True
     if path.is_symlink() or not path.is_file():
@@ -117,7 +117,7 @@ def _check_store_or_nothing(path: Path) -> None:
 
 
 def check_free(path: Path, replace: bool) -> None:
-    """Check that a queue store can go to the path.
+    """Check that a queue store can be written to `path`.
 
     Raises: DataDirRefused; STORE_IN_USE while a node has the store open.
     """
@@ -155,7 +155,7 @@ def in_directory(path: Path, data: Path) -> Path | None:
 
 
 def _path(name: str, path: str) -> Path:
-    """Return the absolute path of an option. Raises: BadArgument."""
+    """Return the absolute path that --queue-store gives for `name`. Raises: BadArgument."""
     whole = Path(path).absolute()
     try:
         check_queue_store(f"{FILE}{whole}")

@@ -83,7 +83,7 @@ def _check_places(manifest: Manifest, chosen: dict[str, Path], data: Path, repla
 
 
 def _now(path: Path, data: Path, folder: Path) -> Path:
-    """Return the present path of a file that moves with the folder to the data directory."""
+    """Return where to write a file for `path` now: in `folder`, if `path` is in the data directory."""
     inner = in_directory(path, data)
     if inner is None:
         return path

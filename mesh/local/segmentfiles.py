@@ -20,7 +20,7 @@ _HOUR = re.compile(r"hour=\d\d")
 
 
 class SegmentFiles(msgspec.Struct, frozen=True):
-    """Segments in a directory: closed, and unfinished (being written or left by a crash)."""
+    """The segments in a directory: closed, and unfinished (being written or left by a crash)."""
 
     closed: list[Segment] = []  # msgspec copies the default
     unfinished: list[Segment] = []
@@ -39,7 +39,7 @@ def find(place: Path) -> SegmentFiles:
 
 
 def find_by_hour(place: Path, uuid8: str = "") -> Iterator[SegmentFiles]:
-    """Yield the segments hour by hour, of all nodes or of one. There may be a hundred thousand."""
+    """Yield the segments hour by hour, of all nodes or of one. A directory may have a hundred thousand."""
     for hour in _hours(place):
         found = SegmentFiles()
         for text, size in sizes(place / hour).items():
@@ -127,7 +127,7 @@ class OpenSegment:
     def write(self, lines: Sequence[bytes]) -> None:
         """Pass lines to the operating system, so that they survive the end of this process.
 
-        After an error, a part of them may follow the others. Then only `finish` may be called.
+        After an error, the file may end with a part of `lines`, and only `finish` may be called.
         """
         content = b"\n".join(lines) + b"\n"
         rest = memoryview(content)

@@ -16,7 +16,7 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class SegmentKeeper:
-    """The closed segments of one node, by `uuid8`. Those of other nodes in the directory are not touched.
+    """The closed segments of the node `uuid8`. Segments of other nodes in the directory are not touched.
 
     Disk errors are reported, not raised. `dropped` counts segments that were deleted unread.
     """
@@ -99,7 +99,7 @@ class SegmentKeeper:
         return marker
 
     def _sign(self) -> Signature:
-        """Return a value that differs after a change of a marker."""
+        """Return a value that changes whenever a marker file changes."""
         return tuple(_sign(self._place / name) for name in (INGESTED, SYNCED))
 
     def _recovered(self, left: Segment, now: float) -> Segment | None:

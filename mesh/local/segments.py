@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 class SegmentLog:
     """Writes lines into segments below `place`, and deletes the oldest above `limit` bytes.
 
-    Disk errors are not raised: lost lines are counted, and `tell(level, text)` reports the begin and the end
-    of a failure. `tell` is called on the thread, with a level of `logging`.
+    Disk errors are not raised: lost lines are counted, and `tell(level, text)` reports the beginning and the
+    end of a failure. `tell` is called on the thread, with a level of `logging`.
     """
 
     def __init__(self, place: Path, node: str, uuid: bytes, boot: int, limit: int, tell: Tell) -> None:

@@ -21,7 +21,7 @@ class SegmentWriter:
     """Writes the lines of one boot of a node; `name` is that of the first segment.
 
     Disk errors are reported, not raised. `lines`, `bytes` and `segments` count closed segments, `lost` counts
-    lines that will never be in one.
+    lines that will never be in a closed segment.
     """
 
     def __init__(self, place: Path, name: SegmentName, limit: int, tell: Tell) -> None:
@@ -65,7 +65,7 @@ class SegmentWriter:
             return
         if self._open is None:
             name = self._next
-            # Before it can fail, so that no number is used twice.
+            # Opening a segment may fail, so its number is used up before.
             self._next = replace(name, number=name.number + 1)
             self._opened = now
             self._open = OpenSegment(self._place, name, segment.hour(lines[0].ts))

@@ -28,7 +28,7 @@ class Problem:
 
 @dataclass(slots=True)
 class SyncTally:
-    """Counts of a run. `present` segments existed at the target."""
+    """The counts of one run. `present` counts segments that the target already had."""
 
     copied: int = 0
     bytes: int = 0

@@ -1,4 +1,4 @@
-"""systemd unit of a node: for the machine, with a user of its own, or for one user."""
+"""The systemd unit of a node: for the machine, with a user of its own, or for one user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,10 +42,10 @@ OF_SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class ServiceUnit:
-    """A node as a service.
+    """A node as a systemd service.
 
-    `user` runs it; "" means a service of the present user. `writes` are further writable paths, such as those
-    of queue stores.
+    `user` is the user that runs the node; "" means a service of the present user. `writes` are further
+    writable paths, such as the paths of queue stores.
     """
 
     node: str
@@ -55,7 +55,7 @@ class ServiceUnit:
 
     @property
     def name(self) -> str:
-        """Name of the unit."""
+        """The name of the unit."""
         return f"heronry-{self.node.replace(':', '-')}.service"
 
     def text(self) -> str:

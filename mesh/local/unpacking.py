@@ -16,7 +16,7 @@ MANIFEST = "manifest.json"
 LONGEST = 1024 * 1024  # bytes of a manifest
 CHUNK = 1024 * 1024
 LAST = b"PK\x05\x06" + bytes(18)  # end record of a zip, without a comment
-RATIO = 100  # unpacked to packed bytes, above those of any real backup
+RATIO = 100  # unpacked to packed bytes; real backups have less
 ROOM = "Free space there. `check` unpacks in TMPDIR, `restore` beside the node's directory (--data DIR)."
 SMALL = 64 * 1024 * 1024  # unpacked bytes that are always allowed
 
@@ -41,7 +41,7 @@ def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
 def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Manifest:
     """Write the files of a backup into `folder` as the manifest describes. Raises: DataDirRefused, OSError.
 
-    `any_ratio` allows a ratio above RATIO.
+    `any_ratio` allows a compression ratio above RATIO.
     """
     with zipfile.ZipFile(opened) as archive:
         _check_archive(file, archive, opened)

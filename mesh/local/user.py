@@ -1,4 +1,4 @@
-"""Name and home directory of this process's user, for display and defaults. Proves nothing."""
+"""The name and home directory of this process's user, for display and defaults. They prove nothing."""
 
 import getpass
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ def user_name() -> str:
 
 
 def home_directory(environ: Mapping[str, str]) -> Path:
-    """Return $HOME, else the system's entry. An unknown user gets "/", as container runtimes do."""
+    """Return $HOME, else the home directory in the user database, else "/", as container runtimes do."""
     try:
         return Path(environ.get("HOME") or Path.home())
     except RuntimeError:

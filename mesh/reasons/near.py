@@ -18,7 +18,7 @@ def near(text: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def near_patterns(key: str, patterns: Iterable[str], most: int = 3) -> list[str]:
-    """Return up to `most` patterns that match a key like this one, but not this one."""
+    """Return up to `most` patterns that match a key similar to `key`, but not `key` itself."""
     return _alike(_wanted(key, patterns), most)
 
 
@@ -50,7 +50,7 @@ def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
 
 
 def is_near(text: str, name: str) -> bool:
-    """Return whether one may be a misspelling of the other, or the topic above it."""
+    """Return whether one may be a misspelling of the other, or a topic above the other."""
     return bool(_alike([(name, text)], 1))
 
 
@@ -66,7 +66,7 @@ def as_pattern(pattern: str, key: str) -> str:
 
 
 def _may_slip(text: str, name: str) -> bool:
-    """Return whether both have about the same length, and begin or end alike."""
+    """Return whether `text` and `name` have about the same length, and begin or end alike."""
     longest = max(len(text), len(name))
     if not longest > SLIP or not text or not name or abs(len(text) - len(name)) > SLIP:
         return False
@@ -93,7 +93,7 @@ def _common(text: str, name: str) -> int:
 
 
 def _is_same(text: str, name: str) -> bool:
-    """Return whether both are equal apart from case and separators, or one is a topic above the other."""
+    """Return whether the texts differ only in case and separators, or one is a topic above the other."""
     if abs(len(text) - len(name)) <= 2 * SLIP and _spelt(text) == _spelt(name) != "":
         return True
     return bool(text and name) and (text.startswith(f"{name}/") or name.startswith(f"{text}/"))

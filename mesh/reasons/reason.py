@@ -14,7 +14,7 @@ NAMES = 8  # names listed, at most
 
 
 def reason(code: str, about: Sequence[str] = (), /, **names: object) -> Reason:
-    """Return the reason of that code. `about` names the nodes concerned, for combining reasons."""
+    """Return the reason with that code. `about` names the nodes concerned, for combining reasons."""
     rank, says, hint = TEXTS[code]
     words = {name: _word(value) for name, value in names.items()}
     return Reason(

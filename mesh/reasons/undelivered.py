@@ -25,7 +25,7 @@ class Loss(NamedTuple):
 
 
 class Undelivered:
-    """The counter. Counts only grow, and their total is exact even after rows were merged."""
+    """The counts of undelivered messages. They only grow, and their total stays exact after merges."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept

@@ -15,9 +15,9 @@ ASK = TEXTS["LINK_REFUSED"].hint  # `mesh why node NAME`
 EVERYONE = "*"  # the node asks all nodes
 ROOM = "explaining"  # component that combines reasons
 TOLD = 200  # reasons in an answer, at most
-# Codes of nodes that cannot be asked and may know more.
+# Codes about nodes that cannot be asked and may know more.
 ASIDE = frozenset(("NODE_SUSPECT", "NODE_DEAD", "NODE_CONFLICT", "LINK_REFUSED", "SITE_NOT_LINKED"))
-# Codes of nodes that may not belong to the mesh. They are ignored if the object is found elsewhere.
+# Codes about nodes that may not belong to the mesh. They are ignored if the object is found elsewhere.
 STRANGE = frozenset(("NODE_SEEN", "NODE_LEFT", "NODE_UNKNOWN", "NOT_LINKABLE", "OTHER_MESH", "DIAL_FAILED"))
 NEAR = frozenset(
     ("NEAR_NODE", "NEAR_KEY", "OTHER_DOMAIN", "NEAR_CLIENT", "NEAR_ADDRESS", "NEAR_QUEUE", "NEAR_SITE")
@@ -91,7 +91,7 @@ def _without_bare_refusals(told: Sequence[Reason]) -> list[Reason]:
 
 
 def _said(node: str, each: Reason) -> Reason:
-    """Return a reason about a node that follows from all reasons together."""
+    """Return `each` as a reason about `node` that follows from all reasons together."""
     return replace(each, node=node, room=ROOM)
 
 
@@ -101,7 +101,7 @@ def _absent(code: str, what: What, me: str) -> Reason:
 
 
 def _put_aside(each: Reason) -> Reason:
-    """Lower the rank of an unreachable node: the object was found, and the node may only add to it."""
+    """Lower the rank of a reason about an unreachable node, since the object was found elsewhere."""
     return replace(each, rank=PERHAPS) if each.code in ASIDE else each
 
 

@@ -24,8 +24,8 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
 class What:
     """A question for reasons.
 
-    `is_start`: asked by a client of this node, not by another node. `who`: the client, or address of another
-    site, on whose behalf the question is asked.
+    `is_start`: the question comes from a client of this node, not from another node. `who`: the client, or
+    address of another site, on whose behalf the question is asked.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class What:
 
 
 def session_name(text: str) -> SessionName:
-    """Return the client or session of that name. Raises: BadName."""
+    """Return the client or session named `text`; a bare name is a client's. Raises: BadName."""
     return SessionName.parse(text if "/" in text else f"client/{text}")
 
 

@@ -45,7 +45,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
-    """Run the handler in a thread, where it may block and call its client."""
+    """Return a handler that runs `function` in a thread, where it may block and call its client."""
 
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
@@ -86,7 +86,7 @@ class Client(Later, NotCopied):
         except BaseException:
             self._thread.close()
             raise
-        # For programs that never leave the context, such as notebooks. Neither refers to the client.
+        # For programs that never leave the context, such as notebooks. Neither callback keeps the client.
         self._at_exit = partial(_close, ref(self))
         atexit.register(self._at_exit)
         self._given_up = finalize(self, _give_up, self._thread, self._at_exit)

@@ -67,7 +67,7 @@ class Delivery(delivery.Delivery[T]):
 
 
 def handed(thread: LoopThread, it: delivery.Delivery[Any]) -> Delivery[Any]:
-    """Return the delivery for a thread without an event loop."""
+    """Return `it` as a blocking delivery, for use in the user's thread."""
     return Delivery(
         it._envelope,
         it._index,

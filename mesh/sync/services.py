@@ -22,9 +22,9 @@ R = TypeVar("R")
 
 
 class Request(request.Request[T]):
-    """A message to an address. If its sender wants a reply, the sender waits until there is one.
+    """A message to an address. Its sender may wait for a reply: see `wants_reply`.
 
-    `headers`, `sender` and `value` are as of any message; `to` is the address.
+    `headers`, `sender` and `value` are those of any message; `to` is the address.
 
     Example:
         for request in orders:
@@ -89,7 +89,7 @@ class Request(request.Request[T]):
 
 
 def handed(thread: LoopThread, it: request.Request[Any]) -> Request[Any]:
-    """Return the request for a thread without an event loop."""
+    """Return `it` as a blocking request, for use in the user's thread."""
     return Request(
         it._envelope, it._index, it.key, it.content, it._reader, it._value, it._taken, it._served, thread
     )

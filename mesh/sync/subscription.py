@@ -30,9 +30,9 @@ class Subscription(Generic[T]):
         self._client = client  # keeps the client open
         self._thread, self._made = thread, made
         # Ctrl-C may come between any two steps. Batches are therefore numbered, so that one can be requested
-        # twice, and are taken in one step: this holds the number of the last batch taken, and its rest.
+        # twice, and are taken in one step. This pair is the number of the last batch taken, and its rest.
         self._taken: tuple[int, Iterator[Message[T]]] = 0, iter(())
-        # Used by the loop's thread only: the number of the last batch requested.
+        # Only the loop's thread uses the number of the last batch requested.
         self._asked = 0
         self._coming: asyncio.Future[Batch[T] | None] | None = None
 
@@ -139,7 +139,7 @@ class Subscription(Generic[T]):
             asked.cancel()  # cancels the wait only, not the request
 
     async def _following(self, number: int) -> Batch[T] | None:
-        """Return the batch of that number, which may have been requested before."""
+        """Return the batch with this number, which may have been requested before."""
         if self._coming is None or number != self._asked:
             if self._made._is_in_use:
                 self._made._count()

@@ -23,10 +23,11 @@ WINDOW = 4 << 20, 1024  # unanswered bytes and envelopes
 
 
 class ClientPlace(Protocol):
-    """The surroundings of a client in memory.
+    """The interface of a mesh in memory for its clients.
 
-    `find` returns the address of a node, or of the first one without a name. `left` gets each envelope that a
-    client sends, with the session's name. `enter` is called when the client begins in a loop.
+    `find` returns the address of the node named `wanted`, or of the first node for "". `record_published`
+    gets each envelope that a client sends, with the session's name. `enter` is called when a client is opened
+    in a loop.
     """
 
     net: Network
@@ -37,7 +38,7 @@ class ClientPlace(Protocol):
 
 
 class MemoryClient(Client):
-    """A client whose node is in the same memory."""
+    """A client of a node in the same memory, which it reaches without sockets."""
 
     def __init__(self, place: ClientPlace, address: str | None, **options: Any) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""The clock of a mesh in memory: this machine's time plus skipped time, or only the latter."""
+"""The clock of a mesh in memory: this machine's time plus skipped time, or skipped time alone."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ClockTimer:
 
 
 class Clock:
-    """Seconds since the mesh began. The clock stands until `go` is called; a virtual clock always stands.
+    """The clock of a mesh, in seconds since the mesh began. The clock starts with `go`, unless virtual.
 
-    `rung` is called in the loop when a timer is due, and steps through the timers. Until then the clock shows
-    no later time than that of the timer, so in a slow loop nothing looks late.
+    `rung` is called in the loop when a timer is due, and steps through the due timers. Until then the clock
+    does not pass the time of that timer, so a slow loop makes no timer late.
     """
 
     def __init__(self, is_virtual: bool, rung: Callable[[], None]) -> None:
@@ -52,7 +52,7 @@ class Clock:
         return self._shown
 
     def machine(self) -> float:
-        """Return the time without waiting for timers."""
+        """Return the time even if it is past a timer that was not called yet."""
         return time.monotonic() + self._ahead if self._stands is None else self._stands
 
     def wall(self) -> int:
@@ -74,7 +74,7 @@ class Clock:
         return timer
 
     def step(self, end: float) -> bool:
-        """Advance to the next timer by `end` and call it; without one advance to `end` and return False."""
+        """Advance to the next timer and call it; if none is due, advance to `end` and return False."""
         due = self._due()
         self._stands = max(self.time(), min(due, end))
         if due > end:
@@ -93,7 +93,7 @@ class Clock:
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """Let only steps move the clock within the block."""
+        """Stop the clock within the block, where only `step` advances it."""
         was_standing = self.is_standing
         self._stands = self.time()
         try:
@@ -103,7 +103,7 @@ class Clock:
                 self.go()
 
     def go(self) -> None:
-        """Run on with this machine's clock."""
+        """Let the clock advance with this machine's clock, unless it is virtual."""
         if not self.is_virtual:
             self._shown = self.time()
             self._ahead, self._stands = self._shown - time.monotonic(), None
@@ -111,13 +111,13 @@ class Clock:
             self._arm()
 
     def stop(self) -> None:
-        """Stop for good: no timer is called any more."""
+        """Stop for good; no further timer is called."""
         self._stands = self.time()
         self._timers.clear()
         self._disarm()
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run timers in this loop from now on."""
+        """Call the timers in `loop` from now on."""
         self._disarm()
         self._loop = loop
         self._arm()

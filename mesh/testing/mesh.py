@@ -94,10 +94,10 @@ class Mesh:
 
     @like(Client.__init__)
     def connect(self, address: str | None = None, **options: Any) -> Client:
-        """Create a client of the node of that name, or of the first one.
+        """Create a client of the node named `address`, or of the first node without a name.
 
-        Other arguments are as for `mesh.connect`, but `cluster` and `environ` are ignored. The method can
-        replace it: `monkeypatch.setattr(mesh, "connect", m.connect)`.
+        Other arguments are as for `mesh.connect`, but `cluster` and `environ` are ignored. This method can
+        replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
         """
         self._check_open()
         here = {name: value for name, value in options.items() if name not in ("cluster", "environ")}
@@ -157,7 +157,7 @@ class Mesh:
         """Let some seconds pass at once for all nodes and clients, with all timers in order.
 
         With 0, the call waits until everything in transit has arrived and all tasks wait. Tasks run in
-        between, but asyncio's own waits, such as `asyncio.sleep`, take as long as ever.
+        between, but asyncio's own waits, such as `asyncio.sleep`, take real time.
 
         Example:
             await m.pass_time(60)
@@ -169,7 +169,7 @@ class Mesh:
     async def joined(self, limit: float = JOINED) -> None:
         """Let time pass until each running node sees exactly the nodes that it can reach.
 
-        Useful after a start, a kill, a cut, or healing.
+        Call it after a start, a kill, a cut, or healing.
 
         Raises:
             MeshTimeout: The nodes took more than `limit` seconds.
@@ -185,7 +185,7 @@ class Mesh:
         return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
     def _reached(self, node: MemoryNode) -> set[str]:
-        """Return the names of the nodes that can be reached from a node, over others as well."""
+        """Return the names of the nodes that can be reached from a node, directly or over other nodes."""
         passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
         found, new = set[str](), {node.name}
         while new:
@@ -204,7 +204,7 @@ class Mesh:
 
 
 class Inhabited:
-    """A mesh, as its clients see it."""
+    """The part of a mesh that its clients use."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh, self.net = mesh, mesh._passing.net

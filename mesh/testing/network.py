@@ -25,7 +25,7 @@ class End(Protocol):
 
 
 class Pipe:
-    """A connection. Side 0 dialed."""
+    """A connection between two ends; side 0 dialed."""
 
     def __init__(self, net: Network, dialler: End, listener: End, address: str) -> None:
         self.ends = (dialler, listener)
@@ -42,7 +42,7 @@ class Pipe:
         self._put_frames(sender, frames)
 
     def close_end(self, who: End) -> None:
-        """Close one end. Messages that it sent still arrive."""
+        """Close one end. Messages that this end sent still arrive."""
         self._put_frames(who, None)
 
     def _put_frames(self, sender: End, frames: list[bytes] | None) -> None:
@@ -51,7 +51,7 @@ class Pipe:
         self._net.soon(partial(self._arrive, side))
 
     def _arrive(self, side: int) -> None:
-        """Deliver the first message from that side, unless the connection is cut."""
+        """Deliver the first message that `side` sent, unless the connection is cut."""
         line = self._lines[side]
         if not self.is_open or self.is_cut or not line:
             return
@@ -133,12 +133,12 @@ class Network:
     # --- turns --------------------------------------------------------------------------------------------
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Deliver in turns of this loop from now on."""
+        """Deliver messages in turns of `loop` from now on."""
         self._loop, self._is_planned = loop, False
         self._plan()
 
     def soon(self, what: Callable[[], None]) -> None:
-        """Call the function after everything that is in transit."""
+        """Call `what` after everything that is in transit."""
         self._line.append(what)
         self._plan()
 

@@ -44,7 +44,7 @@ log = logging.getLogger("mesh.testing")
 
 
 class MemoryNode:
-    """A process that can be killed and started again. Its store outlives it, as a disk would."""
+    """A node in memory, which can be killed and started again. Its store stays, as a disk would."""
 
     def __init__(self, net: Network, name: str, number: int, seeds: tuple[str, ...], config: Config) -> None:
         self.name = name
@@ -81,7 +81,7 @@ class MemoryNode:
         self._net.stir(self)
 
     def kill(self) -> None:
-        """End the process as kill -9 does, without a goodbye; data in transit is lost."""
+        """End the process as kill -9 does, without notice to its peers; data in transit is lost."""
         self._end_process(Pipe.lose)
 
     def stop(self) -> None:
@@ -102,7 +102,7 @@ class MemoryNode:
         return self.is_up and self.core.parts.desk.serves
 
     def alive(self) -> set[str]:
-        """Return the names of the other nodes that it considers alive."""
+        """Return the names of the other nodes that this node considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}
 
     # --- events -------------------------------------------------------------------------------------------

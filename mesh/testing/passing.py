@@ -11,7 +11,7 @@ from mesh.testing.network import Network
 QUIET = 8  # idle turns after which all tasks wait
 OFTEN = 100  # timers per turn of the loop, at most
 TURNS = 1000  # turns for tasks that never rest
-BUSY = 10  # turns after that happened once
+BUSY = 10  # turns, once TURNS were not enough
 
 
 def never() -> bool:
@@ -29,7 +29,7 @@ class Passing:
         self._one_at_a_time = asyncio.Lock()
 
     def enter(self) -> None:
-        """Continue in the loop that runs here."""
+        """Use the running event loop from now on."""
         loop = asyncio.get_running_loop()
         if loop is not self.loop:
             self.loop, self._one_at_a_time = loop, asyncio.Lock()

@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def mesh_in_memory(request: pytest.FixtureRequest) -> Iterator[Mesh]:
-    """A mesh of one node, or as its marker of the same name says, until the test ends."""
+    """A mesh of one node, or with the arguments of the marker `mesh_in_memory`, until the test ends."""
     from mesh.testing.mesh import Mesh
 
     marker = request.node.get_closest_marker("mesh_in_memory")

@@ -12,7 +12,7 @@ AWAY_AGAIN = 60.0  # s between later reports
 
 
 class Absence:
-    """The time without a node.
+    """Reports how long the client has been without a node.
 
     `waiting` returns a text that names the node and lists the waiting calls; "" without any.
     """
@@ -23,7 +23,7 @@ class Absence:
         self._alarm: Alarm | None = None
 
     def begin(self, since: float) -> None:
-        """Start: the node has been silent since then."""
+        """Start the reports about a node that has been silent since the time `since`."""
         self.cancel()
         self._since = since
         self._later(AWAY - (self._desk.now - since))

@@ -49,7 +49,7 @@ class Builder:
         return self.first + len(self.slices) - 1
 
     def add_many(self, key: str, contents: Sequence[bytes], props: bytes, expires: int) -> int:
-        """Append contents until the envelope is full, at least one; return how many."""
+        """Append contents until the envelope is full, at least one; return how many were appended."""
         contents = contents[: ENVELOPE_MESSAGES - len(self.slices)]
         if props:
             contents = [props + content for content in contents]

@@ -26,7 +26,7 @@ class Pending(Struct, eq=False):
 
     request: int
     command: c.Command
-    promise: Promise  # list[Reply]: all its parts
+    promise: Promise  # resolves with all parts of the reply
     then: Callable[[], None] | None = None  # called before the promise resolves
     alarm: Alarm | None = None
     parts: list[ReplyPart] = []
@@ -34,7 +34,7 @@ class Pending(Struct, eq=False):
 
 
 def readable(command: c.Command) -> c.Command:
-    """Return the command. Raises: BadArgument if no node could read it and would hang up each time."""
+    """Return the command if a node can read it. Raises: BadArgument, since a node would hang up each time."""
     try:
         c.decode(c.encode(command))
     except (RemoteError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -45,7 +45,7 @@ def readable(command: c.Command) -> c.Command:
 
 
 class Calls:
-    """Open commands by their numbers. Each may be sent twice without harm. `timeout` in seconds."""
+    """Commands without a reply, by request number. Sending one twice does no harm. `timeout` in seconds."""
 
     def __init__(self, desk: ClientContext, line: NodeConnection, timeout: float) -> None:
         self._desk, self._line = desk, line
@@ -112,7 +112,7 @@ class Calls:
         pending.alarm = self._desk.later(self._timeout, lambda: self._time(pending))
 
     def _time(self, pending: Pending) -> None:
-        """Fail with MeshTimeout, unless a piece of a long message arrived within the time."""
+        """Fail the command with MeshTimeout, unless a piece of a long message arrived within the time."""
         if self._desk.now - self._line.moved < self._timeout:
             self._watch(pending)
             return

@@ -1,4 +1,4 @@
-"""Finds the envelope that a node refuses to read, and over which it hangs up without naming it.
+"""Finds the envelope that makes the node hang up, which the node does not name.
 
 After a hang-up, envelopes leave one at a time, each when the one before is answered. An envelope over which
 the node hangs up twice, with no other in flight, has failed, and the others proceed.
@@ -37,7 +37,7 @@ class CautiousResend:
         return self._line.popleft()
 
     def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
-        """After a reconnect, return the envelopes that may leave at once."""
+        """Return the envelopes that may leave at once after a reconnect."""
         if not self.is_on:
             return waiting
         before = self._line[0] if self._line else None
@@ -54,7 +54,7 @@ class CautiousResend:
         return not self.is_on or len(self._line) == 1
 
     def next_after_answer(self) -> Iterable[Envelope]:
-        """After an answer, return the envelopes that may leave. After the last one all may leave."""
+        """Return the envelopes that may leave after an answer. After the last answer all may leave."""
         if not (self._line and self._is_answered(self._line[0])):
             return ()
         self._line.popleft()
@@ -62,7 +62,7 @@ class CautiousResend:
         return self._next()
 
     def _next(self) -> list[Envelope]:
-        """Return the next unanswered envelope, after the answered ones that wait for final answers."""
+        """Return the envelopes up to the first unanswered one; earlier ones wait for final answers."""
         leaving = []
         while self._line:
             leaving.append(self._line[0])

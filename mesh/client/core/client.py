@@ -69,12 +69,12 @@ class ClientCore:
     # --- events from the shell ----------------------------------------------------------------------------
 
     def found(self, now: float, access: Access) -> None:
-        """Connect to the node's address: the answer to Find."""
+        """Connect to the node's address, as the answer to the effect Find."""
         self.desk.begin(now)
         self.line.found(access)
 
     def not_found(self, now: float, error: MeshError) -> None:
-        """Handle a failed search for the node: the other answer to Find."""
+        """Handle a failed search for the node, the other answer to the effect Find."""
         self.desk.begin(now)
         self.line.not_found(error)
 
@@ -142,7 +142,7 @@ class ClientCore:
     # --- commands of the node -----------------------------------------------------------------------------
 
     def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
-        """After a connect or reconnect, send everything that the node may not know."""
+        """Send everything that the node may not know, after each connect."""
         self.publisher.max_content = welcome.max_content
         self.publisher.outbox.window = welcome.window
         self._came_to(welcome, is_new)
@@ -152,12 +152,12 @@ class ClientCore:
             self._send(envelope)
         self.queues.end_epochs()
         self.calls.resend_all()  # after the publishes, before which no erase may come
-        self.services.reopen_all()  # the pending ones were just sent again
+        self.services.reopen_all()  # pending registrations were just sent again
         self.queues.reopen_all()
         self.desk.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
-        """On another node or process, fail the requests that the last one may have lost."""
+        """Fail the requests that the last node or process may have lost, if this is another one."""
         place = (welcome.node.uuid, welcome.node.boot)
         if is_new or place != self._place:
             was, self._place, publisher = self._place, place, self.publisher
@@ -273,7 +273,7 @@ class ClientCore:
         return replace(envelope, flags=envelope.flags | RESENT)
 
     def _send_on(self, envelope: Envelope) -> None:
-        """Send an envelope to an address, with the time that is left."""
+        """Send an envelope to an address, with the ms until its deadline."""
         deadlines = self.publisher.deadlines
         ttl = deadlines.ttl(envelope, self.desk.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
@@ -286,7 +286,7 @@ class ClientCore:
             self._send(envelope)
 
     def _objected(self, refusal: c.Refuse) -> None:
-        """Refuse the envelope over which the node hung up, since it would do so again."""
+        """Refuse the envelope over which the node hung up, since the node would hang up again."""
         bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} closed the connection over it twice: {refusal.reason}"

@@ -39,9 +39,8 @@ class Alarm:
 class ClientContext:
     """The shared state of all components of a client.
 
-    `promise` creates a promise, `chance` returns numbers from [0, 1), and `dice` random bytes. `wake` is
-    called once when there is work while the shell is elsewhere; its errors go to the caller, and nothing is
-    changed then.
+    `promise` creates a promise, `chance` returns numbers from [0, 1), and `dice` random bytes. `wake` asks
+    the shell for a tick, once until the tick comes. If it raises, nothing has changed yet.
     """
 
     promise: Callable[[], Promise]
@@ -99,7 +98,7 @@ class ClientContext:
         self.now, self._is_awake = now, True
 
     def tick(self, now: float) -> list[ClientEffect]:
-        """Return the effects that are due; afterwards the shell is elsewhere until it is woken."""
+        """Return the effects that are due; later work wakes the shell again."""
         self.now, self._is_awake = now, True
         if self.due <= now:
             self._ring()

@@ -1,4 +1,4 @@
-"""Deadlines of envelopes to addresses, and which of them were sent to another node before."""
+"""Tracks the deadlines of envelopes to addresses, and which envelopes an earlier node may have."""
 
 from __future__ import annotations
 

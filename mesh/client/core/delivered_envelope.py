@@ -12,8 +12,8 @@ from mesh.errors import MeshError
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
-# The states of a message: held by this client; settled, perhaps without an answer yet; no longer held by this
-# client.
+# The states of a message: it belongs to this client; it is settled, perhaps without an answer yet; it no
+# longer belongs to this client.
 HERE, SAID, GONE = 0, 1, 2
 ACK = 0  # the other settlements are constants of the wire
 
@@ -36,7 +36,7 @@ class DeliveredEnvelope:
         self.counts: Sequence[int] = range(first, first + n)
         self.states: bytearray = bytearray(n)
         self.begun: int = 0  # number of places begun
-        self.since: float = 0.0  # start of the lease, by this clock
+        self.since: float = 0.0  # start of the lease, by the client's clock
         self.until: float = 0.0  # end of the lease unless it is extended
         self._messages: Iterator[Message] = iter(self.batch)
 
@@ -56,11 +56,11 @@ class DeliveredEnvelope:
         return e.number_list(range(e.count) if indices is None else indices)
 
     def tag_of(self, place: int, opening: int) -> int:
-        """Return the delivery tag of a message in that epoch; 0: none."""
+        """Return the delivery tag of a message in the epoch `opening`; 0: none."""
         return self.counts[place] if self.opening == opening else 0
 
     def are(self, state: int, first: int, last: int) -> list[int]:
-        """Return the places from `first` up to `last`, exclusive, that are in that state."""
+        """Return the places from `first` up to `last`, exclusive, whose messages are in `state`."""
         return [place for place in range(first, last) if self.states[place] == state]
 
 
@@ -98,7 +98,7 @@ class Settlement(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """The size in bytes in SETTLE, at most."""
+        """The maximum size of the entries in SETTLE, in bytes."""
         return 10 * len(self) + 4 * len(self.reason)
 
     def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
@@ -106,7 +106,7 @@ class Settlement(Struct, eq=False):
         return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
 
     def keep_tagged(self, opening: int) -> list[LotPlace]:
-        """Keep only messages with a delivery tag in that epoch; return the others."""
+        """Keep only messages with a delivery tag in the epoch `opening`; return the others."""
         others = [(lot, place) for lot, place in self if not lot.tag_of(place, opening)]
         if others:
             self.of = [(lot, (place,)) for lot, place in self if lot.tag_of(place, opening)]
@@ -123,7 +123,7 @@ class Settlement(Struct, eq=False):
 
 
 def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
-    """Return first, last, first, last, ... of numbers in any order."""
+    """Return `counts`, in any order, as ranges: first, last, first, last, ..."""
     ranges: list[int] = []
     for count in sorted(counts):
         if ranges and ranges[-1] == count - 1:
@@ -134,7 +134,7 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
 
 
 def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Return messages as the field `held` of CONSUME lists them, in this order."""
+    """Return the messages at `places`, in this order, in the format of the field `held` of CONSUME."""
     entries: list[tuple[bytes, list[int]]] = []
     before: DeliveredEnvelope | None = None
     numbers: list[int] = []
@@ -152,6 +152,6 @@ def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], .
 
 
 def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
-    """Return as many messages as CONSUME can list. Settled ones give way first, since most are done."""
+    """Return as many messages as CONSUME can list. Settled ones are left out first, since most are done."""
     room = QUEUE_CREDIT - len(mine) - len(waiting)
     return [*mine, *said[: max(0, room)], *waiting][:QUEUE_CREDIT]

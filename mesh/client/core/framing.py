@@ -1,4 +1,4 @@
-"""Frames of a client's connection: encodes and decodes commands, and splits long ones."""
+"""Encodes and decodes the commands of a client's connection, and splits long ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Framing:
     def received(self, now: float, frames: Frames) -> tuple[c.AnyCommand, list[Envelope]] | None:
         """Return the command in a message of frames, or None for a piece of a longer one.
 
-        A command of a later release is answered with UNKNOWN, and returns None. Raises: RemoteError for bad
+        A command of a later release is answered with UNKNOWN; the result is None. Raises: RemoteError for bad
         frames.
         """
         try:

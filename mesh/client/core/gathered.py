@@ -53,7 +53,7 @@ class Gathered:
         return self.is_over
 
     def on_refused(self, error: MeshError) -> None:
-        """End the request. Without services there are no replies; a loss after replies is no error."""
+        """End the request. Neither a missing service nor a loss after the first reply counts as an error."""
         if isinstance(error, NoHandlers):
             self.expected = 0
         elif not (isinstance(error, HandlerLost) and self._count):

@@ -25,7 +25,7 @@ class Terms(Struct, frozen=True):
 
 
 class Intake:
-    """The batches of one query. It survives the loss of its node, without repeating messages.
+    """The batches of one query, which continue after the loss of the node, without repeated messages.
 
     `stirred` is called when there may be a batch or the end, `was_used` when a batch was consumed, and
     `has_gap` with the number of dropped messages.
@@ -80,7 +80,7 @@ class Intake:
         return self._given is not None
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be counted when it is consumed; None if there is none now."""
+        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         # Before the confirmation, a restart of the node invalidates the items, which then come again.
         while self.confirmed and self._items and not self.is_left:
             batch = self._items.popleft()
@@ -124,12 +124,12 @@ class Intake:
         self.stirred()
 
     def pause(self) -> None:
-        """Close an inbox: its reader sees the end, and later messages stay here."""
+        """Close an inbox: its reader sees the end, and later messages wait in this intake."""
         self.is_left = True
         self.stirred()
 
     def restarted(self) -> None:
-        """Reset the counts after a restart of the node; waiting items count as the old node's."""
+        """Reset the counts after a restart of the node, which does not count items of its last process."""
         if not self.confirmed:
             # The new subscription may begin later, so older items do not belong to it.
             self._items.clear()
@@ -205,7 +205,7 @@ class Intake:
             fresh = [new for run in runs for new in self._seen.fresh(master, stream, *run)]
         if fresh != runs:
             indices = _new_ones(envelope, indices, fresh)
-            # Another route may have brought a part of it just before; the rest is in order.
+            # Another route may have brought a part of the envelope just before; the rest is in order.
             is_behind = is_behind and not (fresh and fresh[0][0] > high)
         return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
 
@@ -215,7 +215,7 @@ def _nobody() -> None:
 
 
 def _runs(envelope: Envelope, indices: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """Return the ranges of sequence numbers; another route may bring other messages of the same envelope."""
+    """Return the ranges of the sequence numbers of all messages, or of the ones at `indices`."""
     if indices is None:
         return envelope.ranges()
     if not indices:

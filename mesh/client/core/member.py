@@ -39,7 +39,7 @@ class GroupMember:
 
     @property
     def error(self) -> MeshError | None:
-        """The reason of the end, or None. The failure of one group ends all."""
+        """The error that ended the membership, or None. If one group fails, all end."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -47,7 +47,7 @@ class GroupMember:
         return self._given is not None
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be counted when it is consumed; None if there is none now."""
+        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         for _ in self.strands:
             self._turn.rotate(-1)
             found = self._turn[0].take_batch()

@@ -38,8 +38,9 @@ AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
 
 class NodeConnection:
-    """The connection: dials, sends HELLO, and dials again. The owner handles other commands.
+    """The connection of a client, which dials again after each loss.
 
+    The owner handles the commands that do not concern the connection.
     `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node hung
     up over a command of this client. `waiting` returns a text of the waiting calls and messages, or "".
     """
@@ -259,7 +260,7 @@ class NodeConnection:
         return True
 
     def heed(self, command: c.AnyCommand) -> None:
-        """Handle a command about the connection. Raises: RemoteError at the wrong time."""
+        """Handle a command about the connection. Raises: RemoteError for a command at the wrong time."""
         match command:
             case c.Welcome() if not self.is_up:
                 self._enter(command)
@@ -303,7 +304,7 @@ class NodeConnection:
             self._first.set_result(None)
 
     def _doubt(self, w: c.Welcome) -> c.Refuse | None:
-        """Return a refusal of a node that is not the expected one or speaks no common wire version."""
+        """Return a refusal if the node is not the expected one or has no common wire version, else None."""
         is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # a man in the middle
         if is_other or not self._access.is_proven(w.proof, *self._nonces):
             return c.Refuse(*self._access.impostor, final=True)

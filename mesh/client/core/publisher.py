@@ -53,7 +53,7 @@ class Publisher:
         self._quiet: dict[Promise, None] = {}  # promises of `change`
 
     def on_moved(self) -> None:
-        """Record a connection to another node or process: the last one may have the unanswered messages."""
+        """Record a connection to another node or process: the last node may have the unanswered messages."""
         self.deadlines.on_moved()
         self.elsewhere = self.outbox.numbered()
 
@@ -78,7 +78,7 @@ class Publisher:
     def post_to(
         self, address: str, key: str, content: bytes, flags: int, props: bytes, until: float = 0.0
     ) -> int:
-        """Append a message to an address, and return its number. `until`: as of a Builder."""
+        """Append a message to an address, and return its number. `until` is its deadline; 0: none."""
         self.check(key, content, address)
         it = self.builder
         if (
@@ -114,7 +114,7 @@ class Publisher:
         props: bytes,
         expires: int,
     ) -> tuple[int, int]:
-        """Append as many messages for a queue as one envelope holds, at least one.
+        """Append as many messages for a queue as fit into one envelope, at least one.
 
         Return the number of the first message, and how many were appended. Raises: WouldBlock.
         """
@@ -154,7 +154,7 @@ class Publisher:
         expires: int,
         xml: str = "",
     ) -> int:
-        """Append as many messages as one envelope holds, at least one.
+        """Append as many messages as fit into one envelope, at least one.
 
         Return how many were appended. Raises: WouldBlock.
         """
@@ -230,7 +230,7 @@ class Publisher:
     def _seal_if_due(self) -> None:
         if self.builder is None:
             return
-        # An envelope costs the nodes the same whatever its size, so under load a few large ones are sent.
+        # An envelope costs the nodes the same at any size, so under load fewer and larger ones are sent.
         if not self.outbox.flight or self.builder.full or self._desk.now - self._sealed >= LINGER:
             self.seal()
         elif self._alarm is None:
@@ -273,7 +273,7 @@ class Publisher:
         return not self.outbox.unanswered and self.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:
-        """Return whether this session published that message id, with its domain and number."""
+        """Return whether this session published the message id `text`, and the id's domain and number."""
         try:
             stream, domain, number = parse_message_id(text)
         except BadName:
@@ -284,7 +284,7 @@ class Publisher:
         return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
-        """Return how many messages wait for their master, and why the latest does."""
+        """Return how many messages wait for their master, and why the latest one waits."""
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:

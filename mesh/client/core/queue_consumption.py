@@ -1,7 +1,7 @@
 """A consumer of one queue, over reconnects: its messages and their settlements."""
 
-# Law 1: the k-th message of an epoch has the delivery tag k. Messages held from before come first: they have
-#        the tags 1 to n, in the order in which CONSUME listed them, and are not sent again.
+# Law 1: the k-th message of an epoch has the delivery tag k. Messages kept from an earlier epoch come first:
+#        they have the tags 1 to n, in the order in which CONSUME listed them, and are not sent again.
 # Law 2: a message that arrives while no epoch is open belongs to an older one.
 # Law 3: a message is settled once.
 # Law 4: a message that the node reported as reassigned is not begun.
@@ -98,7 +98,7 @@ class QueueConsumption:
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
     def _mine(self) -> list[LotPlace]:
-        """Return the messages that are still held, in the order in which they are begun."""
+        """Return the messages to list in CONSUME, in the order in which they are begun."""
         said = self.settling.places()
         if self.is_leaving:
             return fitting([], said, [])
@@ -187,7 +187,7 @@ class QueueConsumption:
             self._is_ours(lot)
 
     def _is_ours(self, lot: DeliveredEnvelope) -> None:
-        """Keep or drop an envelope, by whether it has an unsettled message."""
+        """Keep an envelope while it has an unsettled message; otherwise drop it."""
         if HERE not in lot.states:
             self._lots.pop(lot, None)
         elif not self.is_leaving:
@@ -270,7 +270,7 @@ class QueueConsumption:
     # --- settling ---------------------------------------------------------------------------------------
 
     def check(self, lot: DeliveredEnvelope, place: int) -> None:
-        """Raise LocalError SETTLED, LeaseOver, or the reason of the end, if it cannot be settled."""
+        """Raise LocalError SETTLED, LeaseOver or the reason of the end if the message cannot be settled."""
         state = lot.states[place]
         if state == SAID:
             hint = "Each message is acked, nacked or rejected once."
@@ -284,7 +284,7 @@ class QueueConsumption:
     def settle_messages(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
         """Settle messages, or extend their leases, after `check`.
 
-        The promise resolves when the node has stored it.
+        The promise resolves when the node has stored the settlement.
         """
         said = Settlement(what, of, delay, reason, self._desk.promise())
         for lot, places in of:
@@ -305,7 +305,7 @@ def stood_still(looked: float, now: float, lease: int) -> bool:
 
 
 def _counts(ends: list[int], most: int) -> set[int]:
-    """Return the delivery tags in these ranges. Raises: RemoteError for impossible ones."""
+    """Return the delivery tags in the ranges that `ends` lists. Raises: RemoteError for impossible ones."""
     before, counts = 0, set[int]()
     for first, last in zip(ends[::2], ends[1::2], strict=False):
         if not before < first <= last <= most:

@@ -44,7 +44,7 @@ REFUSALS: dict[str, type[PublishRefused]] = {
         UnknownNode,
     )
 }
-# The codes that occur in replies only are added here.
+# Codes that occur only in replies are added here.
 REPLIES: dict[str, type[LocalError]] = {
     **REFUSALS,
     **{kind.code: kind for kind in (BadSelector, BadXPath, LeaseOver, QueueExists, QueueInUse)},

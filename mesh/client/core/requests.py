@@ -31,7 +31,7 @@ class Bucket(dict[int, "ReplyWaiter"]):
 
 
 class ReplyWaiter(Protocol):
-    """The receiver of replies to a request. `counts`: whether it needs the number of services."""
+    """The receiver of replies to a request."""
 
     bucket: Bucket
     counts: bool  # whether it needs the number of services
@@ -40,13 +40,13 @@ class ReplyWaiter(Protocol):
         """Handle a reply, or its error; return whether the request is over."""
 
     def on_answer(self, answer: Answer) -> bool:
-        """Handle the number of services that have the request; return whether it is over."""
+        """Handle the number of services that have the request; return whether the request is over."""
 
     def on_refused(self, error: MeshError) -> None:
         """Handle a refusal: no reply will come."""
 
     def on_deadline(self) -> None:
-        """Handle the deadline."""
+        """End the request, because its deadline has passed."""
 
 
 class One:
@@ -191,7 +191,7 @@ class Requests:
 
 
 def _said(limit: float) -> str:
-    """Return a time limit as text. Calls of mesh.sync have spent some microseconds of it."""
+    """Return a time limit as text, rounded because calls of mesh.sync have spent some microseconds of it."""
     if limit < 0.001:
         return "a millisecond"
     return f"{limit:.3g} s" if limit < 1000 else f"{limit:g} s"

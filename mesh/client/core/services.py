@@ -17,7 +17,7 @@ class ClientServices:
     def __init__(self, desk: ClientContext, line: NodeConnection, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
         self._all: dict[int, ClientServing] = {}
-        self._asked: dict[int, Pending] = {}  # the last registration command of each
+        self._asked: dict[int, Pending] = {}  # the last registration command of each service
 
     def __len__(self) -> int:
         return len(self._all)
@@ -37,7 +37,7 @@ class ClientServices:
         it.on_opened(value.get("epoch") if isinstance(value, dict) else None)
 
     def leave(self, it: ClientServing) -> Pending | None:
-        """End a service, and give up its open requests. None: there is no reply to wait for."""
+        """End a service, and give up its open requests. Return None if there is no reply to wait for."""
         if self._all.pop(it.number, None) is None:
             return None
         it.flush()
@@ -63,7 +63,7 @@ class ClientServices:
             pending.promise.set_exception(why)
 
     def reopen_all(self) -> None:
-        """After a reconnect, request new epochs, since an epoch ends with its connection."""
+        """Request new epochs after a reconnect, since an epoch ends with its connection."""
         for it in self._all.values():
             it.on_disconnected()
             if not it.is_asked:  # otherwise `Calls` repeats the command

@@ -44,7 +44,7 @@ class Epoch:
 
 
 class TakenRequest:
-    """A message that the user of a service holds. Dropping it without a reply settles it."""
+    """A message that a service has begun. If the user drops it without a reply, it is settled."""
 
     __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
     message: Message
@@ -213,7 +213,7 @@ class ClientServing:
         return is_there and taken.count in taken.epoch.open and self._desk.now < taken.until
 
     def settle(self, taken: TakenRequest) -> None:
-        """Settle a message without a reply, once. In a later epoch this changes nothing."""
+        """Settle a message without a reply, once. A message of an earlier epoch is ignored."""
         if taken.epoch is self._epoch:
             taken.epoch.open.pop(taken.count, None)
             self._settled(taken.epoch, taken.count)
@@ -270,7 +270,7 @@ class ClientServing:
 
 
 def _as_ranges(counts: list[int]) -> tuple[int, ...]:
-    """Return first, last, first, last, ... of numbers in any order."""
+    """Return `counts`, in any order, as ranges: first, last, first, last, ..."""
     ranges: list[int] = []
     for count in sorted(counts):
         if ranges and ranges[-1] == count - 1:

@@ -31,8 +31,8 @@ WORDS = 200_000  # bytes in one SETTLE; the limit is 256 KiB
 class Settling:
     """The settlements of one consumer.
 
-    `ours` is called with messages that the consumer may hold again, or no longer. `answered` is called after
-    each answer.
+    `ours` is called with each envelope of which a message was lost or may be settled again. `answered` is
+    called after each answer.
     """
 
     def __init__(
@@ -139,9 +139,9 @@ class Settling:
         self.answered()
 
     def _over(self, said: Settlement, places: list[LotPlace], may_be_done: bool) -> None:
-        """Fail a settlement of messages that this consumer no longer holds.
+        """Fail a settlement of messages that no longer belong to this consumer.
 
-        `may_be_done`: it was sent before, and its answer was lost.
+        `may_be_done`: the settlement was sent before, and its answer was lost.
         """
         for lot, place in places:
             lot.states[place] = GONE
@@ -153,7 +153,7 @@ class Settling:
         said.broken(self.lease_over(what))
 
     def lease_over(self, what: str) -> MeshError:
-        """Return the error for messages that this consumer no longer holds."""
+        """Return the error for messages that no longer belong to this consumer."""
         return self._line.standstill.lease_over(what, self._desk.now)
 
     def _fail_settlements(self, pending: Pending, error: MeshError) -> None:

@@ -25,7 +25,7 @@ class GivenBefore:
         self._streams: OrderedDict[StreamName, Ranges] = OrderedDict()
 
     def news(self, batch: Batch) -> Batch | None:
-        """Return the messages of a batch that are new, and record them; None without any."""
+        """Return the new messages of a batch, and record them; None if all are repeats."""
         e = batch._envelope
         if e.flags & RETRACTED:  # refers to a delivered message
             return batch
@@ -55,7 +55,7 @@ class Strand(Intake):
     whole: Several
 
     def next(self) -> Batch | None:
-        """Return the first item, to be counted when it is consumed; None for repeats, which only count."""
+        """Return the first item, to be marked as consumed; None if all of its messages are repeats."""
         batch = self._items.popleft()
         self._given = batch
         if batch is None:
@@ -63,7 +63,7 @@ class Strand(Intake):
         return batch
 
     def given(self, news: Batch) -> Strand:
-        """Restrict the batch in use to these messages."""
+        """Restrict the batch in use to the messages of `news`."""
         self._given = news
         return self
 
@@ -87,7 +87,7 @@ class Strand(Intake):
 class Several:
     """Several intakes as one: in order of arrival, without duplicates, once all are confirmed.
 
-    `overlap`: whether one message may arrive for two of them. The end of one ends all, and `give_up`
+    `overlap`: whether one message may arrive for two of them. If one fails, all end, and `give_up`
     unsubscribes the others at the node. The interface for readers is that of `Intake`.
     """
 
@@ -112,12 +112,12 @@ class Several:
 
     @property
     def dropped(self) -> int:
-        """The dropped messages of all; a message for two subscriptions counts twice."""
+        """The number of dropped messages; a message for two subscriptions counts twice."""
         return sum(strand.dropped for strand in self.strands)
 
     @property
     def error(self) -> MeshError | None:
-        """The reason of the end, or None."""
+        """The error that ended the subscriptions, or None."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
@@ -127,7 +127,7 @@ class Several:
     # --- reading ----------------------------------------------------------------------------------------
 
     def next_batch(self) -> Batch | None:
-        """Return the next batch, to be counted when it is consumed; None if there is none now."""
+        """Return the next batch, to be marked as consumed afterwards; None if there is none now."""
         self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
             strand = self.order.popleft()

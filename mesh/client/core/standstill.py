@@ -18,7 +18,7 @@ class Standstill:
         self._ended = float("-inf")
 
     def rang(self, due: float, now: float) -> str:
-        """Record an alarm that was due earlier. Return a line for the log, or ""."""
+        """Record when an alarm was due and when it rang; return a line for the log, or "" if not late."""
         if now - due < LONG or due < self._ended:
             return ""
         self._seconds, self._ended = now - due, now
@@ -26,7 +26,7 @@ class Standstill:
         return f"{what}, for {self._seconds:.0f} s without contact to its node. {ADVICE}"
 
     def lease_over(self, what: str, now: float) -> LeaseOver:
-        """Return the error for messages that this consumer no longer holds, with the likely reason."""
+        """Return the error for messages that no longer belong to a consumer, with the likely reason."""
         if now - self._ended > RECENT:
             return LeaseOver(what, hint=TWICE)
         why = f"The event loop of this client was blocked for {self._seconds:.0f} s."

@@ -47,7 +47,7 @@ class Subscriptions:
         # Receives the items that are not for a subscription, such as requests and replies.
         self.others: Callable[[int, c.ItemHead, Envelope, SomeIndices], None] = lambda *_: None
         self._ack_at = NEVER  # when the next ack is due
-        self._alarm: Alarm | None = None  # fires then
+        self._alarm: Alarm | None = None  # fires at `_ack_at`
         self._is_ample = False
         self._acked = 0  # messages of the link
         self._gaps: Counter[str] = Counter()  # dropped messages, by query
@@ -66,7 +66,7 @@ class Subscriptions:
         return Intake(self.next_number(), query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
-        """Return several subscriptions that are read as one; otherwise as `make`."""
+        """Return several subscriptions that are read as one. Raises: BadQuery for unknown terms."""
         if len(queries) == 1:
             return self.make(queries[0], initial, terms)
         overflow(terms.overflow)
@@ -92,7 +92,7 @@ class Subscriptions:
             )
 
     def enter(self, s: Intake) -> Pending | None:
-        """Register a subscription. None: it was only resumed, without a reply to wait for."""
+        """Register a subscription. Return None if it was only resumed, without a reply to wait for."""
         self._check_unread(s)
         if s.number in self._all:
             s.is_left = False
@@ -106,7 +106,7 @@ class Subscriptions:
             self._calls.send(lambda request: c.Unsubscribe(request, s.number))
 
     def leave(self, s: Intake) -> Pending | None:
-        """End a subscription. None: there is no reply to wait for."""
+        """End a subscription. Return None if there is no reply to wait for."""
         if s.number not in self._all:
             return None
         self.send_ack()  # messages read from an inbox must not return
@@ -123,7 +123,7 @@ class Subscriptions:
         return None
 
     def resubscribe(self, is_new: bool, window: tuple[int, int]) -> None:
-        """After a reconnect, perhaps to a new process, register all subscriptions again.
+        """Register all subscriptions again after a reconnect, perhaps to a new process.
 
         `window` is the link's limit in bytes and items.
         """
@@ -138,7 +138,7 @@ class Subscriptions:
                 s.restarted()
             if s.confirmed:
                 # A new process may have lost messages in flight, so the retained values are requested
-                # again. Known ones are dropped here.
+                # again. Known values are dropped when they arrive.
                 self._line.send(s.asked_for(0, resumed=not is_new))
         self.plan_ack()  # the last ack may be lost
 
@@ -201,7 +201,7 @@ class Subscriptions:
         return sum(not s.is_left for s in self._all.values())
 
     def plan_ack(self, within: float = ACK_AFTER) -> None:
-        """Acknowledge within some seconds, once for all items until then."""
+        """Plan an ack within `within` seconds, for all items that arrive until then."""
         at = self._desk.now + within
         if at < self._ack_at:
             alarm = self._desk.later(within, self._ring)  # before the change: in another thread it raises
@@ -248,7 +248,7 @@ def _indices(column: bytes) -> SomeIndices:
 def queries(
     keys: Sequence[str | None], pattern: str | Sequence[str] | None, xpath: str | None, domain: str | None
 ) -> list[c.Query]:
-    """Return the distinct queries for several keys or patterns; otherwise as `query`."""
+    """Return the distinct queries for several keys or patterns; errors are as for `query`."""
     is_list = isinstance(pattern, list | tuple)
     patterns: list[Any] = [check_pattern(each) for each in pattern or ()] if is_list else [pattern]
     if len(keys) > 1:
@@ -270,7 +270,7 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
-    """Return the query of a `subscribe` or `get`. Raises: BadKey, BadQuery, BadXPath."""
+    """Return the query for the arguments of `subscribe` or `get`. Raises: BadKey, BadQuery, BadXPath."""
     given = [("exact", key), ("pattern", pattern), (XPATH, xpath)]
     named = [(kind, text) for kind, text in given if text is not None]
     if len(named) > 1:

@@ -63,7 +63,7 @@ class Takings:
             entering.set_exception(error)
 
     def leave(self, it: QueueConsumption) -> Promise | None:
-        """Leave the queue; the promise resolves when the node knows. None: there is nothing to wait for."""
+        """Leave the queue. The promise resolves when the node knows; None: there is nothing to wait for."""
         if it.number not in self._all or it.is_leaving:
             return None
         it.leave(Closed("The consumer is closed."))
@@ -96,7 +96,7 @@ class Takings:
             self._all.pop(it.number, None)
 
     def end_epochs(self) -> None:
-        """After a reconnect, invalidate the epochs and requests of the last connection."""
+        """Invalidate the epochs and requests of the last connection after a reconnect."""
         for it in self._all.values():
             it.on_disconnected()
             self._drop_pending(it)

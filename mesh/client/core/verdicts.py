@@ -67,7 +67,7 @@ class Verdicts:
         self._errors: dict[DomainNumber, MeshError] = {}  # unreported refusals
         self._answers: deque[Answer] = deque(maxlen=REMEMBERED)
         self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # separate, so that no OK displaces them
-        self._refused: dict[str, Ranges] = {}  # numbers by domain, kept for good
+        self._refused: dict[str, Ranges] = {}  # numbers by domain; only sends are bounded
         self._closed: MeshError | None = None
         self.note: str = ""  # why the latest waiting message waits
 
@@ -157,9 +157,9 @@ class Verdicts:
         return PublishRefused("The message was refused; the reason is no longer known.")
 
     def first_refusal(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
-        """Return the first refusal among the numbers in some ranges, or None.
+        """Return the first refusal of a message in the ranges `numbers`, or None.
 
-        Refusals in the ranges are not reported elsewhere.
+        Refusals in these ranges are not reported again.
         """
         refused = self._refused.get(domain, Ranges())
         some = [part for first, last in numbers for part in refused.common(first, last)]
@@ -170,7 +170,7 @@ class Verdicts:
         return errors[0] if errors else self._refusal(domain, some[0][0])
 
     def count_accepted(self, domain: str, numbers: Sequence[tuple[int, int]]) -> int:
-        """Return how many of the numbers in some ranges have been accepted."""
+        """Return how many messages in the ranges `numbers` have been accepted."""
         refused, ends = self._refused.get(domain, Ranges()), [last for _, last in numbers]
         if self._outbox.is_answered_below({domain: max(ends, default=0) + 1}):
             return sum(b - a + 1 for a, b in numbers) - sum(
@@ -180,7 +180,7 @@ class Verdicts:
         return sum(self._outbox.is_answered(domain, n) and n not in refused for n in each)
 
     def has_refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> bool:
-        """Return whether any of the numbers in some ranges was refused."""
+        """Return whether any message in the ranges `numbers` was refused."""
         refused = self._refused.get(domain)
         return refused is not None and any(refused.overlaps(first, last) for first, last in numbers)
 

@@ -76,7 +76,7 @@ class AddressWatch:
 
 
 class Watches:
-    """The watched addresses, with their readers. Dropped readers leave by themselves."""
+    """The watched addresses with their readers, each until nothing else refers to the reader."""
 
     def __init__(self, line: NodeConnection) -> None:
         self._line = line
