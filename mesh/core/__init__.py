@@ -1,1 +1,4 @@
-"""The core of a node: its decision logic, without I/O. Events go in, effects come out."""
+"""The core of a node: its decision logic, without I/O.
+
+Events go in, and effects come out.
+"""

@@ -69,7 +69,7 @@ class Admission(Component):
         )
 
     def hello(self, conn: Conn, command: Hello) -> None:
-        """Handle HELLO of the dialing end, after the recall of our state if it needs that."""
+        """Handle HELLO of the dialing end, if necessary after the recall of our state has ended."""
         if command.role == NODE_CONTROL or self._recall.is_over:
             self._hello(conn, command)
         else:
@@ -97,7 +97,7 @@ class Admission(Component):
             self._logged_in(peer, conn)
 
     def _greet(self, conn: Conn) -> Hello:
-        """Return our HELLO."""
+        """Return our HELLO for a dialed connection."""
         if conn.role == RELAY:
             return self._gateways.greet(conn)
         peer, s = self._neighbours.of(conn), self._desk.settings

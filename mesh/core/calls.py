@@ -23,7 +23,7 @@ VISITED = 2048  # names of nodes in one question
 
 
 class Verbs(Component):
-    """The dispatch of CALL to the verbs of all components."""
+    """Component that passes each CALL to the component with its verb."""
 
     def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
         self._desk = desk
@@ -63,8 +63,8 @@ class Verbs(Component):
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
         """Answer a peer's question.
 
-        A question on the control connection is answered there. One on the data connection waits for the
-        queries that the peer sent before.
+        A question on the control connection is answered there. A question on the data connection waits for
+        the queries that the peer sent before.
         """
         verb = self._desk.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL

@@ -32,7 +32,10 @@ WORD = 64  # characters of a code, package or name
 
 
 class Explaining(Component):
-    """The verb `why`. An answer takes 2 s at most, and names nodes that did not reply in time."""
+    """Component with the verb `why`.
+
+    An answer takes 2 s at most, and names nodes that did not reply in time.
+    """
 
     def __init__(
         self,

@@ -160,7 +160,7 @@ class NodeCore:
             self._desk.publish_fact(ConnEnded(conn))
 
     def on_dial_failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
-        """Record why a dial failed. Return whether the core will report it."""
+        """Record why a dial failed, and return whether the core will report it."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or not conn.seed:
@@ -179,7 +179,10 @@ class NodeCore:
         self.parts.neighbours.liveness.knocked(uuid, refused)
 
     def on_inbound_closed(self, now: float, wall: int) -> None:
-        """An inbound connection closed. The transport cannot say whose, so components ping their peers."""
+        """Handle the end of an unknown inbound connection, so that components ping their peers.
+
+        The transport does not know which connection it was.
+        """
         self._at(now, wall)
         self._desk.publish_fact(InboundClosed())
 
@@ -205,7 +208,10 @@ class NodeCore:
         self.parts.neighbours.readdressed()
 
     def answer_process(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
-        """Answer a client's question for the process itself. It must not depend on a session."""
+        """Answer a question of the process itself, as if a client had asked it.
+
+        The question must not depend on a session.
+        """
         self._at(now, wall)
 
         def heard(reply: Reply, _: Sequence[Envelope]) -> None:
@@ -279,7 +285,7 @@ class NodeCore:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
-        """Announce an intended stop to all connections. Nothing counted happens after it."""
+        """Announce an intended stop to all connections, as the last event of this node."""
         self._at(now, wall)
         self._flush()  # before BYE, after which nothing is read
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])

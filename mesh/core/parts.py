@@ -1,4 +1,4 @@
-"""The components of a node, created and connected. Each gets the functions of others that it needs."""
+"""Creates and connects the components of a node."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ ROOMS: tuple[Room, ...] = ()  # one entry for each capability
 
 
 class Parts:
-    """The components of a node, for NodeCore. Each one is made with the components that it needs."""
+    """The components of a node, each created with the components that it needs."""
 
     def __init__(
         self,
@@ -329,7 +329,7 @@ class Parts:
         )  # fmt: skip
 
     def _queues(self, told: Collection[str]) -> Iterator[Waiting]:
-        """Yield the queues of this node: of clients, absent masters, other sites and sessions."""
+        """Yield the state of the queues, and of the buffers for absent masters, other sites and sessions."""
         yield from self.queues.queues.waiting(told, QUEUES)
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)

@@ -21,7 +21,7 @@ from mesh.wire.spoken import UNKNOWN_IS_TOLD
 
 
 class Reception(Component):
-    """The dispatch of commands by kind of sender and type."""
+    """Component that dispatches commands by their type and the kind of their sender."""
 
     def __init__(
         self,

@@ -1,4 +1,7 @@
-"""Describes the node and the nodes around it. Reads only: no question opens a connection."""
+"""Describes this node and the nodes that it knows.
+
+The component only reads: no question opens a connection.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ ME = "0"  # the key of this node, before all others
 
 
 class Status(Component):
-    """Lists of nodes, addresses and events, and the description of this node."""
+    """Component that lists nodes, addresses and events, and describes this node."""
 
     def __init__(
         self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
@@ -98,7 +101,10 @@ class Status(Component):
     # --- nodes ------------------------------------------------------------------------------------------
 
     def _ls(self, asked: IncomingCall[AskNodes]) -> None:
-        """Answer with a page of nodes. Of nodes that left, only one of each name is listed."""
+        """Answer with a page of nodes.
+
+        Of several nodes of one name that left, only one is listed.
+        """
         peers, s = self._neighbours.peers, self._desk.settings
         past = superseded(self._neighbours.membership.all())
         rows_of = ((uuid, peer) for uuid, peer in peers.items() if uuid not in past)

@@ -65,7 +65,7 @@ class Authenticator:
 
     @property
     def _keyring(self) -> Keyring | None:
-        """The present keys; those of other sites may change."""
+        """The current keys, as the keys of other sites may change."""
         return self._desk.settings.keyring
 
     def knock(self, conn: Conn) -> None:
@@ -198,7 +198,7 @@ class Authenticator:
     # --- proofs -----------------------------------------------------------------------------------------
 
     def _where(self, conn: Conn) -> str:
-        """Return the place where the ends meet, which both know and no relay between them could fake."""
+        """Return the text that binds proofs to this connection, which no relay in between could fake."""
         if self._keyring is None:
             return conn.endpoint
         if not conn.dialled:
@@ -260,7 +260,7 @@ class Authenticator:
         return Refuse("FORGED_STREAM", what, final=True)
 
     def _untold(self, conn: Conn, h: Hello) -> Refuse | None:
-        """Return the refusal if this node requires a password and HELLO lacks it."""
+        """Return the refusal if this node requires a password and HELLO lacks the right one."""
         if self._password is None or conn.trusted or h.role == RELAY:
             return None
         why = self._password.refuse(conn.user, h.passwd, self._desk.now)
@@ -282,7 +282,10 @@ class Authenticator:
         )
 
     def _is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
-        """Return whether the dialing end has proven our own key. Its signature was checked before."""
+        """Return whether the dialing end has proven our own key.
+
+        The signature of HELLO was checked before.
+        """
         if self._keyring is not None:
             return key == self._desk.me.key
         text = hello_text("dialler", h.nonce, conn.nonce, self._where(conn), h.process)

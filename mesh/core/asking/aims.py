@@ -25,7 +25,7 @@ Alike = tuple[Hashable, frozenset[bytes]]
 class QueryGroup:
     """A group of queries with the same sources and requesters.
 
-    `targets` has the peers that all of them are sent to.
+    `targets` has the peers to which all queries of the group are sent.
     """
 
     by: frozenset[bytes]
@@ -35,7 +35,7 @@ class QueryGroup:
     left: list[Query] = field(default_factory=list)  # queries still to be sent, next one last
 
     def aim(self, targets: set[bytes]) -> bool:
-        """Set the targets. Return whether any peer must be notified."""
+        """Set the targets, and return whether any peer must be notified."""
         changed = self.targets ^ targets
         self.targets = targets
         if changed:
@@ -54,7 +54,10 @@ class QueryGroup:
 
 
 class Aims:
-    """The wanted queries, in groups. `targets(query, by)` looks up the peers to ask."""
+    """The wanted queries, in groups.
+
+    `targets(query, by)` looks up the peers to ask.
+    """
 
     def __init__(self, targets: Callable[[Query, Collection[bytes]], set[bytes]]) -> None:
         self._targets = targets
@@ -102,7 +105,10 @@ class Aims:
         return [group for group in self._changed if peer in group.changed]
 
     def regroup(self, row: Callable[[Query], Hashable]) -> None:
-        """Group all queries anew, after rules have changed. All their old and new targets are notified."""
+        """Group all queries anew, after rules have changed.
+
+        All old and new targets of each query are notified.
+        """
         before, self._groups, self._changed = self._groups, {}, {}
         for (_, by), old in before.items():
             for query in old.queries:

@@ -38,7 +38,10 @@ OnErased = Callable[[bool, list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An erasure, at all nodes that execute it. Its stream and number name the event everywhere."""
+    """An erasure of a topic, as it is executed at several nodes.
+
+    Its stream and number identify the event at all of them.
+    """
 
     stream: bytes
     number: int
@@ -50,7 +53,7 @@ class Erasure:
 
 
 def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
-    """Return the erasure of a client. The same request of a client is the same erasure."""
+    """Return the erasure of a client; a repeated request gives an equal erasure."""
     check_erasable(key, domain)
     own = hashlib.sha256(b"erase" + stream).digest()[:16]
     return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender)
@@ -69,7 +72,7 @@ def check_erasable(key: str, domain: str) -> None:
 
 
 def _asked(ask: AskErase) -> Erasure:
-    """Return the erasure that a peer asks for. Raises LocalError for an invalid one."""
+    """Return the erasure that a peer asks for. Raises: LocalError for an invalid one."""
     check_erasable(ask.key, ask.domain)
     return Erasure(
         ask.stream.ljust(16, b"\0"),
@@ -94,7 +97,7 @@ class Erasing:
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
-        """Create the component. `judge` decides whether the peer may forward for this route."""
+        """Create the component. `judge` decides whether a peer may forward messages that took a route."""
         self._desk = desk
         self._router = router
         self._demand = demand

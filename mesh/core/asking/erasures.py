@@ -1,6 +1,7 @@
-"""Events of erased topics: the client and the number.
+"""Events about erased topics, with the client and the number of topics.
 
-One client can erase thousands of topics, and only the last thousand events are kept.
+One client can erase thousands of topics, and only the last thousand events are kept, so that not each topic
+gets an event.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 AGAIN = 60.0  # s between two events of the same client
-MOST = 64  # clients that are remembered; of one more, the oldest is reported first
+MOST = 64  # clients remembered; beyond, the oldest is reported
 
 
 @dataclass(slots=True)
@@ -31,7 +32,10 @@ class Erasures:
         self._by: OrderedDict[str, _Erased] = OrderedDict()  # by key, or by name of a session without one
 
     def add(self, who: str, by: str, key: str, now: float) -> None:
-        """Count an erased topic. `who` identifies the client, and `by` is its name in the report."""
+        """Count an erased topic.
+
+        `who` identifies the client, and `by` is its name in the report.
+        """
         if (known := self._by.get(who)) is not None:
             known.by, known.count, known.last = by, known.count + 1, key
             return

@@ -10,6 +10,6 @@ from mesh.wire.commands import Query
 
 @dataclass(frozen=True, slots=True)
 class Unwanted(Fact):
-    """No requester here wants the query any more, or fewer nodes are asked for it."""
+    """A requester here has dropped the query, so that fewer nodes may be asked for it, or none."""
 
     query: Query

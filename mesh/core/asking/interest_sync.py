@@ -35,7 +35,7 @@ ASKED = 64  # queries of one topic that are examined
 
 
 class InterestSync(Component):
-    """Component that follows clients, rules and members, and sends each peer its differences."""
+    """Component that sends each peer the changes of the queries for which it is asked."""
 
     def __init__(
         self,
@@ -115,7 +115,10 @@ class InterestSync(Component):
         return (XPATH,)
 
     def row(self, query: Query) -> Hashable:
-        """Return the key of a query's sources. Queries with the same key have the same sources."""
+        """Return the key of a query's sources.
+
+        Queries with the same key have the same sources.
+        """
         if _is_own(query):
             return None
         row = self._mapping.row_of_query(query.kind, query.text, query.domain)
@@ -159,14 +162,17 @@ class InterestSync(Component):
         return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
 
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
-        """Return the uuids of the peers to ask for the query. `named` has the sources if they are known."""
+        """Return the uuids of the peers to ask for the query.
+
+        `named` has the sources if they are known.
+        """
         sources = self._with_beside(named or self.sources(query), query)
         names = sources.hops
         if STANDBY in by:
             names = (*names, *self._mapping.partners(query.kind, query.text, query.domain))
         hops = {peer.node.uuid for name in names if (peer := self._nodes.named(name)) is not None}
         if len(by) == 1:
-            hops -= set(by)  # it would only ask us in turn
+            hops -= set(by)  # that peer would only ask this node
         if sources.everyone and CLIENTS in by:
             hops |= {peer.node.uuid for peer in self._nodes.usable()}
         if query.kind not in KINDS:
@@ -178,7 +184,7 @@ class InterestSync(Component):
         return bool(self._with_beside(self.sources(query), query).hops)
 
     def _with_beside(self, sources: Sources, query: Query) -> Sources:
-        """Return the sources with those of the other rules in use."""
+        """Return `sources`, extended by the sources that the other rules in use name."""
         if not self._beside or _is_own(query):
             return sources
         more = [m.sources(query.kind, query.text, query.domain, self._nodes) for m in self._beside]

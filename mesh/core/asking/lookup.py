@@ -55,7 +55,7 @@ class LookupResult:
         return list(self.best.values())
 
     def add_replies(self, replies: Replies[Values], query: Query) -> int:
-        """Add the replies of nodes. Return the number of unexpected values."""
+        """Add the replies of nodes, and return the number of unexpected values."""
         unasked = 0
         for told in replies.values():
             for envelope, (source, age, master) in told.found:
@@ -102,9 +102,10 @@ class Lookup(Component):
     def look_up(
         self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
     ) -> None:
-        """Look up the values of this node and of its sources. `fresh` bypasses the cache.
+        """Look up the values of this node and of its sources.
 
-        With `after` the reply of a node comes after all its messages that are in transit to this node.
+        `fresh` bypasses the cache. With `after` the reply of a node comes after all its messages that are in
+        transit to this node.
         """
 
         def settled() -> None:
@@ -158,7 +159,10 @@ class Lookup(Component):
             looked(self._router.log.retained.find(query, self._desk.believed))
 
     def _age(self, last: RetainedValue) -> float | None:
-        """Return for how long the replaced master has been unreachable, as it may have had a newer value."""
+        """Return for how many s the master has been unreachable if this node replaces it, otherwise `None`.
+
+        That master may have had a newer value.
+        """
         masters = self._demand.stands_for(last.key, last.envelope)
         if not masters or last.envelope.master == self._desk.me.name:
             return None
@@ -194,7 +198,7 @@ class Lookup(Component):
             if unasked := found.add_replies(replies, query):
                 self._desk.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
-            while lacking and spare:  # perhaps it is failing unnoticed
+            while lacking and spare:  # a missing node may be failing unnoticed
                 peer = self._nodes.named(spare.pop(0))
                 if peer is not None and self._nodes.is_alive(peer.node.name):
                     ask({peer.node.uuid})
@@ -271,7 +275,7 @@ class Lookup(Component):
 
 
 def _fits(value: Envelope, query: Query) -> bool:
-    """Return whether the query asked for the value."""
+    """Return whether the value matches the query."""
     if query.kind == "exact" and value.keys[0] != query.text:
         return False
     return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

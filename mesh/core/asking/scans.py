@@ -31,12 +31,12 @@ class Scans:
         return bool(self._begun or self._waiting)
 
     def begin(self, query: Query, then: OnFound) -> None:
-        """Begin a scan, which ends at once if there is little to scan. `then` gets the values."""
+        """Begin a scan, which ends at once if there is little to scan; `then` gets the values."""
         self._waiting.append((query, then))
         self._continue_scan()
 
     def tick(self) -> None:
-        """Continue, after other work had its turn."""
+        """Continue the scans, after other work had its turn."""
         self._is_spent = False
         self._continue_scan()
 

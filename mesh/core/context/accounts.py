@@ -34,7 +34,7 @@ class Accounts:
     """The message accounts of one node, since its start."""
 
     def __init__(self) -> None:
-        self.published = 0  # by its clients
+        self.published = 0  # by clients of this node
         self.outcomes = dict.fromkeys(OUTCOMES, 0)
         self._lanes: dict[bytes, dict[str, _Lane]] = {}  # by stream, by domain
         self._gone: set[bytes] = set()  # streams whose session is closed

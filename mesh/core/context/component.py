@@ -30,13 +30,13 @@ class DeliverySource(Protocol):
     """A component that delivers messages of one kind of destination one by one, for consumers to settle."""
 
     def begin(self, conn: Conn, session: Any, command: Consume) -> None:
-        """Start or stop a consumer of a session. Raises: LocalError if it cannot have messages."""
+        """Start or stop a consumer of a session. Raises: LocalError if the session must not consume."""
 
     def has(self, session: Any, number: int) -> bool:
         """Return whether this component has a consumer with that number."""
 
     def has_work(self, session: Any) -> bool:
-        """Return whether that session was given something that it has not settled."""
+        """Return whether the session has deliveries that it has not settled."""
 
     def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
         """Settle deliveries. Raises: RemoteError for an invalid settlement."""
@@ -49,7 +49,10 @@ PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes
 
 
 def on_command(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
-    """Return the entry of a component for commands of this kind, with their sender and connection."""
+    """Return the handler entry of a component for a class of commands.
+
+    `then` is called with the connection, the sender, the command and its envelopes.
+    """
     return command, then
 
 
@@ -80,8 +83,8 @@ class Beginning:
 
     `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the store,
     `process` describes the process, and `is_tight` whether disk space is too low for queues to grow. `others`
-    are the contents of the queues' stores by name. `reload` reads the configuration without applying it;
-    LocalError if it is unusable.
+    has the contents of the queues' stores by name. `reload` reads the configuration without applying it, and
+    raises LocalError if it is unusable.
     """
 
     image: Image
@@ -99,7 +102,10 @@ class Beginning:
 
 
 class Component:
-    """A component of a node, with one duty. Each method that it does not override does nothing."""
+    """Base class of the components of a node, each with one duty.
+
+    A method that is not overridden does nothing.
+    """
 
     # --- declarations -----------------------------------------------------------------------------------
 
@@ -112,7 +118,7 @@ class Component:
         return ()
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
-        """Return handlers of commands from gateways of other sites; the sender is a Gate."""
+        """Return handlers of commands from gateways of other sites; the sender is a SiteConnection."""
         return ()
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -174,7 +180,7 @@ class Component:
     # --- reasons and figures ----------------------------------------------------------------------------
 
     def requires_login(self, peer: Any) -> bool:
-        """Return whether that peer must be logged in for something that this component owes it."""
+        """Return whether this component needs a data connection to the peer, to send what it owes."""
         return False
 
     def figures(self) -> Mapping[str, int | float]:
@@ -182,7 +188,7 @@ class Component:
         return {}
 
     def explain(self, what: What) -> Iterable[Reason]:
-        """Return the reasons, known to this component, why a message goes where it goes, or nowhere.
+        """Return the reasons that this component can give for the state of `what`.
 
         The component changes nothing, and limits how much it examines.
         """

@@ -15,7 +15,10 @@ CLIENTS = (NODE, CLIENT, MONITOR)  # grants with which clients are admitted
 
 @dataclass(slots=True, eq=False)
 class Conn:
-    """A connection. `endpoint` is the dialed address, or the bound address that the other end dialed."""
+    """A connection to a client, a node or a gateway.
+
+    `endpoint` is the dialed address, or the bound address that the other end dialed.
+    """
 
     key: ConnKey
     dialled: bool
@@ -27,7 +30,7 @@ class Conn:
     nonce: bytes = b""  # ours
     owner: bytes = b""  # peer's uuid, or client's stream id
     seed: str = ""  # dialed because of this seed address
-    resume: int = 0  # last item it has, from its greeting
+    resume: int = 0  # last item that the other end has
     is_open: bool = False  # the handshake is done
     closed: bool = False
     version: int = VERSION_MIN  # wire version of both ends
@@ -50,5 +53,5 @@ class Conn:
 
     @property
     def may_write(self) -> bool:
-        """Whether the other end may change anything. A monitor only reads."""
+        """Whether the other end may change anything, which a monitor may not."""
         return self.grant != MONITOR

@@ -29,7 +29,7 @@ class Disk:
         self._token = 0
         # (deferred operations, own operations, callback) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
-        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # deferred ones; no others?
+        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # deferred; whether no others
         self._fetching: dict[int, Fetched] = {}
         self._wishes: list[Fetch] = []  # reads behind the gathered commits
 
@@ -44,7 +44,7 @@ class Disk:
         return len(self._fetching)
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
-        """Commit `ops` and all deferred operations, then call `then` when they and all before are on disk."""
+        """Commit `ops` and all deferred operations; call `then` when they and earlier ones are on disk."""
         later = self.shelf.take_later()
         if self._together is None:
             self._emit(later, (*later, *ops), not ops, then)
@@ -93,7 +93,7 @@ class Disk:
             self.commit((), lambda error: None)
 
     def commit_if_any(self, then: Committed) -> None:
-        """Commit the deferred operations, and call `then` when they and all before are on disk.
+        """Commit the deferred operations; call `then` when they and earlier ones are on disk.
 
         `then` is called at once if nothing is deferred or in flight.
         """
@@ -114,7 +114,7 @@ class Disk:
             self.commit_later()  # deferred operations may fit without the others
 
     def fetch(self, positions: Collection[int], then: Fetched) -> None:
-        """Read the envelopes at these positions, after all commits until now.
+        """Read the envelopes at `positions`, after all commits until now.
 
         `then` is called once: with the envelopes that still exist, by position and in that order, or with the
         error of a failed store. The node stops soon after such an error.

@@ -18,7 +18,10 @@ OWN = "the node's own store"
 
 
 class Disks(Component):
-    """The stores of a node as disks. `own` is the node's store; the settings name the others."""
+    """The stores of a node, each as a Disk.
+
+    `own` is the node's store; the settings name the others.
+    """
 
     def __init__(self, desk: NodeContext) -> None:
         self._queues = desk.settings.stores

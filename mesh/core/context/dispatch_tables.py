@@ -153,7 +153,7 @@ class DispatchTables:
         return [feed for each in self._feeds for feed in each()]
 
     def holds(self) -> int:
-        """Return the bytes in memory of all components that bound them on their own."""
+        """Return the bytes in memory that all components hold within bounds of their own."""
         return sum(each() for each in self._holds)
 
     def holds_for_sessions(self) -> int:
@@ -161,7 +161,7 @@ class DispatchTables:
         return sum(each() for each in self._holds_for_sessions)
 
     def shares(self) -> Iterator[Share]:
-        """Yield the shares that all components hold for sessions."""
+        """Yield the memory that all components hold for sessions."""
         return (share for each in self._shares for share in each())
 
 

@@ -53,7 +53,10 @@ class ProbeAddress(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """Report that the end that dialed this connection, with this CURVE key if any, is admitted."""
+    """Report that the dialing end of a connection is admitted.
+
+    `user` is the CURVE key of that end, or "".
+    """
 
     conn: ConnKey
     user: str

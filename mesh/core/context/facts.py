@@ -27,7 +27,7 @@ class Trace(Fact):
 
 @dataclass(frozen=True, slots=True)
 class EventOccurred(Fact):
-    """An event for people to read later; `who` is the node that it concerns, if any."""
+    """An event for operators; `who` is the node that it concerns, if any."""
 
     kind: str
     text: str
@@ -57,7 +57,10 @@ class ConnEnded(Fact):
 
 @dataclass(frozen=True, slots=True)
 class InboundClosed(Fact):
-    """An inbound connection closed. The transport does not know whose; sending on it fails."""
+    """An inbound connection closed.
+
+    The transport does not know which one it was; sending on it fails.
+    """
 
 
 F = TypeVar("F", bound=Fact)
@@ -66,5 +69,5 @@ Hearing = tuple[type[Fact], FactHandler]
 
 
 def on_fact(fact: type[F], then: Callable[[F], None]) -> Hearing:
-    """Return the entry of a component for facts of this kind."""
+    """Return the handler entry of a component for a class of facts."""
     return fact, then

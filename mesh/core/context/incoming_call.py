@@ -1,4 +1,4 @@
-"""A question that came in by a CALL, and how it is answered."""
+"""A question received in a CALL, and how a component answers it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SendReply = Callable[[Reply, Sequence[Envelope]], None]
 
 @dataclass(frozen=True, slots=True)
 class IncomingCall(Generic[A]):
-    """A question that was decoded. A component answers it, now or later, with `reply` or `fail`."""
+    """A decoded question, which a component answers with `reply` or `fail`, now or later."""
 
     ask: A
     request: int
     who: Any  # the Session of a client, or a Peer
-    conn: Conn  # that the question came on
+    conn: Conn  # connection of the question
     _send: SendReply
 
     def reply(self, value: ReplyValue, envelopes: Sequence[Envelope] = ()) -> None:
@@ -54,11 +54,14 @@ class IncomingCall(Generic[A]):
 
 
 class Right(StrEnum):
-    """The right that a client needs for a verb. Peers may use every verb that is open to them."""
+    """The right that a client needs for a verb.
+
+    Peers may use every verb that is open to them.
+    """
 
     READ = "read"
     WRITE = "write"
-    RUN = "run"  # the node; needs the keys of a node
+    RUN = "run"  # operate the node; needs a node's keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Verb:
 
 
 def answer(asks: type[A], then: Callable[[IncomingCall[A]], None], right: Right = Right.READ) -> Verb:
-    """Return the entry of a component for questions of this kind.
+    """Return the verb with which a component answers a class of questions.
 
     `then` raises LocalError if the question makes no sense.
     """

@@ -13,7 +13,7 @@ from mesh.wire.pieces import Cutter, Gatherer
 TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of all incomplete messages
 FROM_PEER = 2 * MAX_CONTENT_EVER  # bytes; an answer may hold many retained values
 PATIENCE = 3  # times `silence`, until the next piece
-BESIDE = 2 * FRAME  # bytes beside a content
+BESIDE = 2 * FRAME  # bytes of a message beside its content
 
 
 class MessageFragments:
@@ -31,7 +31,7 @@ class MessageFragments:
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
         """Add a piece, and return the message if it is complete.
 
-        Raises: RemoteError for an invalid piece, or without room for it.
+        Raises: RemoteError for an invalid piece, or if there is no room for it.
         """
         if conn.gatherer is None:
             conn.gatherer = self._gatherer(conn)
@@ -66,20 +66,20 @@ class MessageFragments:
 
     @property
     def held(self) -> int:
-        """Bytes of all incomplete messages."""
+        """The bytes of all incomplete messages."""
         for conn in [conn for conn in self._coming if conn.closed]:
             del self._coming[conn]
         return sum(map(_held, self._coming))
 
     def on_acked(self, conn: Conn, ack: PieceAck) -> None:
-        """Send the pieces that an acknowledgement makes room for. Raises: RemoteError for an invalid one."""
+        """Send the pieces for which an acknowledgement makes room. Raises: RemoteError for an invalid one."""
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces that were never sent", code="FORGED_ACK")
         for frames in conn.cutter.on_acked(ack.taken):
             self._desk.emit(Send(conn.key, frames))
 
     def lagged(self, seconds: float, now: float) -> None:
-        """Move all deadlines by a standstill of this node, in which it read no pieces."""
+        """Extend all deadlines by the `seconds` for which this node stood still and read no pieces."""
         self._coming = {conn: min(last + seconds, now) for conn, last in self._coming.items()}
 
     def stopped(self) -> list[Conn]:

@@ -43,7 +43,7 @@ def is_followed(stamp: int, wall: int) -> bool:
     """Return whether the hybrid clock follows that timestamp of another node.
 
     A message with a timestamp too far ahead must not become a retained value: no message of this node would
-    replace it until the clock gets there.
+    replace it until the clock has caught up.
     """
     return stamp < wall + AHEAD
 
@@ -60,7 +60,7 @@ COUNTERS = (
 class NodeContext:
     """The context that all components of a core share.
 
-    `ids(n)` returns n random bytes, `jitter()` a number from [0, 1); they are the only sources of chance.
+    `ids(n)` returns n random bytes, `jitter()` a number from [0, 1); they are the only sources of randomness.
     """
 
     def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
@@ -135,14 +135,14 @@ class NodeContext:
                 self.raw(conn, frames)
 
     def reply_to(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
-        """Do the work of a request, and reply with the error if it fails."""
+        """Call `work` for a request, and reply with the error if it fails."""
         try:
             work()
         except LocalError as error:
             self.send(conn, Reply(request, code=error.code, text=str(error)))
 
     def push(self, outlet: Outlet, feed: Keyed, portion: EnvelopeSlice) -> None:
-        """Put a slice into an outlet. It leaves with the effects of this event."""
+        """Put a slice into an outlet, which is flushed at the end of the event."""
         outlet.push(feed, portion)
         self.outlets[outlet] = None
 
@@ -183,13 +183,12 @@ class NodeContext:
         self.emit(LogLine(level, text, logger))
 
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
-        """Record an event for people, and log it."""
+        """Record an event for operators, and log it."""
         text = harmless(text)
         self.publish_fact(EventOccurred(kind, text, who, self.wall))
         self.note(level, f"{kind}: {text}", EVENTS)
 
     def count(self, what: str, n: int = 1) -> None:
-        """Add to a counter."""
         self.counters[what] = self.counters.get(what, 0) + n
 
     def loss_counter(self, who: str) -> Lost:
@@ -211,7 +210,7 @@ class NodeContext:
         }
 
     def wake(self, at: float | None) -> None:
-        """Have `tick` called at that time, or earlier."""
+        """Schedule a call of `tick` at the time `at` or earlier; `None` schedules none."""
         if at is not None:
             self.alarm = min(self.alarm, at)
 
@@ -230,8 +229,8 @@ class NodeContext:
         self._stamp = max(self._stamp, stamp)
 
     def heard_stamp(self, stamp: int) -> None:
-        """Make later timestamps of this node higher than that of a received message, within limits."""
-        if is_followed(stamp, self.wall):  # ignores clocks that are far ahead
+        """Make later timestamps of this node higher than a received one, unless it is too far ahead."""
+        if is_followed(stamp, self.wall):  # else the other clock is wrong
             self._stamp = max(self._stamp, stamp)
 
     def observe_timestamp(self, envelope: Envelope) -> None:

@@ -1,4 +1,4 @@
-"""The clock at the other end of a connection, beside the one of this node."""
+"""The clock at the other end of a connection, compared with the clock of this node."""
 
 # Law 1: a sample that travels late makes the other clock look behind, and never ahead. Of the last few, the
 #        highest is reported, and the lowest corrects times to live: an error never ends a message too early.

@@ -74,25 +74,25 @@ class Outlet:
 
     @property
     def unacked_bytes(self) -> int:
-        """Bytes that were sent and are not acknowledged."""
+        """The bytes that were sent and are not acknowledged."""
         return self._sender.bytes
 
     def push(self, feed: Keyed, portion: EnvelopeSlice) -> None:
         self._queue.append((feed, portion))
 
     def tell_gap(self, feed: Feed) -> None:
-        """Report the gap at the end of a feed to its client, behind everything that waits here."""
+        """Report the gap at the end of a feed to its client, after all slices that wait here."""
         self._ending[feed] = None
 
     def withdraw(self, feed: Keyed) -> None:
-        """Remove the queued slices of this feed."""
+        """Remove the queued slices of `feed`."""
         self._ending = {each: None for each in self._ending if each is not feed}
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
         """Restart the numbers, as the other end is a new process.
 
-        Feeds resend their items themselves. Gaps that were not acknowledged are reported again.
+        Feeds resend their items themselves. Unacknowledged gaps are reported again.
         """
         for _, gaps, passed_on in self._told:
             for whose, gap in gaps:
@@ -230,7 +230,7 @@ def _cut(
 
 
 def _column(portion: EnvelopeSlice, places: dict[int, int] | None) -> bytes:
-    """Return the indices as u16 for the client; empty means the whole part."""
+    """Return the indices as u16 for the client; empty means all messages of the part."""
     if portion.indices is None:
         return b""
     if places is None:

@@ -1,4 +1,4 @@
-"""Relayed gaps: how a node reports to peers behind it what it did not receive, and where that ends.
+"""Relayed gaps: reports to peers about messages that this node did not receive, without loops.
 
 In the gaps of an item to a peer, (0, n) counts messages that the sender dropped itself. (k, n) with k > 0 is
 a gap that was reported to the sender; the k pairs behind it are marks of the nodes that relayed it. Rules of

@@ -10,9 +10,10 @@ LARGEST = 64 * 1024 * 1024  # bytes; an earlier release kept all queries of a no
 
 
 class FeedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """A stored feed. `owner` is a session or the name of a node; the other fields are those of the feed.
+    """A stored feed, or the stored query of a node.
 
-    Each query of a node has a record of its own.
+    `owner` is a session or the name of a node; the other fields are those of the feed. Each query of a node
+    has a record of its own.
     """
 
     owner: str
@@ -33,12 +34,12 @@ read_record = reader(FeedRecord, LARGEST)
 
 
 def query_key(feed: Feed, query: Query) -> bytes:
-    """Return the row key of one query of a peer. Queries of a peer are stored one by one."""
+    """Return the row key of one query of a peer, whose queries are stored one by one."""
     return feed.key + pack([query.kind, query.text, query.domain])
 
 
 def write_record(owner: str, feed: Feed, only: Query | None = None) -> bytes:
-    """Return the record of a feed with all its queries, or with `only` this one."""
+    """Return the record of a feed with all its queries, or with the query `only` alone."""
     kept = feed.queries if only is None else (only,)
     queries = [[[q.kind, q.text, q.domain], feed.queries[q]] for q in kept]
     since = [[[q.kind, q.text, q.domain], list(feed.since[q].items())] for q in kept if q in feed.since]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 TOLD, SAY_AGAIN = 256, 60.0  # pairs reported singly; s between two reports
-OTHERS = ("others", "for various reasons")  # beyond them, together
+OTHERS = ("others", "for various reasons")  # stands for all further pairs
 
 
 class Repeats:
@@ -21,7 +21,7 @@ class Repeats:
         self._since = 0.0  # time of the first repetition
 
     def is_news(self, who: str, why: str, now: float) -> bool:
-        """Return whether to report this now; else count it. `now` is in seconds."""
+        """Return whether to report this pair now, at `now` seconds; otherwise count it as a repetition."""
         self._drop_old(now)
         what = who, why
         is_known = what in self._told
@@ -38,7 +38,10 @@ class Repeats:
             del self._told[oldest[0]]
 
     def take_counts(self, now: float) -> Counter[tuple[str, str]]:
-        """Return the counts of repetitions by text, once a minute has passed since the first of them."""
+        """Return and reset the counts of repetitions by (who, why), a minute after the first one.
+
+        The result is empty before.
+        """
         if not self._more or now - self._since < SAY_AGAIN:
             return Counter()
         more, self._more = self._more, Counter()

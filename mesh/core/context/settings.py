@@ -18,13 +18,16 @@ class SiteKeys:
     """The keys with which gateways of this site enter another site."""
 
     cluster: str
-    secret: bytes = field(repr=False)  # what HELLO proves there
+    secret: bytes = field(repr=False)  # secret that HELLO proves there
     server: str  # public CURVE key (Z85) of its sockets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyring:
-    """The keys of this mesh for handshakes. Secrets by role: "node", "client", "monitor"."""
+    """The keys of this mesh for handshakes.
+
+    `secrets` has the secret of each role: "node", "client" and "monitor".
+    """
 
     server: str  # public CURVE key (Z85) of this mesh's sockets
     mine: str  # public CURVE key (Z85) with which this node dials
@@ -78,7 +81,7 @@ class Settings:
     link_messages: int = 64  # item messages in flight on one link
     scope: str = "mesh"  # of messages without a domain: "mesh" or "local"
     links: str = "any"  # nodes that may be linked: "any" or "configured"
-    known: tuple[str, ...] = ()  # names of the configured ones
+    known: tuple[str, ...] = ()  # names of the configured nodes
     rules: tuple[Rule, ...] = ()
     patience: float = 1.0  # s until a publisher is warned that it waits
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); first match wins

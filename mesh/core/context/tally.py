@@ -4,7 +4,7 @@ import msgspec
 
 
 class NodeTally(msgspec.Struct):
-    """Counters for one node. They only grow."""
+    """The counters for one node, which only grow."""
 
     chosen: int = 0  # times that the balancer chose it
     sent: int = 0  # messages forwarded to it

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mesh.printable import harmless
 
 KEPT = 256  # clients, the last ones
-LATELY = 600.0  # s
+LATELY = 600.0  # s that a refusal is recent
 LONGEST = 64  # characters of a name; a reason may have 4 times that
 
 

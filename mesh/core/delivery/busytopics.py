@@ -11,7 +11,7 @@ MOST = 2 * COUNTED
 
 
 class BusyTopics:
-    """Counts since the start by (domain, topic): [messages, bytes including properties].
+    """The counts of messages and bytes, with properties, since the start, by domain and topic.
 
     Beyond MOST topics the least busy ones are forgotten, and start from 0 when they return.
     """

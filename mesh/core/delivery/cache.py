@@ -16,7 +16,7 @@ class Cache:
 
     def __init__(self, size: int) -> None:
         self.values = Retained(size)
-        self.life = 0  # times that it was emptied
+        self.life = 0  # number of times the cache was emptied
         # Queries that were answered since the cache was emptied. For these it has the latest values, whatever
         # the clocks of publishers; for other topics it may lack newer ones.
         self._known: set[Query] = set()

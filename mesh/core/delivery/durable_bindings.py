@@ -22,7 +22,7 @@ from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, RESENT, SECOND, Envelope
 
-KEYS = 10  # named in a report, and as many queues
+KEYS = 10  # keys, and queues, named in a report
 NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
 Answered = Callable[[Answer], None]
 
@@ -34,13 +34,13 @@ class BoundQueue(Sink, Protocol):
 
     @property
     def refuses(self) -> bool:
-        """Whether the queue is full and rejects more."""
+        """Whether the queue is full and rejects messages."""
 
     def expects(self, priority: int) -> None:
         """Prepare for a message of this priority."""
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
-        """Add messages that may have been in another part of the queue.
+        """Add messages that another node may have delivered, marked as redelivered.
 
         `then` is called when they are on disk here.
         """

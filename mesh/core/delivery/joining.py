@@ -25,7 +25,7 @@ class Newcomer:
 
 
 class Joining:
-    """The subscriptions that wait for first values. Usually there are none."""
+    """The subscriptions that wait for their first values, usually none."""
 
     def __init__(self) -> None:
         self._newcomers: dict[Sink, Newcomer] = {}
@@ -40,12 +40,12 @@ class Joining:
     def expects(self, feed: Feed) -> None:
         """Register a subscription that will ask for existing values once all nodes know it.
 
-        A master that ends before it is asked may have lost values that it gave meanwhile.
+        A master that stops before it is asked may have lost values that it delivered meanwhile.
         """
         self._newcomers.setdefault(feed, Newcomer()).lacks = True
 
     def begins(self, feed: Feed) -> None:
-        """Register a question for existing values. New messages may arrive before the answer."""
+        """Register a question for existing values, as new messages may arrive before the answer."""
         self._newcomers.setdefault(feed, Newcomer()).waits += 1
 
     def note(self, envelope: Envelope, targets: Targets) -> None:

@@ -104,7 +104,7 @@ def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Re
 
 
 def _code(letter: RetainedValue) -> str:
-    """Return only the code from the headers, as others are for authorized readers."""
+    """Return only the code from the headers, as the other headers are for authorized readers."""
     try:
         return str(decode_properties(letter.data[: letter.props]).headers.get("dead-code", "?"))
     except RemoteError:

@@ -63,7 +63,7 @@ class SiteSinks(Protocol):
 
 
 class Router(Component):
-    """The subscriptions of clients and peers, and the log."""
+    """Component with the log of this node, and the subscriptions of clients and peers."""
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class Router(Component):
         abroad: Callable[[], SiteSinks],
         outdone: Callable[[RetainedValue, RetainedValue], None],
     ) -> None:
-        """`boot_of(master)` returns the boot of a node, 0 if unknown.
+        """Create the router.
 
-        `abroad()` is called if there are other sites. `outdone(came, stands)` is called when a value
-        transferred by a site loses against `stands`.
+        `boot_of(master)` returns the boot of a node, 0 if unknown. `abroad()` is called if there are other
+        sites. `outdone(came, stands)` is called when a value transferred by a site loses against `stands`.
         """
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
@@ -169,7 +169,7 @@ class Router(Component):
         """Accept an envelope as its master, answer it and deliver it: at once, or when it is stored.
 
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
-        masters share. `holder` is as `held_by` of a stored envelope.
+        masters share. `holder` becomes the `held_by` of the stored envelope.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         if lane.origin.refused:
@@ -211,7 +211,7 @@ class Router(Component):
                 self._accept(lane, part, source, answered, stamp, holder)
 
     def _is_behind(self, envelope: Envelope) -> bool:
-        """Return whether none of a site's transferred values is newer than those here."""
+        """Return whether none of a site's transferred values is newer than the values here."""
         values = last_values(envelope)
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):
@@ -234,10 +234,10 @@ class Router(Component):
     def _marked(
         self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> Answered:
-        """Return the handler of answers after handling FIRST and SECOND marks.
+        """Handle the marks FIRST and SECOND, and return the handler of answers.
 
-        Messages that were here as another master's for durable subscriptions may come again as this node's
-        own, if that master is lost. Their answers wait for the disk.
+        Messages that this node accepted as SECOND, without copies for durable subscriptions, may come again
+        as FIRST if that master is lost. The queues then get copies, and the answers wait for the disk.
         """
         if envelope.flags & SECOND:
             lane.origin.mark_second(fresh)
@@ -289,7 +289,10 @@ class Router(Component):
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
     def _pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return the envelope with its targets, and copies for queues. `came` has the original marks."""
+        """Return the envelope with its targets, and copies for queues.
+
+        `came` has the original marks.
+        """
         if envelope.to:
             return self._addressees(envelope.to).addressed(envelope)
         targets: Targets = list(self.clients.plan(envelope))
@@ -332,7 +335,7 @@ class Router(Component):
         answered: Answered,
         error: MeshError | None,
     ) -> None:
-        """Handle the end of a commit."""
+        """Deliver an envelope after its commit, or refuse it if the commit failed."""
         if error is None:
             lane.refusals_before(accepted)
             self._passes(lane, accepted, lambda: self._deliver(accepted, source, answered))
@@ -353,7 +356,7 @@ class Router(Component):
             self._passes(lane, accepted, accepted.when_first)
 
     def _put_off(self, origin: MultiPathStream, accepted: Accepted) -> None:
-        """Let the messages be sent again by their site, and be delivered then."""
+        """Defer the messages of a failed commit, so that their site sends them again."""
         e = accepted.envelope
         if e.to:  # a refused direct message is not resent
             return
@@ -364,7 +367,7 @@ class Router(Component):
                     self._merging.forget_messages(parcel.envelope, indices)
 
     def _passes(self, lane: StreamLog, accepted: Accepted, when_first: Callable[[], None]) -> None:
-        """Handle the result of one envelope, and those behind it, in the publisher's order."""
+        """Handle the outcome of an envelope, and of stored ones behind it, in the publisher's order."""
         accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
@@ -421,7 +424,7 @@ class Router(Component):
             taker.offer(EnvelopeSlice(parcel, indices), self._desk.now)
 
     def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Sink]:
-        """Yield the sinks that may be owed messages from before the start. Groups never are."""
+        """Yield the sinks that may be owed messages from before the start, which groups never are."""
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)
@@ -450,7 +453,7 @@ class Router(Component):
         self._checked.update(envelope.keys)
 
     def _check_own(self, key: str, envelope: Envelope) -> None:
-        """Allow only this node's system messages, and notices of erased topics."""
+        """Check that a system message is this node's own, or reports an erased topic."""
         is_own = envelope.sender == f"/node/{self._desk.me.name}/client/{SYSTEM}"
         if not (is_own and len(envelope.keys) == 1) and not envelope.flags & ERASED:
             raise reserved(key)
@@ -511,7 +514,10 @@ class Router(Component):
 
 
 def _come(accepted: Accepted, sign: int) -> None:
-    """Count a direct message in inboxes from its acceptance: a burst is over before the disk has it."""
+    """Count an accepted envelope at its sinks while it is being written: `sign` is +1, later -1.
+
+    A burst would otherwise exceed the limits of the sinks before it is on disk.
+    """
     for parcel, targets in accepted.deliveries:
         for taker, _ in targets:
             taker.expect(parcel, sign)

@@ -19,7 +19,7 @@ from mesh.wire.limits import DIRTY, DURABLE, STAYS
 
 
 class CopyMarker:
-    """Chooses the FIRST master of a message. See mesh/routing/first.py for the laws."""
+    """Chooses the FIRST master of a message; see mesh/routing/first.py for the laws."""
 
     def __init__(
         self, desk: NodeContext, router: Router, nodes: Nodes, mapping: Mapping, provisional: DirtyReads
@@ -31,7 +31,7 @@ class CopyMarker:
         self._provisional = provisional
 
     def takes(self, node: str) -> bool | None:
-        """Return whether a node knows of FIRST, or `None` if it is unreachable."""
+        """Return whether a node understands the mark FIRST, or `None` if it is unreachable."""
         if node == self._desk.me.name:
             return True
         peer = self._nodes.named(node)
@@ -53,7 +53,7 @@ class CopyMarker:
     # --- outbound ---------------------------------------------------------------------------------------
 
     def here(self, entry: PendingForward) -> Envelope:
-        """Return the envelope as this node accepts it."""
+        """Return the envelope with its mark, as this node accepts it."""
         if not entry.first:
             return self._perhaps_twice(entry, entry.envelope)
         is_first = entry.first == self._desk.me.name
@@ -61,7 +61,7 @@ class CopyMarker:
         return entry.envelope.marked(FIRST if is_first else SECOND)
 
     def to(self, peer: Peer, entry: PendingForward) -> Envelope:
-        """Return the envelope as it leaves for a peer."""
+        """Return the envelope with its mark, as it leaves for a peer."""
         envelope = entry.envelope
         if STAYS not in peer.speaks:
             envelope = envelope.without(NO_RELAY)

@@ -20,10 +20,7 @@ MASTER = "its master"  # in place of a receiver, before the master
 
 
 class DeadLetters:
-    """Publishes dead letters, each under a key of its own.
-
-    They can be read, subscribed to and erased like any topic.
-    """
+    """Publishes dead letters, each under its own key, to be read or erased like any topic."""
 
     def __init__(self, desk: NodeContext, disk: Disk, router: Router) -> None:
         self._desk = desk
@@ -39,7 +36,7 @@ class DeadLetters:
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
         self._desk.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
-        with self._disk.together():  # after a crash they would not be repeated
+        with self._disk.together():  # a crash keeps all of them or none
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:
                     self._desk.count("dead")
@@ -94,7 +91,7 @@ class DeadLetterContents(NamedTuple):
     put: tuple[int, int, str] | tuple[()]  # terms for a queue, without the delay
 
     def envelope(self, stream: bytes, number: int, key: str, to: str, node: str, low: int = 0) -> Envelope:
-        """Return the envelope to publish: for a queue in its domain, else without one."""
+        """Return the envelope to publish, in the domain of the queue `to`, or in none if `to` is empty."""
         return Envelope(
             stream=stream,
             domain=to,

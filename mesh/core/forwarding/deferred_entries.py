@@ -58,8 +58,7 @@ class DeferredEntries:
         """Return the entry of the same stream that an envelope must wait for, or `None`.
 
         The entry is deferred, is in flight to another hop by earlier rules, or must be settled here first as
-        this node is the master now (unless `is_in_turn`). All entries that wait for one go together:
-        otherwise new envelopes would wait for waiting ones forever.
+        this node is the master now (unless `is_in_turn`).
         """
         if e.to:
             return None
@@ -88,7 +87,7 @@ class DeferredEntries:
         self._plan(entry)
 
     def put_behind(self, entry: PendingForward, other: PendingForward) -> None:
-        """Let `entry` wait for `other`."""
+        """Defer `entry`, which must wait for `other`."""
         self._defer(entry, f"{RULES}{EARLY}")
         lane = self._lanes.setdefault(entry.key, [])
         place, is_there = _place(lane, entry)

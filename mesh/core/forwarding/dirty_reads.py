@@ -47,7 +47,10 @@ class Lane:
 
 
 class DirtyReads(Component):
-    """The dirty reads of one node. `speaks(feed)` returns whether a subscriber supports them."""
+    """The dirty reads of one node.
+
+    `speaks(feed)` returns whether a subscriber supports them.
+    """
 
     def __init__(
         self, desk: NodeContext, router: Router, mapping: Mapping, speaks: Callable[[Feed], bool]
@@ -77,7 +80,7 @@ class DirtyReads(Component):
     # --- towards a master -------------------------------------------------------------------------------
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
-        """Offer a forwarded envelope as a dirty read. Return whether its rule and subscribers allow it."""
+        """Offer a forwarded envelope as a dirty read; return whether its rule and subscribers allow it."""
         if e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))

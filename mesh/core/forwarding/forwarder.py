@@ -1,4 +1,4 @@
-"""Takes messages from clients, peers and sites, and delivers, forwards, keeps or refuses them."""
+"""Accepts messages from clients, peers and sites, and delivers, forwards, keeps or refuses them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Forwarder(Component):
         )
         self.incoming = Incoming(desk, provenance, marking.of_older, self._accept, self.shipping)
         self._settled = False
-        self._was_master = False  # may have accepted messages for others now
+        self._was_master = False  # accepted messages may now have other masters
         self._put_off = DeferredEntries(desk, self.onward, self.rulings)
         self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
@@ -199,7 +199,7 @@ class Forwarder(Component):
     # --- accepting --------------------------------------------------------------------------------------
 
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
-        """Take an envelope of a client of this node, which is its sender.
+        """Process an envelope that a client of this node publishes.
 
         `was_sent` means that an earlier process may have forwarded it, so that its master may have it
         already.
@@ -228,7 +228,7 @@ class Forwarder(Component):
         self._accept(envelope, origin)
 
     def put_in_queue(self, envelope: Envelope) -> None:
-        """Put a message into a queue. It is always accepted where it was published."""
+        """Put a message into a queue of this node, as queue messages are never forwarded."""
         self._accept_here(envelope, self._local)
 
     def _accept(self, envelope: Envelope, origin: Origin, was_sent: bool = False) -> None:
@@ -309,7 +309,7 @@ class Forwarder(Component):
         self.tailback.watch(entry)
 
     def _answers(self, e: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> bool:
-        """Accept messages of streams that this node knows as their earlier master. Return whether it did.
+        """Accept messages of streams that this node knows as their earlier master; return whether it did.
 
         Only the others go on to the new master, which would deliver known messages again.
         """
@@ -361,7 +361,7 @@ class Forwarder(Component):
         return answered
 
     def _here_too(self, entry: PendingForward) -> None:
-        """Accept the envelope as one of its masters."""
+        """Accept the envelope of an entry here, as one of its masters."""
         e, entry.was_sent = self._marking.here(entry), True
 
         def answered(answer: Answer) -> None:
@@ -475,7 +475,7 @@ class Forwarder(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def linked(self, peer: Peer) -> None:
-        """Send to a peer whose data connection opened."""
+        """Send the waiting entries to a peer whose data connection opened."""
         self.incoming.provenance.introduce(peer)
         self.onward.requeue_in_flight(peer.node.name)  # an earlier connection may have lost messages
         self._review_if_met(peer)
@@ -503,7 +503,7 @@ class Forwarder(Component):
             self.review()
 
     def needs_login(self, peer: Peer) -> bool:
-        """Return whether anything waits for that peer."""
+        """Return whether entries wait for the peer."""
         return peer.node.name in self.onward.hops()
 
     def review(self) -> None:
@@ -528,7 +528,7 @@ class Forwarder(Component):
         self._apply_decision(entry, decision, is_in_turn=True)
 
     def _apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
-        """Apply a decision on an entry."""
+        """Defer, accept, refuse or send an entry, as a new decision says."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
         before = self._put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
@@ -551,8 +551,8 @@ class Forwarder(Component):
     def _turns_back(self, decision: Decision, origin: Origin) -> bool:
         """Return whether the message is in a routing loop that may be temporary.
 
-        The node that reads its rules last knows the result first, so the message goes back. A peer of an
-        earlier release would take that for a final answer.
+        The message then goes back, as the node that applies new rules last is the first to see that the loop
+        has ended. A peer of an earlier release would take that for a final answer.
         """
         return decision.code == CHANGING and DIRTY in origin.features()
 
@@ -586,7 +586,6 @@ class Forwarder(Component):
         self.tailback.watch(entry)
 
     def tick(self) -> None:
-        """Do the work that is due."""
         if self._neighbours.settled() and not self._settled:
             self._settled = True
             self.review()

@@ -1,4 +1,4 @@
-"""Checks envelopes that other nodes forward: takes, holds or refuses them."""
+"""Checks envelopes that other nodes forward, and accepts, holds or refuses them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
 
 
 class Incoming:
-    """Envelopes from other nodes.
+    """The check of envelopes from other nodes.
 
     `take(envelope, origin)` continues with one, and `of_older` adds marks to envelopes of earlier releases.
     """
@@ -55,7 +55,7 @@ class Incoming:
         self._are_signed = desk.settings.keyring is not None  # node states, which name next hops
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
-        """Take envelopes that a peer forwards to their master."""
+        """Accept, hold or refuse envelopes that a peer forwards to their master."""
         most = self._desk.settings.max_content
         if DURABLE not in peer.speaks:
             envelopes = [self._of_older(envelope) for envelope in envelopes]
@@ -76,14 +76,14 @@ class Incoming:
             self._take(envelope, FromPeer(self._sender, peer.node.uuid))
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
-        """Hold an envelope. Raises: RemoteError if too much waits after all possible refusals."""
+        """Hold an envelope. Raises: RemoteError if too many bytes wait after all possible refusals."""
         self.provenance.hold_envelope(peer, envelope)
         if self.provenance.held.is_crowded(peer):
             self.release()
             self.provenance.held.bound(peer)
 
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
-        """Yield the parts that respect this node's size limit, which also binds other nodes' messages."""
+        """Yield the parts within the size limit of this node, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:
@@ -94,7 +94,7 @@ class Incoming:
         return short_parts(envelope, most, too_long)
 
     def release(self) -> None:
-        """Take or refuse held envelopes when more routes are known, or time has passed."""
+        """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""
         for peer, envelope, error in self.provenance.take_released():
             if error is None:
                 self._take(envelope, FromPeer(self._sender, peer.node.uuid))

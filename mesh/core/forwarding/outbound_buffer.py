@@ -53,9 +53,10 @@ class OutboundBuffer:
         is_unsettled: Callable[[PendingForward], bool],
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
-        """`is_unsettled` returns whether an entry may still take another route.
+        """Create the buffer.
 
-        `retract` handles refused messages that local clients have already received.
+        `is_unsettled` returns whether an entry may still take another route. `retract` handles refused
+        messages that local clients have already received.
         """
         self._desk = desk
         self._disk = disk
@@ -90,7 +91,7 @@ class OutboundBuffer:
         self._wake_for_due()
 
     def warn(self, entry: PendingForward, why: str = "") -> None:
-        """Warn the publisher that an entry waits; a persistent one when it is on disk.
+        """Warn the publisher that an entry waits, after a persistent entry is on disk.
 
         Earlier entries of the publisher on the same route come first: the stored ones must be the beginning
         of the stream, or the rest would reach the master late after a crash. This node's own answer as a
@@ -242,7 +243,10 @@ class OutboundBuffer:
     # --- final answers ----------------------------------------------------------------------------------
 
     def record_final_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
-        """Handle the final answer of a node for some messages. The publisher gets the combined answer."""
+        """Handle the final answer of a hop for some messages, and answer their publisher.
+
+        The answers of several masters are combined into one.
+        """
         if entry.was_divided:
             entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
         words: list[Answer] = []

@@ -32,9 +32,10 @@ class PeerSender(Component):
         marked: Callable[[Peer, PendingForward], Envelope],
         to_site: Callable[[str], None],
     ) -> None:
-        """`marked` returns an entry's envelope as it leaves for a peer.
+        """Create the component.
 
-        `to_site` sends what leaves by a hop to another site.
+        `marked` returns an entry's envelope as it leaves for a peer. `to_site` sends the entries that leave
+        by a hop to another site.
         """
         self._to_site = to_site
         self._desk = desk
@@ -49,11 +50,11 @@ class PeerSender(Component):
         return self._neighbours.peers.get(uuid)
 
     def schedule_send(self, node: str) -> None:
-        """Record that something may leave for a node."""
+        """Schedule a send of the entries for a node."""
         self._due[node] = None
 
     def add_answer(self, uuid: bytes, outcome: Outcome) -> None:
-        """Answer the peer that forwarded an envelope."""
+        """Queue an answer for the peer that forwarded an envelope."""
         self._answers.setdefault(uuid, []).append(outcome)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Checks the routes of forwarded envelopes: they wait until vouched for, and are refused after a while."""
+"""Checks the routes of forwarded envelopes, which wait until they are vouched for or time out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Provenance:
         self._waiting: list[tuple[float, Peer, tuple[str, ...], Callable[[bool], None]]] = []
 
     def introduce(self, peer: Peer) -> None:
-        """Ask a peer that just connected to vouch for its routes."""
+        """Send our declaration of next hops to a peer that just connected, if the peer is one of them."""
         self._vouching.introduce(peer)
 
     def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
@@ -76,7 +76,7 @@ class Provenance:
                 self._waiting.append((until, peer, route, then))
 
     def drop_peer(self, peer: Peer) -> None:
-        """Drop the envelopes of a peer whose connection ended. The next one resends them."""
+        """Drop the envelopes of a peer whose connection ended; the peer resends them on its next one."""
         self.held.drop_peer(peer)
 
     def take_released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:

@@ -1,6 +1,6 @@
 """Remembers refusals, to repeat the same answer if a publisher resends a message.
 
-A message taken the second time would come behind later messages of its publisher.
+A message that was accepted only the second time would follow later messages of its publisher.
 """
 
 from collections import OrderedDict
@@ -49,13 +49,16 @@ class RefusalMemory:
         return next((a for a in said.values() if a.first <= number <= a.last), None)
 
     def split_repeated(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
-        """Yield first..last in order: refused parts with their answers, and the rest with `None`."""
+        """Yield the parts of `first` to `last`: refused ones with the answer, others with `None`.
+
+        Of a local client (`is_own`) this includes messages refused before the node restarted.
+        """
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):
             if answer is not None or not given_up:
                 yield a, b, answer
                 continue
-            # Computed before any is yielded, as a part that is taken meanwhile may be refused.
+            # Both are computed before the first yield, as a yielded part may be refused meanwhile.
             news, old = list(given_up.missing(a, b)), list(given_up.common(a, b))
             yield from ((*part, None) for part in news)
             yield from ((*part, self._refusal_answer(e, *part)) for part in old)
@@ -67,7 +70,7 @@ class RefusalMemory:
         return Answer(e.domain, first, last, error.code, 0, str(error))
 
     def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[SpanAnswer]:
-        """Yield first..last in order: refused parts with their answers, and the rest with `None`.
+        """Yield the parts of `first` to `last` in order: refused ones with their answer, others with `None`.
 
         The publisher knows all answers below `low`, so these are forgotten.
         """

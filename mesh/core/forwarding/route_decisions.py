@@ -27,9 +27,10 @@ class RouteDecisions:
     def __init__(
         self, desk: NodeContext, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
     ) -> None:
-        """`abroad(site, waits)` decides on direct messages to other sites.
+        """Create the cache of decisions.
 
-        With `waits` they wait until there is a route.
+        `abroad(site, waits)` decides on direct messages to other sites. With `waits` they wait until there is
+        a route.
         """
         self._abroad = abroad
         self._desk = desk
@@ -69,7 +70,10 @@ class RouteDecisions:
         return any(self._mapping.looks_inside(key, domain, xml, is_own) for key in envelope.keys)
 
     def _runs_by_content(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
-        """Split by filter results as well, so that a part can be decided anew by its first message."""
+        """Yield each run of messages with equal key and filter results, with its decision.
+
+        A part can then be decided again by its first message alone.
+        """
         rows = envelope.rows()
         asked = [(envelope.keys[rows[i]], self._held(envelope, i)) for i in range(envelope.count)]
         start = 0
@@ -84,11 +88,14 @@ class RouteDecisions:
         return self._mapping.held(FilterInput(envelope, i))
 
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
-        """Return the filter results of an envelope that was split by them. Call only if there are filters."""
+        """Return the filter results of an envelope that was split by them, from its first message.
+
+        Called only if there are filters.
+        """
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:
-        """Return whether this is the copy for this node, sent straight to several masters."""
+        """Return whether the envelope is the copy for this node, sent directly to several masters."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies

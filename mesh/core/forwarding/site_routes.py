@@ -25,13 +25,13 @@ class SiteRoutes(Protocol):
         """Call `then` once the gateways to that site are known."""
 
     def has_way(self, hop: str) -> bool:
-        """Return whether anything may leave by that hop now."""
+        """Return whether messages may leave by that hop now."""
 
     def ship(self, hop: str) -> None:
         """Send waiting messages by that hop."""
 
     def describe_hop(self, hop: str) -> str:
-        """Return the state of that hop in words."""
+        """Return a text about the state of that hop."""
 
 
 def is_site(hop: str) -> bool:

@@ -50,7 +50,7 @@ class Censuses(Component):
             self._desk.send(conn, Census())
 
     def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
-        """Ask `by` for those nodes whose states it relays and that this node does not know."""
+        """Ask the node `by` for nodes whose states it relays, but that this node does not know."""
         strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
         peer = self._neighbours.peers.get(by)
         if strangers and peer is not None and peer.reach.question is None and self._may_ask():
@@ -71,7 +71,7 @@ class Censuses(Component):
         return is_awaited
 
     def _send_rumors(self, conn: Conn, census: Census) -> None:
-        """Answer with rumors, which the other end weighs like any others."""
+        """Answer a census with rumors, which the other end treats like any others."""
         known = self._neighbours.membership.known()
         if census.uuids:
             wanted = set(census.uuids)

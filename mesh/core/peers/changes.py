@@ -1,4 +1,4 @@
-"""Reactions to changes of other nodes: one joins, leaves, moves or restarts."""
+"""Reactions to changes of other nodes: joining, leaving, moving and restarting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ TOLD: dict[ReachEvent, tuple[str, str, str]] = {
 
 
 class Changes:
-    """Carries out the actions of the reach table. `announce` introduces a newcomer to other nodes."""
+    """Carries out the actions of the reach table.
+
+    `announce` introduces a newcomer to other nodes.
+    """
 
     def __init__(self, desk: NodeContext, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
         self._desk = desk
@@ -62,7 +65,10 @@ class Changes:
         self._announce = announce
 
     def react(self, peer: Peer, lived: Sighted | Lived, known: int) -> None:
-        """Take a step of the reach table for this event. `known` is the boot that was known before."""
+        """Take a step of the reach table for the event `lived`.
+
+        `known` is the boot that was known before.
+        """
         event = EVENTS[type(lived)]
         if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:
             event = ReachEvent.SAID_TO_LEAVE
@@ -76,7 +82,7 @@ class Changes:
             self._desk.wake(peer.reach.due)
 
     def _carry_out(self, action: ReachAction, peer: Peer, gone: int) -> None:
-        """Carry out one action. `gone` is the boot that ended."""
+        """Carry out one action of the reach table; `gone` is the boot that ended."""
         now, link, apply = self._desk.now, peer.link, self._dialler.apply
         match action:
             case ReachAction.HANG_UP:

@@ -23,7 +23,10 @@ ROOM = 0.1  # s between two checks for a free place
 
 
 class Dialler:
-    """Dials and replaces connections to nodes. All connections of this core are in `conns`."""
+    """Dials and replaces connections to nodes.
+
+    All connections of this core are in `conns`.
+    """
 
     def __init__(self, desk: NodeContext) -> None:
         self.conns: dict[Hashable, Conn] = {}
@@ -61,7 +64,10 @@ class Dialler:
             peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
 
     def on_data_requested(self, peer: Peer) -> None:
-        """Dial the data connection that a peer asks for. Both sides may have asked at once."""
+        """Dial the data connection that a peer asks for.
+
+        If this node has only asked the peer to dial, as both sides may do at once, this node dials.
+        """
         self.apply(peer, peer.link.wanted(self._desk.now))
         if _only_asks(peer):
             self._dial_data(peer)
@@ -77,7 +83,7 @@ class Dialler:
             self.apply(peer, peer.link.reached(self._desk.now))
 
     def use_connection(self, peer: Peer, conn: Conn) -> None:
-        """Use this as the peer's connection of its kind from now on."""
+        """Use `conn` as the peer's connection of its role, and close the connections that it replaces."""
         if conn.role == NODE_DATA and peer.data not in (None, conn):
             # Messages sent on the earlier connection may be lost, though its end was not noticed here.
             self._desk.publish_fact(LoggedOut(peer))
@@ -94,7 +100,7 @@ class Dialler:
             peer.pinged, peer.used = 0.0, self._desk.now
 
     def drop(self, peer: Peer, role: str) -> None:
-        """Close all connections of this kind to a peer, and ignore their ends."""
+        """Close all connections of this role to a peer, and ignore their ends."""
         conn, dials = peer.conns[role], peer.dials[role]
         peer.conns[role], peer.dials[role] = None, []
         for old in (conn, *dials):
@@ -144,7 +150,7 @@ class Dialler:
     # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
-        """Open a connection."""
+        """Open a connection to `address`, for the peer with the uuid `owner` if it is known."""
         self._dialled += 1
         now = self._desk.now
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
@@ -174,7 +180,10 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of unknown nodes that may still be dialed. The first to answer introduce others."""
+        """The number of unknown nodes that may still be dialed.
+
+        The limit is low, as the first nodes to answer introduce the others.
+        """
         dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
         return max(0, STRANGERS - sum(dialled))
 
@@ -183,11 +192,11 @@ class Dialler:
         return (c for c in self.conns.values() if not c.is_open and not c.closed)
 
     def unfinished(self) -> list[Conn]:
-        """Return connections whose handshake takes too long."""
+        """Return the connections whose handshake has timed out."""
         return [c for c in self.conns.values() if not c.is_open and self._desk.now - c.opened >= CONNECT]
 
     def deadline(self) -> float:
-        """Return when the first handshake takes too long."""
+        """Return the time when the first unfinished handshake times out."""
         return min((c.opened + CONNECT for c in self._unanswered()), default=inf)
 
 

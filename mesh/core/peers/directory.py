@@ -12,7 +12,10 @@ from mesh.wire.commands import Introduction
 
 
 class Directory:
-    """The known peers, in `peers`. `made` builds one."""
+    """The known peers, in `peers`.
+
+    `made(node)` returns a new peer.
+    """
 
     def __init__(self, peers: dict[bytes, Peer], made: Callable[[Introduction], Peer]) -> None:
         self.peers = peers
@@ -26,7 +29,7 @@ class Directory:
         self._names = self._occupied = self._living = None
 
     def get_or_add(self, uuid: bytes, name: str) -> Peer:
-        """Return the peer of that uuid. Add it if at least its name is known."""
+        """Return the peer of that uuid, added under `name` if it is unknown."""
         return self.peers.get(uuid) or self.add(Introduction(uuid, name, 0, ""))
 
     def add(self, node: Introduction) -> Peer:
@@ -35,11 +38,10 @@ class Directory:
         return peer
 
     def remove(self, peer: Peer) -> None:
-        """Forget a peer."""
         del self.peers[peer.node.uuid]
 
     def peer_of(self, conn: Conn) -> Peer | None:
-        """Return the peer at the other end of a connection, if it is a node that is still wanted."""
+        """Return the peer at the other end of `conn`, or `None` if that is no peer or `conn` was replaced."""
         return self.peers.get(conn.owner)
 
     def introduction(self, uuid: bytes) -> Introduction | None:

@@ -20,7 +20,10 @@ PLACES, DIALS = 64, 8  # remembered addresses; dials at once
 
 
 class DuplicateDetector:
-    """Detects rivals of this process in direct contact. A young process may also be refused by others."""
+    """Detects rivals, which are processes with the identity of this one, in direct contact.
+
+    A young process may also be refused by other nodes.
+    """
 
     def __init__(self, desk: NodeContext, dialler: Dialler) -> None:
         self._desk = desk
@@ -49,7 +52,7 @@ class DuplicateDetector:
         return conn in self._dials
 
     def proved(self, conn: Conn, process: bytes, address: str) -> None:
-        """Judge a process that has proven our own key and sent these process bytes."""
+        """Judge a process that has proven our own key and sent the bytes `process`."""
         if process == self._desk.process:
             if conn.dialled:
                 self._desk.count("met_itself")

@@ -20,7 +20,7 @@ NEVER = float("-inf")
 
 
 class Exchange:
-    """The traffic with one peer. It outlives the peer's connections."""
+    """The traffic with one peer, which outlives the peer's connections."""
 
     def __init__(self, outlet: Outlet, feed: PeerFeed) -> None:
         self.outlet = outlet
@@ -32,7 +32,7 @@ class Exchange:
         self.homes: tuple[str, ...] = ()  # prefixes of its own senders
         self.first_login: float | None = None  # during this boot of ours
         self.unasked_told = NEVER  # time of the report on unrequested items
-        self.doubt_told = NEVER  # time of the report on a sender in doubt
+        self.doubt_told = NEVER  # time of the report on an unconfirmed sender
         self.relayed: set[Query] = set()  # its queries that we relay to others
         self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (item, send after it)
         self.held_versions: deque[tuple[int, list[bool]]] = deque()  # (version, is it confirmed)

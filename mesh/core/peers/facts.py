@@ -59,14 +59,17 @@ class PeerForgotten(Fact):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp(Fact):
-    """A node that is down was forgotten by a user's command. It will not return with the same state."""
+    """A node that is down was forgotten by a user's command, and will not return with its state."""
 
     uuid: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class RoutesChanged(Fact):
-    """The next hops of messages or questions may have changed. Recorded after the facts that cause it."""
+    """The next hops of messages or questions may have changed.
+
+    This fact follows the facts that cause it.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class HeldByPeer:
         return peer in self._of and envelope.stream in self._of[peer].streams
 
     def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
-        """Let an envelope wait."""
+        """Add an envelope that waits from `now` on."""
         self._of.setdefault(peer, HeldEnvelopes()).add(now, envelope)
 
     def is_crowded(self, peer: Peer) -> bool:
@@ -60,20 +60,23 @@ class HeldByPeer:
         return peer in self._of and self._of[peer].size > self._most
 
     def bound(self, peer: Peer) -> None:
-        """Raise RemoteError if too much waits for that peer. The next connection resends it."""
+        """Raise RemoteError if too many bytes of the peer wait, and drop them.
+
+        The peer resends them on its next connection.
+        """
         if self.is_crowded(peer):
             self.drop_peer(peer)
             text = f"{peer.node.name} sent more than {self._most} bytes over routes that no node confirms"
             raise RemoteError(text, code="FORGED_SENDER")
 
     def drop_peer(self, peer: Peer) -> None:
-        """Drop the envelopes of a peer whose connection ended. The next one resends them."""
+        """Drop the envelopes of a peer whose connection ended; the peer resends them on its next one."""
         self._of.pop(peer, None)
 
     def take_decided(
         self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
-        """Yield the envelopes that wait no longer, each with whether it is believed.
+        """Remove and yield the envelopes that wait no longer, each with whether it is believed.
 
         An envelope that waited too long, or that is denied while there is no room, is not believed. Later
         envelopes of a stream stay behind earlier ones.

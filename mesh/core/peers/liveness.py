@@ -28,7 +28,10 @@ FEW = 3  # peers that receive fresh rumors
 
 
 class Liveness:
-    """Membership on the wire. `happened` handles its results, `peer` finds the peer of a uuid."""
+    """Sends the probes and rumors of membership to peers, and passes received ones to it.
+
+    `happened` handles the results of membership. `peer` returns the peer of a uuid.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,10 @@ class Liveness:
     # --- requests of membership -------------------------------------------------------------------------
 
     def carry_out(self, request: DiscoveryRequest) -> None:
-        """Carry out a request of membership. A probe waits for a control connection if there is none."""
+        """Carry out a request of membership.
+
+        A probe waits for a control connection if there is none.
+        """
         match request:
             case DirectProbe(to, number, uuid, boot, rumours):
                 self.send_question(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
@@ -69,7 +75,10 @@ class Liveness:
                     self._desk.emit(effects.ProbeAddress(node.uuid, address))
 
     def send_question(self, peer: Peer | None, command: ReachQuestion) -> None:
-        """Send a question on the control connection, or keep it until there is one. The last one counts."""
+        """Send a question on the control connection, or keep it until there is one.
+
+        A later question replaces a kept one.
+        """
         if peer is None:
             return
         peer.used = self._desk.now
@@ -108,7 +117,7 @@ class Liveness:
             self._desk.send(conn, answer)  # on the connection it came by
 
     def _handle_results(self, happened: Results) -> list[c.Probed]:
-        """Handle all results but the answers, and return these."""
+        """Handle all results except answers to probes, and return the answers."""
         answers = [h for h in happened if isinstance(h, Lives)]
         self._happened([h for h in happened if not isinstance(h, Lives)])
         return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]

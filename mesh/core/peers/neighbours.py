@@ -1,4 +1,4 @@
-"""The nodes of the mesh, as members and as peers: passes news of them to membership, and reacts."""
+"""Passes news about other nodes to membership, and applies its results to the peers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTING = 2.0  # s that earlier messages may take after a BYE
 
 
 class Neighbours(Component):
-    """The component for all other nodes: news of them goes to membership, and its results are carried out.
+    """Component for all other nodes, as members and as peers.
 
     `made` builds a peer; `doubled` is called when others report this node at another address.
     """
@@ -127,7 +127,7 @@ class Neighbours(Component):
         return self.acquaintances.are_heard and not hearsay
 
     def review_login(self, peer: Peer) -> None:
-        """Log in to a peer if its data connection is needed. Logins are lazy."""
+        """Log in to a peer if a component needs its data connection."""
         self.rounds.review_login(peer)
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:
@@ -236,7 +236,7 @@ class Neighbours(Component):
         self.directory.drop_caches()
 
     def _newcomer(self, node: Introduction) -> Peer:
-        """Add a peer. Of two nodes the one with the lower uuid dials first."""
+        """Add a peer; of two nodes, the one with the lower uuid dials first."""
         peer = self.directory.add(node)
         peer.reach.delay_dial(self._desk.now + (0.0 if self._desk.me.uuid < node.uuid else HEAD_START))
         self._desk.wake(peer.reach.due)

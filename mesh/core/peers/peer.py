@@ -20,7 +20,7 @@ from mesh.wire.metadata import NONE
 class Peer:
     """Another node, as this node knows it.
 
-    `control` is the connection to a known node; `data` is opened by the login.
+    `control` is the connection for membership; `data` is opened by a login, for messages.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Peer:
 
     @cached_property
     def exchange(self) -> Exchange:
-        """The exchange with this peer, made on first use, as most known peers never need one."""
+        """The exchange with this peer, created on first use, as most known peers never need one."""
         return self._meets(self.node)
 
     @property
@@ -77,13 +77,13 @@ class Peer:
 
     @property
     def ahead(self) -> int:
-        """The ns by which its clock is ahead of ours, as its connections measure; 0 without any."""
+        """The ns by which its clock is ahead of ours, as its connections measure; 0 if it has none."""
         conn = self.control or self.data
         return conn.clock.ahead if conn is not None else 0
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is connected, wanted or waited for."""
+        """Whether a connection exists, is dialed or is needed, or a question waits for one."""
         is_connected = self.control is not None or self.data is not None
         is_dialled = bool(self.dials[NODE_CONTROL] or self.dials[NODE_DATA])
         return is_connected or is_dialled or self.link.is_wanted or self.reach.is_waiting

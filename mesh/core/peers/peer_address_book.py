@@ -80,13 +80,13 @@ class PeerAddressBook(Component):
         is_alive: Callable[[bytes], bool],
         is_occupied: Callable[[str], bool],
     ) -> None:
-        """`is_occupied(address)` returns whether a live node is there."""
+        """Create the component; `is_occupied(address)` returns whether a live node is there."""
         self._desk = desk
         self._dialler = dialler
         self._remembers = desk.settings.remember
         self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
         self._met: dict[bytes, Met] = {}  # the latest one at the end
-        self._old: frozenset[bytes] = frozenset()  # those met by earlier processes
+        self._old: frozenset[bytes] = frozenset()  # nodes that earlier processes met
         self._is_alive = is_alive
         self._is_occupied = is_occupied
         self._disk = disk
@@ -167,7 +167,7 @@ class PeerAddressBook(Component):
         asked.reply(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
 
     def add(self, address: str) -> bool:
-        """Dial that address, now and after every start. Return False if that is so already.
+        """Dial that address, now and after every start, and return whether that is new.
 
         Raises: LocalError for an invalid address, or if there are too many.
         """
@@ -187,7 +187,7 @@ class PeerAddressBook(Component):
         return True
 
     def remove(self, what: str) -> bool:
-        """Forget an address or a node by its name. Return False if there is none to forget."""
+        """Forget an address, or a node by its name or address; return whether any was known."""
         uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
         for uuid in uuids:
             self._forget_node(uuid)
@@ -214,7 +214,7 @@ class PeerAddressBook(Component):
         return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
 
     def rows(self) -> dict[str, PeerRow]:
-        """Return every address and remembered node, by a text that gives their order."""
+        """Return the rows of all addresses and remembered nodes, by a key for sorting."""
         rows: dict[str, PeerRow] = {}
         by_address: dict[str, PeerRow] = {}
         for address, seed in self._seeds.items():
@@ -269,7 +269,10 @@ class PeerAddressBook(Component):
         self._desk.wake(self._deadline())
 
     def _is_taken(self, address: str, seed: Seed) -> bool:
-        """Return whether a live node is there, perhaps under another address."""
+        """Return whether a live node is there, perhaps under another address.
+
+        A live node resets the failed dials.
+        """
         if (seed.uuid and self._is_alive(seed.uuid)) or self._is_occupied(address):
             seed.attempt = 0
             return True

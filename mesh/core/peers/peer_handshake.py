@@ -30,7 +30,7 @@ DENIED = "DENIED"
 COPIED = "Its data directory may be a copy: start the copy with another `--data DIR`."
 NO_LINK = "the mesh denies links with {}"
 YOUNG = 30.0  # s: a node this young gives way when its name or its identity is taken
-TAKEN = ("NAME_IN_USE", "CONFLICT")  # codes of such refusals
+TAKEN = ("NAME_IN_USE", "CONFLICT")  # refusal codes for a taken name or identity
 
 
 class PeerHandshake(Component):
@@ -59,7 +59,8 @@ class PeerHandshake(Component):
         peer = self._neighbours.peers[h.node.uuid]
         if h.role == NODE_DATA and (name := self._desk.denies(h.node.name)):
             return Refuse(DENIED, NO_LINK.format(name), "To allow it: `mesh node allow`.")
-        # Only while our dial is young: one that hangs at a firewall must not displace a working one.
+        # Our dial counts only while it is young: a dial that hangs at a firewall must not displace a working
+        # connection.
         ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
         if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
@@ -69,7 +70,7 @@ class PeerHandshake(Component):
         return peer
 
     def entered(self, conn: Conn, node: Introduction) -> Peer | None:
-        """Handle the WELCOME to our HELLO. Return `None` if the connection is not needed after all."""
+        """Handle the WELCOME to our HELLO; return the peer, or `None` if the connection is not kept."""
         if self._rivals.is_rival_dial(conn):
             self._desk.hang_up(conn)  # another node is there
             return None
@@ -129,7 +130,7 @@ class PeerHandshake(Component):
             self._dialler.apply(peer, peer.link.denied(self._desk.now, DENIED, reason))
 
     def connected(self, conn: Conn, peer: Peer) -> None:
-        """Continue after HELLO and WELCOME."""
+        """Update the link after HELLO and WELCOME, and report a control connection."""
         if self._desk.denies(peer.node.name):
             self._shut(peer)
         elif peer.link.by:  # one side allows the link again
@@ -221,7 +222,7 @@ class PeerHandshake(Component):
         return None
 
     def _proven(self, peer: Peer, node: Introduction) -> None:
-        """Prefer a peer's own introduction to those by others, and remember only this one on disk."""
+        """Record the key and metadata that a peer has proven, and remember the peer on disk."""
         peer.key = node.key
         peer.metadata = heard(node.metadata)
         if peer.node.key != node.key:
@@ -239,7 +240,10 @@ class PeerHandshake(Component):
         return self._neighbours.acquaintances.key_of(uuid) or present
 
     def _name_in_use(self, clash: NameClash, process: bytes) -> Refuse:
-        """Refuse a newcomer with a used name. If both are young, the first one started continues."""
+        """Refuse a newcomer with a used name.
+
+        If this node has the name and is young, and the newcomer started first, this node gives way.
+        """
         holder, newcomer = clash.holder, clash.newcomer
         text = (
             f"the name {newcomer.name!r} belongs to a live node at {holder.address or 'an unknown address'}"
@@ -257,7 +261,7 @@ class PeerHandshake(Component):
 
     @property
     def is_young(self) -> bool:
-        """Whether this node gives way when its name is used."""
+        """Whether this node is young enough to give way when its name or identity is taken."""
         return self._desk.now - self._born < YOUNG
 
     def _answers(self, holder: Peer, heard: float) -> bool:

@@ -24,8 +24,8 @@ LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 class Reach:
     """The state of reach of one node, one of five, and its next dial.
 
-    Actions about waiting are carried out here and never returned. `jitter` returns a random number from [0,
-    1); `timing` has the shortest and the longest wait.
+    Actions about waiting are carried out here and never returned. `jitter` returns a random number from 0 to
+    1; `timing` has the shortest and the longest wait.
     """
 
     __slots__ = ("_jitter", "_timing", "attempt", "due", "question", "state", "untried")
@@ -54,11 +54,11 @@ class Reach:
         return [action for action in actions if self._is_for_caller(action, now)]
 
     def delay_dial(self, until: float) -> None:
-        """Do not dial before `until`."""
+        """Delay the next dial until `until`, unless it is due later."""
         self.due = max(self.due, until)
 
     def set_question(self, question: ReachQuestion, now: float) -> None:
-        """Keep a question until there is a connection. The last one counts."""
+        """Keep a question until there is a connection; a later question replaces it."""
         self.question = question
         self.happens(ReachEvent.ASKED, now)
 
@@ -68,7 +68,10 @@ class Reach:
         return question
 
     def next_address(self, places: Iterable[str], is_dialling: bool, now: float) -> str | None:
-        """Return the address to dial now, or `None` after the last. Each has a head start to the next."""
+        """Return the address to dial now, or `None` if all are being dialed.
+
+        Each address has a head start of STAGGER before the next.
+        """
         if not self.untried:
             if is_dialling:
                 return None
@@ -78,7 +81,7 @@ class Reach:
         return self.untried.pop(0)
 
     def _is_for_caller(self, action: ReachAction, now: float) -> bool:
-        """Carry out an action about waiting. Return True for any other action."""
+        """Carry out an action about waiting, or return `True` for any other action."""
         match action:
             case ReachAction.SOON:
                 self.due = min(self.due, now + HEAD_START)

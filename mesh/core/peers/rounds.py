@@ -20,7 +20,7 @@ SWEEP = 60.0  # s between two sweeps for forgotten peers
 
 
 class Rounds:
-    """The periodic work on those peers for which time alone may matter."""
+    """Runs the periodic work on the peers that may be due for a dial, a ping or a timeout."""
 
     def __init__(
         self, desk: NodeContext, directory: Directory, membership: Membership, dialler: Dialler
@@ -46,7 +46,7 @@ class Rounds:
         return self._desk.now - self._born >= FIRST_VIEW
 
     def run_due(self) -> None:
-        """Dial, ping and give up peers that are due."""
+        """Dial and ping the peers that are due, and apply the timeouts of their links."""
         now, dialler = self._desk.now, self._dialler
         if now - self._swept > SWEEP:
             self._sweep()
@@ -63,12 +63,16 @@ class Rounds:
             self.review_login(peer)
 
     def _looked_at(self) -> list[Peer]:
-        """Return the peers for which time alone may matter; in a crowd only the active ones."""
+        """Return the peers to examine in a round; in a crowd only the active ones."""
         active = self._dialler.watchlist.active()
         return active if self.is_crowd else list(dict.fromkeys((*self._directory.living(), *active)))
 
     def _dial(self, peers: list[Peer]) -> None:
-        """Dial the peers that are due. Without room for all, new ones go first, each in its turn."""
+        """Dial the peers that are due.
+
+        If there is no room for all, newly sighted peers come first, then the peers that have been due for
+        longest.
+        """
         room = self._dialler.room
         due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
         due += self._dialler.watchlist.take_due(self._desk.now, room, self.is_crowd)
@@ -79,7 +83,7 @@ class Rounds:
                 room -= self._dialler.sight(peer)
 
     def _close_unused(self) -> None:
-        """Close idle control connections, as in a crowd."""
+        """Close idle control connections that this node dialed; called in a crowd only."""
         for peer in self._dialler.watchlist.active():
             control = peer.control
             is_idle = peer.data is None and self._desk.now - peer.used > UNUSED
@@ -108,7 +112,7 @@ class Rounds:
                 self._dialler.ping(peer)
 
     def review_login(self, peer: Peer) -> None:
-        """Log in to a peer if its data connection is needed. Logins are lazy."""
+        """Log in to a peer if a component needs its data connection."""
         if peer.alive and not peer.link.is_wanted and self._needs_login(peer):
             self._dialler.apply(peer, peer.link.wanted(self._desk.now))
 
@@ -122,7 +126,7 @@ class Rounds:
         return peer.pinged + s.pings.get(peer.node.name, s.ping)
 
     def deadline(self, is_settled: bool) -> float:
-        """Return when the next round is due."""
+        """Return the time of the next round."""
         now = self._desk.now
         # Other components rely on regular calls.
         times = [self._membership.deadline(), self._dialler.deadline(), now + self._desk.settings.ping]

@@ -10,7 +10,7 @@ DRAWN = 4  # bytes, behind 8 of the start
 
 
 def process_of(drawn: bytes, wall: int) -> bytes:
-    """Return the bytes for a process that starts at `wall`, in ns since 1970. `drawn` are random."""
+    """Return the process bytes for a start at `wall`, in ns since 1970, and the random bytes `drawn`."""
     return MARK + wall.to_bytes(8) + drawn[:DRAWN]
 
 

@@ -1,4 +1,4 @@
-"""Describes the state of another node in words, and why it cannot be asked."""
+"""Describes the state of another node, and why it cannot be asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CODES = {
 def standing(
     desk: NodeContext, member: Member | None, peer: Peer | None, node: str, is_usable: bool
 ) -> Reason:
-    """Return the state of a node as a reason. A node that can be asked is a state, all else a cause."""
+    """Return the state of a node as a reason, which is a cause unless the node can be asked."""
     if member is None or peer is None:
         return reason("NODE_UNKNOWN", node=node)
     link = peer.link
@@ -70,7 +70,7 @@ def _host(address: str) -> str:
 
 
 def of_strangers(desk: NodeContext, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
-    """Yield reasons for nodes of other meshes: those of that name, or all."""
+    """Yield reasons for nodes of other meshes that are named `node`, or for all of them if it is empty."""
     others = (other for other in strangers(desk, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):
         yield reason("OTHER_MESH", node=name, address=address)

@@ -1,4 +1,4 @@
-"""The watchlist: the peers for which time alone may matter."""
+"""The watchlist: the peers that may be due for a dial, a ping or a timeout."""
 
 from __future__ import annotations
 
@@ -47,14 +47,17 @@ class Resting:
 
     @property
     def next_dial(self) -> float:
-        """When the first dial is due."""
+        """The time when the first dial is due."""
         while self._order and self._due.get(self._order[0][2]) != self._order[0][0]:
             heappop(self._order)
         return self._order[0][0] if self._order else inf
 
 
 class Watchlist:
-    """The peers that are examined in each round, and resting ones: news before failed dials."""
+    """The active peers, which every round examines, and the resting ones.
+
+    Newly sighted peers are dialed before peers whose dial has failed.
+    """
 
     def __init__(self) -> None:
         self._active: dict[Peer, None] = {}
@@ -64,19 +67,18 @@ class Watchlist:
         return len(self._active) + len(self._news) + len(self._away)
 
     def add(self, peer: Peer) -> None:
-        """Add a peer with which something begins."""
+        """Mark a peer as active, as a component begins work with it."""
         self._active[peer] = None
         self._news.remove(peer)
         self._away.remove(peer)
 
     def remove_peer(self, peer: Peer) -> None:
-        """Remove a peer."""
         self._active.pop(peer, None)
         self._news.remove(peer)
         self._away.remove(peer)
 
     def active(self) -> list[Peer]:
-        """Return the peers with anything in progress: few, however many are known."""
+        """Return the active peers, and let the others rest until their next dial."""
         for peer in [peer for peer in self._active if not peer.is_active]:
             del self._active[peer]
             if peer.node.address and peer.reach.state is ReachState.TOLD_OF:
@@ -86,7 +88,10 @@ class Watchlist:
         return list(self._active)
 
     def take_due(self, now: float, most: int, is_crowd: bool) -> list[Peer]:
-        """Return at most `most` resting peers that are due. In a crowd, away peers are not tried again."""
+        """Remove and return at most `most` resting peers that are due, which become active.
+
+        In a crowd, peers that are away are not dialed again.
+        """
         found = self._news.take_due(now, most)
         if not is_crowd:
             found += self._away.take_due(now, most - len(found))
@@ -95,5 +100,5 @@ class Watchlist:
         return found
 
     def next_dial(self, is_crowd: bool) -> float:
-        """Return when the first resting peer is due."""
+        """Return when the first resting peer is due; in a crowd, peers that are away do not count."""
         return self._news.next_dial if is_crowd else min(self._news.next_dial, self._away.next_dial)

@@ -1,4 +1,4 @@
-"""Selects the nodes that know presence, and are worth waiting for."""
+"""Selects the nodes that support presence, and that answer in time."""
 
 from __future__ import annotations
 

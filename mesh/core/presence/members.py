@@ -1,4 +1,7 @@
-"""Members of subscriber groups, here and at other nodes. Each node reports its own to all others."""
+"""Members of subscriber groups, here and at other nodes.
+
+Each node reports its own members to all others.
+"""
 
 # Law 1: rows of a node are absolute, belong to one connection, and end with it.
 # Law 2: a join is confirmed when all reachable nodes know it, or have not answered for CONFIRM.
@@ -80,7 +83,7 @@ class GroupMembers(Component):
         return {"groups": len(self.own)}
 
     def requires_login(self, peer: Peer) -> bool:
-        """Return whether a login must wait for our groups."""
+        """Return whether a data connection is needed to report our groups to the peer."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
     # --- groups of this node ------------------------------------------------------------------------------
@@ -92,7 +95,7 @@ class GroupMembers(Component):
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
-        """Set the number of members here. `then` is called when other nodes know it."""
+        """Set the number of members here, and call `then` when other nodes know it."""
         if members:
             self.own[name] = members
         else:
@@ -152,7 +155,7 @@ class GroupMembers(Component):
     # --- groups of other nodes ----------------------------------------------------------------------------
 
     def members(self, name: str) -> Mapping[bytes, int]:
-        """Return the other nodes with members, by uuid, with their numbers."""
+        """Return the number of members of a group at each other node, by uuid."""
         return self._registry.servers((GROUP, name))
 
     def _logged_in(self, fact: LoggedIn) -> None:

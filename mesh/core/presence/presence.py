@@ -74,7 +74,7 @@ class Presence(Component):
         return {"addresses": addresses, "watched": len(self._watching.names)}
 
     def requires_login(self, peer: Peer) -> bool:
-        """Return whether a login must wait for our watched names."""
+        """Return whether a data connection is needed to send our watched names to the peer."""
         return bool(self._watching.names) and not self._audience.is_mute(peer)
 
     # --- names served here ------------------------------------------------------------------------------
@@ -94,7 +94,10 @@ class Presence(Component):
             )
 
     def serve(self, name: ServedName, consumers: int, note: bytes = b"") -> None:
-        """Set the number of servers here. `note` is an additional value for other nodes."""
+        """Set the number of servers here.
+
+        `note` is an additional value for other nodes.
+        """
         change = consumers - self.own.get(name, 0)
         if not change and (not consumers or note == self._notes.get(name, b"")):
             return
@@ -117,7 +120,7 @@ class Presence(Component):
     # --- names served elsewhere -------------------------------------------------------------------------
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """Return the other nodes that serve a watched name, by uuid, with their numbers."""
+        """Return the number of servers of a watched name at each other node, by uuid."""
         self._watching.used(name, self._desk.now)
         return self._registry.servers(name)
 
@@ -130,7 +133,7 @@ class Presence(Component):
         return self._registry.notes(name)
 
     def when_known(self, name: ServedName, then: Callable[[], None]) -> None:
-        """Call `then` when all reachable nodes have reported whether they serve the name, at most after 2 s.
+        """Call `then` when all reachable nodes have reported whether they serve the name, or after 2 s.
 
         Once known, a name with any server is answered at once: further servers will be reported.
         """

@@ -13,7 +13,10 @@ NOTHING: Mapping[bytes, bytes] = {}
 
 
 class Registry:
-    """The number of servers of each name at each node, by uuid. Zero has no entry."""
+    """The number of servers of each name at each node, by uuid.
+
+    A number of 0 has no entry.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[ServedName, dict[bytes, int]] = {}
@@ -33,7 +36,7 @@ class Registry:
         return self._rows
 
     def record(self, uuid: bytes, name: ServedName, consumers: int, note: bytes = b"") -> int | None:
-        """Store a report. Return the change in the number, or None if the report repeats the last one."""
+        """Store a report; return the change in the number, or None if the report repeats the last one."""
         rows = self._rows.get(name)
         change = consumers - (rows or NOBODY).get(uuid, 0)
         if not change and (not consumers or note == self.notes(name).get(uuid, b"")):

@@ -31,7 +31,7 @@ class Watcher(Generic[W]):
         self._before: dict[ServedName, None] | None = None  # names not repeated in a full list so far
 
     def apply_command(self, command: Watch, most: int) -> tuple[list[ServedName], list[ServedName]]:
-        """Apply a command. Return (new names, removed names). Raises RemoteError for too many names."""
+        """Apply a command, and return (new names, removed names). Raises: RemoteError for too many names."""
         if command.full and self._before is None:
             self._before = dict(self.names)
         new = []
@@ -72,7 +72,7 @@ class Watchers(Generic[W]):
         return len(self._all)
 
     def apply_command(self, who: W, command: Watch) -> tuple[list[ServedName], list[ServedName]]:
-        """Apply a watcher's command. Return (new names, removed names)."""
+        """Apply a watcher's command, and return (new names, removed names)."""
         watcher = self._all.get(who)
         if watcher is None:
             watcher = self._all[who] = Watcher(who)
@@ -123,7 +123,7 @@ class Watchers(Generic[W]):
 
 
 def _parts(names: Iterable[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
-    """Split the rows into messages. All rows of a name stay together."""
+    """Split the rows into messages, with all rows of a name in one message."""
     part: list[Row] = []
     size = 0
     for rows in names:

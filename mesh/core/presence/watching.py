@@ -15,7 +15,10 @@ LONG = 48 * 1024  # approximate bytes of names in one message
 
 @dataclass(slots=True)
 class WatchedName:
-    """A name that is watched since `version`. Names are kept while used, or `held` by clients."""
+    """A name that is watched since `version`.
+
+    A name is kept while it is used, or watched by clients, of which `held` is the number.
+    """
 
     version: int
     used: float
@@ -32,7 +35,10 @@ class WatchLink:
 
 
 class WatchedNames:
-    """The watched names. Each change has a version, and all nodes get the same changes."""
+    """The watched names.
+
+    Each change has a version, and all nodes get the same changes.
+    """
 
     def __init__(self) -> None:
         self.names: dict[ServedName, WatchedName] = {}
@@ -42,7 +48,7 @@ class WatchedNames:
         self._heard: dict[bytes, WatchLink] = {}
 
     def used(self, name: ServedName, now: float) -> bool:
-        """Record a use of the name. Return whether it is newly watched."""
+        """Record a use of the name, and return whether it is newly watched."""
         watched = self.names.get(name)
         if watched is not None:
             watched.used = now
@@ -82,7 +88,10 @@ class WatchedNames:
             yield Watch(self._version, False, left > 0, tuple(add), tuple(remove))
 
     def full(self, uuid: bytes) -> Iterator[Watch]:
-        """Yield all watched names for a node that has logged in. Later changes follow with the news."""
+        """Yield the commands with all watched names for a node that has logged in.
+
+        Later changes follow with the news.
+        """
         self._heard[uuid] = WatchLink()
         names = [name for name in self.names if name not in self._added]
         cuts = list(_cuts(names)) or [[]]

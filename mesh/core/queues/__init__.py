@@ -1,1 +1,1 @@
-"""The queues of a node: their messages, their consumers, and their state on disk."""
+"""Queues and durable subscriptions: definitions, messages, consumers, and moves between nodes."""

@@ -1,4 +1,4 @@
-"""The components of a node that handle queues, created and connected."""
+"""Creates and connects the components of a node that handle queues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mesh.routing.memory import Memory
 
 
 class QueueRoom:
-    """The components of this package; it also connects them for `Queues`."""
+    """The components of this package, and the services that they provide to `Queues`."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -89,7 +89,7 @@ class QueueRoom:
             Draining(desk, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
         )
 
-    # --- what it does for queues: see Around --------------------------------------------------------------
+    # --- services for `Queues`: see QueueRoomFace ---------------------------------------------------------
 
     def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
         self.taking.push(taker, portion)

@@ -24,7 +24,7 @@ MessageReader = Callable[[], Message]  # decodes a message
 
 
 def name_of(balancer: Balancer) -> str:
-    """Return the name of a strategy. External ones may define their own."""
+    """Return the name of a strategy: its attribute `name`, or else the name of its class."""
     name: str = getattr(balancer, "name", type(balancer).__name__)
     return name
 
@@ -34,7 +34,7 @@ class Balancing:
 
     `peer(name)` finds a node, `state_of(name)` returns its last reported state, `weight_of(name)` its learned
     weight. `choose` selects a master or a next hop. `assign` and `several` select among the nodes that serve
-    an address; the outcome must be reported with `sent_to` and `answered`.
+    an address; the outcome must be reported with `sent_to` and `count_answers`.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class Balancing:
     # --- masters and next hops ----------------------------------------------------------------------------
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str = "") -> str:
-        """Choose a node. The same `of` gets the same node while that is a candidate; None a new choice."""
+        """Choose a node.
+
+        The same `of` gets the same node while that is a candidate; None gets a new choice each time.
+        """
         if of is None:
             return self._pick(nodes, domain)
         chosen = self._chosen.get(of)
@@ -92,9 +95,9 @@ class Balancing:
     def assign(
         self, address: str, nodes: Mapping[str, int], n: int, message: MessageReader | None = None
     ) -> dict[str, int]:
-        """Return how many of n messages each node gets. `nodes` has their numbers of consumers.
+        """Return how many of n messages each node gets.
 
-        With a single node no strategy is asked.
+        `nodes` has the number of consumers at each node. With a single node no strategy is asked.
         """
         if len(nodes) == 1:
             [node] = nodes
@@ -147,7 +150,7 @@ class Balancing:
         return self._answers.of(node, self._boot(node))[0]
 
     def registrations(self, delta: Sequence[Registration]) -> None:
-        """Pass on changes in the consumers of addresses, at any node."""
+        """Pass changes in the consumers of addresses, at any node, to the strategies."""
         self._strategies.registrations(delta)
 
     def _server(self, node: str, consumers: int) -> Candidate:
@@ -161,7 +164,7 @@ class Balancing:
         return (peer.node.uuid, peer.node.boot) if peer is not None else None
 
     def _shown(self, balancer: Balancer, address: str, message: MessageReader | None) -> Message:
-        """Decode the message only if the strategy reads it, as that takes time."""
+        """Return the message, decoded only if the strategy reads it, as that takes time."""
         if message is not None and reads_message(balancer):
             return message()
         return Unread(address)

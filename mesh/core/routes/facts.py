@@ -10,7 +10,10 @@ from mesh.mapping.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class RulesChanged(Fact):
-    """These rules are next, or with `is_now` in force. `is_agreed`: all live nodes have confirmed them."""
+    """The rules of this node change: `rules` are next, or in force if `is_now`.
+
+    `is_agreed` means that all live nodes have confirmed them.
+    """
 
     is_now: bool
     is_agreed: bool = False
@@ -19,6 +22,9 @@ class RulesChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class RouteLearned(Fact):
-    """The question for the route to a node was answered: the neighbor, or "" if no node knows it."""
+    """A question for the route to a node was answered.
+
+    `way` is the neighbor on the route, or "" if no node has a route.
+    """
 
     way: str

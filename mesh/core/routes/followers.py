@@ -1,7 +1,7 @@
 """The peers that follow this node's distances from masters, and the last report to each."""
 
 # Law 1: a peer that asks receives everything, as earlier reports may be lost with a connection.
-# Law 2: then another route is reported at once, another latency only now and then.
+# Law 2: after that, a new route is reported at once, and a new latency only now and then.
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class StrataFollowers:
         return (domain for follower in self.peers.values() for domain in follower.domains)
 
     def send_changes(self, ways: Mapping[str, Distance], changed: Collection[str], is_late: bool) -> None:
-        """Send each peer the changes that are new to it. `is_late` includes latencies."""
+        """Send each peer the changes that are new to it.
+
+        `is_late` includes changes of latencies.
+        """
         for uuid, follower in self.peers.items():
             every = is_late or not follower.is_told
             domains = follower.domains if every else [d for d in changed if d in follower.domains]

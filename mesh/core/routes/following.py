@@ -28,11 +28,14 @@ class Followed:
     number: int = 0
     said: dict[str, Distance] = field(default_factory=dict)
     since: dict[str, float] = field(default_factory=dict)  # when each domain was first requested
-    alone: float | None = None  # time since we have no connection
+    alone: float | None = None  # since when no connection exists
 
 
 class StrataFollowing:
-    """The followed peers. `wants(at)` requests a new measurement at that time."""
+    """The followed peers.
+
+    `wants(at)` requests a new measurement at that time.
+    """
 
     def __init__(
         self, desk: NodeContext, neighbours: Neighbours, nodes: Nodes, wants: Callable[[float], None]
@@ -53,7 +56,7 @@ class StrataFollowing:
         self.peers.pop(peer.node.uuid, None)
 
     def follow_claims(self, claims: Mapping[str, Sequence[Claim]]) -> None:
-        """Follow all nodes that may be on the route, in each domain with these claims."""
+        """Follow all nodes that may be on the route, for each domain in `claims`."""
         wanted: dict[bytes, dict[str, None]] = {uuid: {} for uuid in self.peers}
         for domain, claimed in claims.items():
             for claim in closer(self._desk.me.name, claimed):
@@ -77,7 +80,7 @@ class StrataFollowing:
             del self.peers[peer.node.uuid]
 
     def accept_report(self, peer: Peer, command: Strata) -> bool:
-        """Accept a report. Return whether it was requested."""
+        """Accept a report, and return whether it was requested."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
             self._desk.count("unasked")  # or late

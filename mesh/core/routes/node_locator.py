@@ -1,4 +1,4 @@
-"""Finds the neighbor through which an unknown node is reached. Other nodes are asked on demand."""
+"""Finds the neighbor through which an unknown node is reached, by questions to other nodes."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ class Askable(Protocol):
         """Return whether the node can be asked now."""
 
     def why(self, what: What) -> Iterator[Reason]:
-        """Yield the states of nodes that matter."""
+        """Yield the reasons that the states of nodes give for `what`."""
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
         """Return the peers that can be asked now, except those in `visited`."""
 
 
 class NodeLocator(Component):
-    """Component that finds routes to nodes. Reports RouteLearned when an answer has come."""
+    """Component that finds routes to nodes.
+
+    Publishes the fact RouteLearned after each answer.
+    """
 
     def __init__(self, desk: NodeContext, questions: PeerCalls, nodes: Askable) -> None:
         self._desk = desk
@@ -71,7 +74,7 @@ class NodeLocator(Component):
         return way if way and until > self._desk.now and self._nodes.is_alive(way) else None
 
     def ask_nodes(self, node: str) -> bool:
-        """Ask other nodes, unless the answer is known. Return True while it is unknown."""
+        """Ask other nodes unless the answer is known, and return whether it is still unknown."""
         if node in self._asking:
             return True
         way, until = self._known.get(node, ("", 0.0))

@@ -19,9 +19,9 @@ from mesh.wire.replies import Reason
 
 
 class Nodes:
-    """The nodes that the mapping sees.
+    """The other nodes by name, for the mapping and for questions.
 
-    A node in the membership is not necessarily known: with links="configured" only named nodes are, and those
+    A node in the membership is not necessarily known: with links="configured" only named nodes are, and nodes
     that have linked themselves to this one.
     """
 
@@ -40,7 +40,7 @@ class Nodes:
         return self._neighbours.named(node)
 
     def is_named(self, node: str) -> bool:
-        """Return whether either side may link with the node."""
+        """Return whether links with the node are allowed, by the settings and the rules of the mesh."""
         return (self._is_open or node in self._named) and not self._desk.denies(node)
 
     def is_known(self, node: str) -> bool:
@@ -67,7 +67,10 @@ class Nodes:
         return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
 
     def unlinked(self) -> list[str]:
-        """Return the names of live nodes that may not be linked. Nothing moves between them and this node."""
+        """Return the names of live nodes that may not be linked.
+
+        No messages move between these nodes and this one.
+        """
         living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
         return sorted(peer.node.name for peer in living if not self.is_usable(peer))
 
@@ -104,7 +107,7 @@ class Nodes:
         return self._is_open
 
     def standing(self, node: str) -> Reason:
-        """Return why the node cannot be asked, or that it can."""
+        """Return the state of the node as a reason: why it cannot be asked, or that it can."""
         peer = self.named(node)
         member = self._neighbours.membership.by_name(node)
         return standing(self._desk, member, peer, node, peer is not None and self.is_usable(peer))
@@ -130,7 +133,7 @@ class Nodes:
         return self.whereabouts.way_to(node)
 
     def ask_way(self, node: str) -> bool:
-        """Ask other nodes for the route to a node. Return False if the answer is known."""
+        """Ask other nodes for the route to a node unless it is known; return whether it is unknown."""
         return self.whereabouts.ask_nodes(node)
 
 

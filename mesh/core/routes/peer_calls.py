@@ -36,7 +36,10 @@ class PeerReply(Generic[R]):
     code: str = ""  # of its refusal
 
     def add_reply(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
-        """Add a reply or a part of one. Raises RemoteError for an unreadable reply, which does not count."""
+        """Add a reply or a part of one.
+
+        Raises RemoteError for an unreadable reply, which does not count.
+        """
         self.value, self.code = says(), reply.code
         if not reply.code:
             value = read_result(says, reply.value)
@@ -55,7 +58,7 @@ OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes 
 
 @dataclass(slots=True, eq=False)
 class Confirmation:
-    """A wait until all given nodes have confirmed at least that version of our queries."""
+    """A wait until the nodes in `need` have confirmed their version of this node's queries."""
 
     need: dict[bytes, int]
     deadline: float
@@ -122,7 +125,7 @@ class PeerCalls(Component):
             self._early.append(work)
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
-        """Call `then` when all given peers have confirmed that version, at the latest after CONFIRM."""
+        """Call `then` when the peers in `need` have confirmed their version, at the latest after CONFIRM."""
         confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
         self._confirmations[confirmation] = None
         self._request += 1
@@ -160,7 +163,7 @@ class PeerCalls(Component):
         within: float = CONFIRM,
         by: Callable[[Peer, Call], None] | None = None,
     ) -> None:
-        """Ask each peer. `then` is called with the replies that came within `within` s.
+        """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
         `by` sends the question in another way than on the data connection.
         """
@@ -169,7 +172,7 @@ class PeerCalls(Component):
         need = {peer.node.uuid: peer.node.name for peer in peers}
         # The time of a reply that follows all messages in transit says little about the node.
         is_read = isinstance(ask, AskGet) and not ask.after
-        # Lost with another connection, a missing reply says nothing about the node.
+        # On another connection the question may be lost, so a missing reply says nothing about the node.
         is_judged = by is None
         question = Question(need, self._desk.now + within, then, says, self._desk.now, is_read, is_judged)
         for node in need.values() if is_read else ():

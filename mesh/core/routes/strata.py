@@ -39,7 +39,7 @@ BACK, UNSAID = "leads back to this node", "has not reported its distance"
 
 
 class LiveStrata(Component):
-    """The distances of this node, and the data they depend on."""
+    """Component that measures the distances of this node, and exchanges them with peers."""
 
     def __init__(self, desk: NodeContext, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
         self._desk = desk
@@ -51,7 +51,7 @@ class LiveStrata(Component):
         self.shown: dict[str, Distance] = {}  # the distances that others receive
         self._ways: dict[str, dict[str, Distance | None]] = {}  # domain -> node -> its route
         self._damping = Damping()
-        self._looked: dict[str, float] = {}  # end of the measurement
+        self._looked: dict[str, float] = {}  # end of the measurement, by domain
         self._waiting: list[tuple[str, Callable[[], None]]] = []
         self._due = 0.0  # time of the next measurement; not before `_next`
         self._next = 0.0
@@ -111,7 +111,7 @@ class LiveStrata(Component):
             self._schedule_review()
 
     def _review(self) -> None:
-        """Measure everything again, unless the last time is too recent."""
+        """Measure all distances again, unless the last measurement is too recent."""
         now = self._desk.now
         if now < (due := max(self._due, self._next)):
             self._desk.wake(due if due < inf else None)
@@ -149,7 +149,10 @@ class LiveStrata(Component):
         self.followers.send_changes(self.shown, changed, is_late)
 
     def _show(self) -> list[str]:
-        """Publish the measured distances, except routes that change too often. Return the changed domains."""
+        """Publish the measured distances, and return the domains in which they have changed.
+
+        A route that changes too often is held back.
+        """
         now, before = self._desk.now, self.shown
         self._damping.keep_domains(self.own)
         self.shown = dict(self.own)

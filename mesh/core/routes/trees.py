@@ -29,7 +29,10 @@ OnTree = Callable[[list[TreeRow], list[str]], None]
 
 
 class Trees(Component):
-    """Component for the verb `tree`. Where not all nodes are linked, each asks the nodes behind it."""
+    """Component for the verb `tree`.
+
+    Where not all nodes are linked, each asks the nodes behind it.
+    """
 
     def __init__(
         self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, strata: LiveStrata

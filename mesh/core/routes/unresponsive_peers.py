@@ -1,4 +1,4 @@
-"""Live nodes that do not answer. Questions hardly wait for them until they answer in time again.
+"""Tracks live nodes that do not answer, so that questions hardly wait for them.
 
 A late answer may have waited for a broken connection, so its node is asked again. Slow nodes are also asked
 now and then; otherwise the first question after a quiet time would not wait for a recovered node.
@@ -43,7 +43,7 @@ class UnresponsivePeers:
         return uuid in self._slow
 
     def waited_for(self, uuid: bytes, seconds: float) -> None:
-        """Record that a node has not answered a waiting question for that long."""
+        """Record that a node has not answered a waiting question for `seconds`."""
         if seconds >= ENOUGH and uuid not in self._slow:
             self._slow[uuid] = self._desk.now + TRY
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
@@ -61,7 +61,7 @@ class UnresponsivePeers:
     # --- probes -----------------------------------------------------------------------------------------
 
     def tells(self, uuid: bytes, version: int, is_new: bool = False) -> None:
-        """Record that an interest was sent. `is_new`: on a fresh connection."""
+        """Record that a version of our interest was sent; `is_new` means on a new connection."""
         if is_new or uuid not in self._versions:
             self._versions[uuid] = version, self._desk.now
 
@@ -92,7 +92,7 @@ class UnresponsivePeers:
         return min(self._slow.values(), default=None)
 
     def tried(self, uuid: bytes, request: int) -> bool:
-        """Record an answer. Return whether it was to a probe."""
+        """Record an answer, and return whether it was to a probe."""
         until = self._trials.pop((uuid, request), None)
         if until is not None and self._desk.now <= until:
             self.answers(uuid)
@@ -107,7 +107,7 @@ class UnresponsivePeers:
             self._ask(uuid)
 
     def forget_node(self, uuid: bytes) -> None:
-        """Forget a dead node. Its next process starts without a record."""
+        """Forget a dead node; its next process starts without a record."""
         for known in (self._slow, self._told, self._versions, self._again):
             known.pop(uuid, None)
 

@@ -24,11 +24,17 @@ VOUCHED = 5_000  # rows of one kind
 
 
 class UnknownAuthor(LocalError):
-    """The author of a row is not a known member. Other rows of the same reply may be valid."""
+    """The author of a row is not a known member.
+
+    Other rows of the same reply may be valid.
+    """
 
 
 class Authors(Component):
-    """Checks the authors of rows. Rows that are on this node's disk were checked before."""
+    """Checks the authors of rows from other nodes.
+
+    Rows that are on this node's disk were checked before.
+    """
 
     def __init__(self, desk: NodeContext, neighbours: Neighbours) -> None:
         self._desk = desk
@@ -46,7 +52,10 @@ class Authors(Component):
         self._since.pop(fact.peer.node.uuid, None)
 
     def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
-        """Return whether the row has the signature of Law 1. A mesh without keys signs nothing."""
+        """Return whether the row has the signature of Law 1.
+
+        A mesh without keys signs nothing, so that every row passes.
+        """
         keyring = self._desk.settings.keyring
         if keyring is None:
             return True

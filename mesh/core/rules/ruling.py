@@ -99,7 +99,7 @@ class Ruling(Component):
         asked.reply(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 
     def reload(self, by: str) -> Reloaded:
-        """Read the configuration again, and apply it. LocalError leaves everything unchanged."""
+        """Read the configuration again, and apply it. Raises: LocalError, with nothing changed."""
         found = self._read()
         if found.ruleset is not None:
             self.adopt(found.ruleset.rules, found.ruleset.known)
@@ -110,16 +110,16 @@ class Ruling(Component):
         return found
 
     def reload_and_tell(self, by: str) -> None:
-        """Do the same as `reload`, and report an error as an event."""
+        """Do the same as `reload`, but report an error as an event."""
         try:
             self.reload(by)
         except LocalError as error:
             self._desk.event("settings", f"{by}: no setting was applied: {error}", level="warning")
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
-        """Set the rules of the settings, in force after SWITCH s. A repeated call restarts the wait.
+        """Set the rules of the settings, which come into force after SWITCH seconds.
 
-        LocalError leaves everything unchanged.
+        A repeated call restarts the wait. LocalError leaves everything unchanged.
         """
         own = RuleSet(tuple(rules), tuple(known))
         self.check(own, self.agreed)
@@ -129,7 +129,10 @@ class Ruling(Component):
     # --- shared rules -------------------------------------------------------------------------------------
 
     def share(self, agreed: Agreed, summary: Summary) -> None:
-        """Set the shared rules, in force when all nodes have confirmed. LocalError changes nothing."""
+        """Set the shared rules, which come into force when all nodes have confirmed or SWITCH has passed.
+
+        LocalError leaves everything unchanged.
+        """
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary
         if self._desk.serves:
@@ -199,7 +202,7 @@ class Ruling(Component):
             self._wake()
 
     def _switch_if_due(self) -> None:
-        """Send by the next rules, if it is time."""
+        """Put the next rules into force, if all nodes have confirmed them or the wait is over."""
         if self._next is None:
             return
         is_agreed = self._all_ask()

@@ -1,4 +1,4 @@
-"""Rows that all nodes share. A node that learns of different rows at another node asks for them."""
+"""Rows that all nodes share; a node asks for the rows of another node that differ from its own."""
 
 # Law 1: a row is accepted only if its author signed it and is known here (authors.py), whichever node sends
 # it.
@@ -153,7 +153,7 @@ class Shared(Component):
     def learner(self, *kinds: str) -> Callable[[Peer, Callable[[], None]], None]:
         """Return a function that asks a node for newer rows of the given kinds, and then calls `then`.
 
-        `then` is called after each kind was asked for, and not at all if the node does not answer.
+        `then` is called after all kinds were asked for, and not at all if the node does not answer.
         """
 
         def learn(peer: Peer, then: Callable[[], None]) -> None:
@@ -208,7 +208,7 @@ class Shared(Component):
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
-        """Forget the deletions of Law 3."""
+        """Forget the deletions that are no longer kept (Law 3)."""
         for name in self._tables[kind].drop_deletions(self._desk.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
@@ -288,7 +288,7 @@ class Shared(Component):
             self._ask_behind(peer, kind, (-1 if is_whole else ours - 1, ""))
 
     def may_ask(self, peer: Peer, theirs: Summary) -> bool:
-        """Return whether to ask the peer for the rows it announces. The caller must ask after True.
+        """Return whether to ask the peer for the rows it announces; the caller must then ask.
 
         The answer is False while a question is open, or after the same announcement was followed up.
         """
@@ -297,7 +297,10 @@ class Shared(Component):
         return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
 
     def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
-        """Ask the peer; `then` gets its reply. A MeshError from `then` marks the reply as invalid."""
+        """Ask the peer, and call `then` with its reply.
+
+        A MeshError from `then` marks the reply as invalid.
+        """
         self._told.asks(peer.node.uuid)
         came = partial(self._on_replies, peer, kind, then)
         self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.send_question)

@@ -36,7 +36,10 @@ SHOWN = 16  # node names in an answer
 
 
 class SharedRules(Component):
-    """Component that accepts, spreads and shows the shared rules. `Ruling` applies them."""
+    """Component that accepts, spreads and shows the shared rules.
+
+    `Ruling` applies them.
+    """
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class SharedRules(Component):
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that cannot hold rules."""
+        """Raise LocalError for a row that does not contain valid rules."""
         if row.name:
             raise LocalError(f"A row of rules must not have the name {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
@@ -135,7 +138,7 @@ class SharedRules(Component):
         before, after = self._ruling.agreed, unpacked(row.value)
         self._ruling.check(self._ruling.own, after)
         gone = {peer.node.name for peer in self._nodes.away()}
-        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # on none of its disks
+        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # no process lives
         if away and not asked.ask.force and before.rules != after.rules:
             text = (
                 f"Nodes that cannot be reached: {', '.join(away)}. Their clients miss messages of "

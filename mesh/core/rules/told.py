@@ -18,7 +18,10 @@ Place = tuple[bytes, str]  # uuid of a node, and a kind
 
 
 class Told:
-    """The announcement of each node when last asked, and our summary then. Times are monotonic, in s."""
+    """The announcement with which each node was last asked, and our summary at that time.
+
+    Times are monotonic, in seconds.
+    """
 
     def __init__(self) -> None:
         self._boasts: dict[Place, tuple[Summary, Summary]] = {}
@@ -27,7 +30,7 @@ class Told:
         self._asking: set[bytes] = set()  # nodes with an open question
 
     def may_ask(self, uuid: bytes, theirs: Summary, ours: Summary, now: float) -> bool:
-        """Return whether to ask the node, and record its announcement if so. The caller must then ask.
+        """Return whether to ask the node, and record its announcement if so; the caller must then ask.
 
         The answer is False while a question is open, or if the same announcement was followed up.
         """
@@ -56,7 +59,10 @@ class Told:
         self._asking.add(uuid)
 
     def record_reply(self, uuid: bytes, kind: str, is_answer: bool) -> None:
-        """Record a reply, or its absence. Without a reply the next announcement is followed up again."""
+        """Record a reply, or its absence.
+
+        Without a reply the next announcement is followed up again.
+        """
         self._asking.discard(uuid)
         if not is_answer:
             self._boasts.pop((uuid, kind), None)
@@ -66,7 +72,6 @@ class Told:
         self._passed[uuid, kind] = now + AGAIN
 
     def forget_node(self, uuid: bytes) -> None:
-        """Forget the node."""
         for table in (self._boasts, self._passed, self._whole):
             for place in [place for place in table if place[0] == uuid]:
                 del table[place]
@@ -75,7 +80,7 @@ class Told:
 def is_worth_asking(theirs: Summary, ours: Summary, since_change: float) -> bool:
     """Return whether the other node has rows that are missing here.
 
-    Without newer rows it may only lack ours, and will ask for them.
+    A node without newer rows may only lack ours, and will ask for them.
     """
     if not theirs.digest or (theirs.digest == ours.digest and theirs.stamp <= ours.stamp):
         return False

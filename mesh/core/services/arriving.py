@@ -1,4 +1,4 @@
-"""Delivers replies to clients here. They survive a short reconnect, like everything owed to a session."""
+"""Delivers replies to clients of this node, also after a short reconnect."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RequestFeeds:
             feed.connect(self._desk.now)
 
     def offer(self, session: Session, envelope: Envelope) -> bool:
-        """Offer a reply to the session. Return False if there was no room and it was dropped."""
+        """Offer a reply to the session, and return `False` if it was dropped for lack of room."""
         self.expect(session)
         feed = session.feeds[REPLIES]
         dropped = feed.dropped

@@ -35,7 +35,7 @@ def seen(to: str, e: Envelope, index: int) -> StrategyMessage:
 def dealt(
     strategies: NodeStrategies, to: str, nodes: Mapping[str, int], e: Envelope
 ) -> Iterator[tuple[range, str]]:
-    """Yield ranges of indices with the node that gets them."""
+    """Yield ranges of message indices, each with the node that the strategies choose for it."""
     if strategies.reads_message(to):
         chosen = [_one(strategies, to, nodes, e, index) for index in range(e.count)]
         for node, indices in groupby(range(e.count), chosen.__getitem__):

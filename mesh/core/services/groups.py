@@ -1,6 +1,6 @@
 """Delivers each message to one member of a group: the master chooses the node, and the node the member.
 
-Of several masters the FIRST one does it (see mesh/routing/first.py). Messages that a member had when it
+With several masters the FIRST one chooses (see mesh/routing/first.py). Messages that a member had when it
 disconnected are lost, as for any subscriber.
 """
 
@@ -35,7 +35,7 @@ OPEN = 100_000  # open messages; the oldest are given up
 
 
 class Group:
-    """A group as a sink. Offered messages are forwarded at once."""
+    """A group as a sink, which forwards offered messages at once."""
 
     paces = False
     owner = ""
@@ -52,7 +52,7 @@ class Group:
         parcel = portion.parcel
         envelope = parcel.envelope
         self._give(self, envelope if portion.indices is None else envelope.cut(portion.indices))
-        if parcel.position:  # never waits for it on disk
+        if parcel.position:  # a group needs no copy on disk
             parcel.owed -= 1
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)
             if is_thinner or not parcel.owed:
@@ -119,7 +119,10 @@ class Groups(Component):
         self._router.has_groups = bool(self._groups)
 
     def _nodes(self, name: str, is_here: bool, in_vain: Collection[str] = ()) -> dict[str, int]:
-        """Return the nodes with members, and their number. `is_here` restricts them to this node."""
+        """Return the nodes with members, and the number of members at each.
+
+        `is_here` restricts the result to this node.
+        """
         me = self._desk.me.name
         nodes = {me: self._members.own[name]} if name in self._members.own else {}
         for uuid, members in self._members.members(name).items() if not is_here else ():

@@ -70,7 +70,7 @@ class IncomingSends(Component):
                 taker.accept(from_peer(peer.node.uuid), part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
-        if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here
+        if is_group(e.to):  # a master sends it to members here
             if len(e.route) >= HOPS or e.flags:
                 raise PublishRefused(
                     "The request passed too many nodes, or has invalid flags.", code="TOO_MANY_HOPS"

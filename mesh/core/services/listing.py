@@ -1,4 +1,7 @@
-"""Lists the served addresses with their nodes, and which node would be chosen. Nothing is sent."""
+"""Lists the served addresses with their nodes, and the node that would be chosen.
+
+Nothing is sent to the services.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ SHOWN = 16  # nodes per address
 
 
 class Listing(Component):
-    """Component that lists all addresses. Each node reports what it serves; the queried node merges it."""
+    """Component that lists all addresses.
+
+    Each node reports the addresses that it serves; the node that a client asks merges the reports.
+    """
 
     def __init__(
         self,
@@ -54,7 +60,7 @@ class Listing(Component):
         return (answer(AskAddresses, lambda asked: asked.reply(self._own(asked.ask))),)
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the nodes that serve an address, in the order of choice, and whether this one is busy."""
+        """Yield the nodes that serve an address, in the order of choice, and whether it is busy here."""
         if what.kind != ADDRESS:
             return
         address = self._serving.addresses.get(what.text)

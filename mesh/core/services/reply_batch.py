@@ -81,7 +81,7 @@ class ReplyBatch:
             self._desk.say_last(RequestAnswered())
 
     def _flush(self) -> None:
-        """Send everything. Answers for a disconnected peer are dropped, as they are useless to it."""
+        """Send all answers and replies; for a disconnected peer they are useless, and dropped."""
         for uuid, streams in self._outcomes.items():
             outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]
             for at in range(0, len(outcomes), OUTCOMES):

@@ -1,4 +1,4 @@
-"""Tracks the outcome of what clients here sent to addresses: answers, replies, and losses."""
+"""Tracks the messages that clients here sent to addresses: answers, replies, and losses."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RequestOutcomes:
         self._swept = 0.0
 
     def memory(self, stream: bytes) -> SentRequests:
-        """Return the memory of what a client has sent to addresses."""
+        """Return the memory of a client's messages to addresses, created if necessary."""
         memory = self.streams.get(stream)
         if memory is None:
             memory = self.streams[stream] = SentRequests()
@@ -118,7 +118,7 @@ class RequestOutcomes:
             self._answer_messages(memory, way, numbers, a)
 
     def _told_by_all(self, memory: SentRequests, way: EnvelopeWay) -> None:
-        """Answer a message for all, once each node has reported how many consumers have it."""
+        """Answer a message to all consumers once each node has reported how many of them have it."""
         if None in way.nodes.values():
             return
         matched = sum(count or 0 for count in way.nodes.values())
@@ -151,7 +151,7 @@ class RequestOutcomes:
     def _answer_messages(
         self, memory: SentRequests, way: EnvelopeWay, numbers: Sequence[int], a: Answer
     ) -> None:
-        """Answer the messages. Accepted requests wait for their reply."""
+        """Answer the messages; accepted requests then wait for their reply."""
         if a.state != "OK" or not way.is_request:
             self._heard_of(way, len(numbers), a.state == "OK")
         self.report_answer(memory, way.stream, numbers, a)
@@ -177,7 +177,7 @@ class RequestOutcomes:
             self._sessions.answer_client(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
 
     def refuse_all(self, memory: SentRequests, e: Envelope, code: str, text: str) -> None:
-        """Refuse the envelope. Messages that were answered before keep their answer."""
+        """Refuse the messages of an envelope; messages that were answered before keep their answer."""
         self._desk.count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
             if answer is not None:
@@ -221,7 +221,7 @@ class RequestOutcomes:
     # --- replies ----------------------------------------------------------------------------------------
 
     def deliver_replies(self, uuid: bytes, e: Envelope) -> None:
-        """Deliver the replies of that node to their session. Unexpected replies are dropped."""
+        """Deliver the replies of that node to their session; unexpected replies are dropped."""
         memory, site = self.streams.get(e.stream), site_of(e.sender)
         wanted: list[int] = []
         implied: list[int] = []  # numbers without an answer so far
@@ -254,7 +254,7 @@ class RequestOutcomes:
                 self._sessions.owe(self._sessions.by_stream[e.stream], Answer(SENDS, first, last, matched=1))
 
     def _offer(self, stream: bytes, envelope: Envelope) -> bool:
-        """Offer a reply to the requester. Return False if it had no room and the reply was dropped."""
+        """Offer a reply to the requester, and return `False` if it was dropped for lack of room."""
         if (guest := self.guests.get(stream)) is not None:
             guest(envelope)
             return True
@@ -262,7 +262,7 @@ class RequestOutcomes:
         return session is None or self.arriving.offer(session, envelope)
 
     def _imply(self, memory: SentRequests, way: EnvelopeWay, n: int) -> None:
-        """Record the request as accepted, since a reply came. The reply notifies its sender."""
+        """Record a request as accepted, as its reply came first; the sender gets only the reply."""
         memory.record_answer(n, "OK", "")
         self._desk.accounts.count_answer(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.count_answers(way, 1, "OK")
@@ -325,7 +325,10 @@ class RequestOutcomes:
         return len(memory.unanswered) + len(memory.asked), size
 
     def cut_off(self, stream: bytes) -> None:
-        """Give up all requests of a stream whose session holds too much. Some may have been handled."""
+        """Give up all requests of a stream whose session uses too much memory.
+
+        Some of the requests may have been handled.
+        """
         memory = self.streams.get(stream)
         if memory is None:
             return
@@ -362,7 +365,10 @@ class RequestOutcomes:
 
 
 def _has_others(way: EnvelopeWay) -> bool:
-    """Return whether another node may be tried. Another site has tried all its nodes itself."""
+    """Return whether another node may be tried.
+
+    A message for another site is not tried again, as that site has tried all its nodes.
+    """
     return way.tries < TRIES and not site_of(way.to)
 
 

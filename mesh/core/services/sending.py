@@ -119,13 +119,16 @@ class Sending(Component):
     # --- requests of clients ----------------------------------------------------------------------------
 
     def send(self, session: Session, envelope: Envelope, ttl: int) -> None:
-        """Send the messages of a client here. `ttl` is their remaining time in ms; 0 means no limit."""
+        """Send the messages of a client here.
+
+        `ttl` is their remaining time in ms; 0 means no limit.
+        """
         if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._desk.settings.site:
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 
     def receive(self, guest: SiteGuest, envelope: Envelope, ttl: int) -> None:
-        """Send the messages of a session of another site. `ttl` is as in `send`."""
+        """Send the messages of a session of another site; `ttl` is as in `send`."""
         if guest.stream not in self._fates.guests:
             self._sessions.others[guest.stream] = guest.answer
             self._fates.guests[guest.stream] = guest.reply
@@ -212,7 +215,7 @@ class Sending(Component):
         tries: int = 0,
         in_vain: frozenset[bytes] = frozenset(),
     ) -> None:
-        """Send through a gateway to that site, always the same for one sender."""
+        """Send the envelope through a gateway to that site, the same one for all messages of a sender."""
         if self._fates.streams.get(e.stream) is not memory:
             return
         why = self._abroad().why_none(site)

@@ -73,7 +73,7 @@ class ServiceStats:
             self.figures.count_failed(way.to, self.name(uuid), n, code)
 
     def owed(self, way: EnvelopeWay, uuid: bytes, code: str) -> None:
-        """Count a missing reply of one node to a request for all."""
+        """Count a missing reply of one node to a request to all consumers."""
         self.figures.count_failed(way.to, self.name(uuid), 1, code)
 
     def name(self, uuid: bytes) -> str:

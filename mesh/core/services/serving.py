@@ -35,7 +35,10 @@ LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FU
 
 
 class ServedAddresses(Component):
-    """Component for the addresses served here. Answers and replies are sent through `back`."""
+    """Component for the addresses served here.
+
+    Answers and replies are sent through `back`.
+    """
 
     def __init__(
         self, desk: NodeContext, presence: Presence, members: GroupMembers, back: ReplyBatch
@@ -86,7 +89,10 @@ class ServedAddresses(Component):
                 seen.add(address)
 
     def here(self, name: str, is_ours: bool) -> int:
-        """Return how many consumers serve the address here. `is_ours` means that a client here sends."""
+        """Return how many consumers here serve the address.
+
+        `is_ours` means that a client here sends, so that local-only consumers count too.
+        """
         address = self.addresses.get(name)
         if address is None:
             return 0
@@ -126,7 +132,7 @@ class ServedAddresses(Component):
             self._desk.send(conn, reply)
 
     def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
-        """Confirm the join once other nodes know it. The member gets nothing before that."""
+        """Confirm a new group member once other nodes know it; the member gets no messages before."""
         server.credit = 0
 
         def known() -> None:
@@ -156,7 +162,10 @@ class ServedAddresses(Component):
         self._has_room(address)
 
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
-        """End a consumer. Messages that it has begun are lost, the others go to other consumers."""
+        """End a consumer.
+
+        Messages that it has begun are lost; the others go to other consumers.
+        """
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
         self._announce_address(address)
@@ -202,7 +211,10 @@ class ServedAddresses(Component):
     # --- received messages ------------------------------------------------------------------------------
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
-        """Accept messages for an address here. `ttl` is their remaining time in ms; 0 means no limit."""
+        """Accept messages for an address here.
+
+        `ttl` is their remaining time in ms; 0 means no limit.
+        """
         until = end_of(ttl, self._desk.now)
         work = QueuedRequests(self._as_delivered(envelope), requester, until, self._desk.now)
         address = self.addresses.get(envelope.to)
@@ -317,7 +329,10 @@ class ServedAddresses(Component):
             self._back.outcome(work.requester, work.envelope.stream, part, may_wait)
 
     def _skipped(self, work: QueuedRequests, at: int, code: str, text: str) -> None:
-        """Fail the request at one of its consumers, which did not get it. Other messages need no reply."""
+        """Send an error reply in place of a consumer that did not get the request.
+
+        Messages other than requests need no reply.
+        """
         if work.is_request:
             e = work.envelope
             numbers = e.number_list(range(at, e.count))
@@ -326,7 +341,7 @@ class ServedAddresses(Component):
     # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """Settle deliveries, and return the replies. Raises RemoteError for tags that were never assigned."""
+        """Settle deliveries, and send their replies. Raises RemoteError for tags that were never assigned."""
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
             what = f"{len(command.replied)} replies were announced, but others came"
             raise RemoteError(what, code="MALFORMED")

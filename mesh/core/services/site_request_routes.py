@@ -1,6 +1,6 @@
-"""Interfaces of this package to the package that forwards requests to other sites.
+"""Interfaces to the package that forwards requests to other sites.
 
-They are implemented in a higher layer.
+A higher layer implements these interfaces.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from mesh.wire.envelope import Envelope
 
 
 class SiteRequestRoutes(Protocol):
-    """A component that knows the routes to other sites."""
+    """The component that chooses routes to other sites, and sends requests over them."""
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
         """Call `then` when the gateways to that site are known."""
 
     def why_no_way(self, site: str) -> str:
-        """Return why no gateway reaches the site, as text."""
+        """Return why no gateway reaches the site, as text for a user."""
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
         """Return the uuid of the gateway for a stream to that site, except those in `in_vain`, or None."""
 
     def why_none(self, site: str) -> str:
-        """Return why nothing can be sent to that site, whatever the gateways, or ""."""
+        """Return why nothing may be sent to that site, even with a gateway, or ""."""
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Forward the envelope as the chosen gateway."""
@@ -35,7 +35,10 @@ class SiteRequestRoutes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SiteGuest:
-    """A session of another site that sends to addresses here. Its answers and replies go back there."""
+    """A session of another site that sends to addresses here.
+
+    The callbacks return answers and replies to that site.
+    """
 
     stream: bytes  # its alias here
     text: str  # its name

@@ -34,7 +34,7 @@ class SiteRights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NeighbourSite:
-    """A site whose gateway is connected to `node` of this site.
+    """A neighbor site whose gateway is connected to `node` of this site.
 
     `rights` has the rights of every site. `ways` maps each site to the neighbor through which it is reached;
     only that neighbor may speak for the site.
@@ -51,7 +51,7 @@ class NeighbourSite:
     def no_right(self, what: str, setting: str, site: str, here: str) -> LocalError:
         """Return the error for a missing right of `site`.
 
-        The sender reads the text at the other site, so the text names the file here that holds the setting.
+        The sender reads the text at the other site, so the text names the file here that has the setting.
         """
         where = f"[sites.{site}] at {here}, in the file of {self.node}"
         return PublishRefused(
@@ -60,7 +60,10 @@ class NeighbourSite:
 
 
 def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> LocalError | None:
-    """Return why a publish of `came` may not enter this site, or None. `now` is wall-clock time in ns."""
+    """Return why an envelope from `came` may not enter this site, or None.
+
+    `now` is wall-clock time in ns.
+    """
     strange = _strange(envelope, came, here)
     if envelope.to:
         return strange or _addressed(envelope, came, here) or _clock(envelope, came, now)
@@ -88,14 +91,14 @@ def sender_of(envelope: Envelope, came: NeighbourSite) -> str:
 
 
 def origin(envelope: Envelope) -> str:
-    """Return the site that published the envelope. The envelope must have passed the checks."""
+    """Return the site that published the envelope, which must have passed the checks."""
     return parse_hop(envelope.route[0].node)[0]
 
 
 def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
-    """Return an error for a forged sender, a routing loop, or too many hops.
+    """Return an error for a forged sender, a routing loop, or too many hops; otherwise None.
 
-    `is_sent` means that the envelope goes to an address.
+    `is_sent` means that the envelope is for an address.
     """
     sites: list[str] = []
     try:
@@ -152,7 +155,7 @@ def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
 
 
 def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | None:
-    """Refuse a timestamp too far ahead.
+    """Return an error if the timestamp of the envelope is too far ahead of `now`, otherwise None.
 
     The timestamp decides at all sites which of two values wins, so it is never replaced.
     """
@@ -181,7 +184,10 @@ def _right(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | N
 
 
 def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
-    """Return why a direct message may not enter, or None. Names have been parsed before, without BadName."""
+    """Return why a direct message may not enter, or None.
+
+    Its names have been parsed before, so no BadName is raised here.
+    """
     to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:
         return SiteUnreachable(f"{here} does not forward to the site {(to.site or '')[:64]!r}.")

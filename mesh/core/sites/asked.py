@@ -1,4 +1,4 @@
-"""Tracks which requesters wait for the answers to which numbers of a stream, and their bytes in transit."""
+"""Tracks which requesters wait for answers to which sequence numbers, and the bytes in transit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ W = TypeVar("W")
 
 
 class AnsweredPart(NamedTuple, Generic[W]):
-    """The part of an answer that is for one requester. `freed` bytes are no longer in transit."""
+    """The part of an answer that is for one requester.
+
+    The answer ends the transit of `freed` bytes.
+    """
 
     who: W
     answer: Answer
@@ -23,7 +26,10 @@ class AnsweredPart(NamedTuple, Generic[W]):
 
 
 class AskedNumbers(Generic[W]):
-    """The unanswered numbers of one stream in a domain. Numbers that wait for a remote master stay."""
+    """The unanswered sequence numbers of one stream in a domain, by requester.
+
+    Numbers that wait for a remote master stay unanswered.
+    """
 
     __slots__ = ("_numbers", "_sizes")
 
@@ -35,16 +41,22 @@ class AskedNumbers(Generic[W]):
         return bool(self._numbers)
 
     def has(self, who: W, first: int, last: int) -> bool:
-        """Return whether `who` already waits for all of these numbers."""
+        """Return whether `who` already waits for all numbers from `first` to `last`."""
         return who in self._numbers and self._numbers[who].covers(first, last)
 
     def add(self, who: W, first: int, last: int, size: int = 0) -> None:
-        """Add numbers for which `who` waits. `size` is their size in bytes while they are in transit."""
+        """Add the numbers from `first` to `last`, for which `who` waits.
+
+        `size` is the size of their messages in bytes while they are in transit.
+        """
         self._numbers.setdefault(who, Ranges()).add(first, last)
         self._sizes[who] = self._sizes.get(who, 0) + size
 
     def answered(self, answer: Answer) -> Iterator[AnsweredPart[W]]:
-        """Yield for each requester its part of the answer. Numbers that nothing waits for are ignored."""
+        """Yield for each requester its part of the answer.
+
+        Numbers for which no requester waits are ignored.
+        """
         if not 1 <= answer.first <= answer.last:
             return
         for who, numbers in list(self._numbers.items()):

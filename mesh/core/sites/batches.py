@@ -41,6 +41,6 @@ def say_relay(
 
 
 def say_relayed(desk: NodeContext, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
-    """Send the answers of that site."""
+    """Send `outcomes`, the answers of `site`, in as few messages as possible."""
     for at in range(0, len(outcomes), OUTCOMES):
         desk.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))

@@ -1,4 +1,4 @@
-"""Messages sent to another site and not yet answered. They are kept until a master there has them."""
+"""Messages for another site that are kept until a master there has given the final answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAITS = "FORWARD_WARNING"  # in transit, so not a final answer
 
 
 class PartlySent(Struct, eq=False):
-    """A stored envelope that was partly sent, with the numbers that have no final answer yet."""
+    """A slice that leaves for a site, with the numbers that have no final answer yet."""
 
     parcel: StoredEnvelope
     envelope: Envelope
@@ -55,7 +55,7 @@ class Custody:
             self._promises.close(stream_key(envelope), first, last)
 
     def send(self, portion: EnvelopeSlice) -> PartlySent:
-        """Record a slice as sent."""
+        """Record a slice as sent, and return the record of its unanswered numbers."""
         envelope, left = _wanted(portion), Ranges()
         left.add_all(envelope.ranges())
         self._count += 1
@@ -64,7 +64,7 @@ class Custody:
         return given
 
     def withdraw(self, given: PartlySent) -> None:
-        """Drop a slice that no gateway was given, and that will not be sent."""
+        """Drop a slice that was never sent and will not be, with its promise."""
         key = stream_key(given.envelope)
         row = self._given[key]
         del row[next(number for number, each in row.items() if each is given)]
@@ -74,7 +74,7 @@ class Custody:
         self.drop(given.envelope)
 
     def streams(self) -> Iterable[bytes]:
-        """Return the streams, with their domains, that have unanswered slices."""
+        """Return the keys, made of stream and domain, that have unanswered slices."""
         return self._given.keys()
 
     def is_open(self, key: bytes, number: int) -> bool:
@@ -94,11 +94,17 @@ class Custody:
         return sorted(self._given.get(key, {}).values(), key=lambda given: given.envelope.first)
 
     def low(self, envelope: Envelope, publishers: int) -> int:
-        """Return the `low` that this master may promise the site. `publishers` is that of the publisher."""
+        """Return the number below which this master sends the site nothing more of the stream.
+
+        `publishers` is the same number as the publisher announced it.
+        """
         return self._promises.low(stream_key(envelope), publishers)
 
     def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[PartlySent, list[tuple[int, int]]]]:
-        """Yield the slices that an answer concerns, with their numbers. Unexpected answers change nothing."""
+        """Yield the slices that an answer concerns, with the numbers that it settles.
+
+        Unexpected answers change nothing.
+        """
         key = answer_key(stream, answer)
         given = self._given.get(key)
         if given is None or answer.state == WAITS or not 1 <= answer.first <= answer.last:
@@ -126,7 +132,7 @@ class Custody:
 
 
 def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:
-    """Return whether the site will accept the messages later.
+    """Return whether the site may accept the messages later.
 
     Messages that expired only at the other site, and not by their own time, are sent again.
     """

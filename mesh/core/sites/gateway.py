@@ -1,4 +1,7 @@
-"""Connections to other sites: dialing, admission, keepalive, and closing. They add no members."""
+"""Connections to other sites: dialing, admission, keepalive, and closing.
+
+Nodes of other sites do not become members of this one.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,7 @@ class Gateways(Component):
             self._announce_site(now)
 
     def finish(self) -> None:
-        """Stop. The last node of a site also announces that the site stops."""
+        """Announce to other sites that this site stops, if this node is its last live one."""
         if self._gates and not self._alive():
             self._announce_site(replace(self._own(), leaving=True))
 
@@ -143,7 +146,7 @@ class Gateways(Component):
     # --- configured sites ---------------------------------------------------------------------------------
 
     def _adopt(self) -> None:
-        """Apply the sites of the settings. Connections stay, except those to sites that were removed."""
+        """Apply the sites of the settings; only connections to removed sites are closed."""
         s, before = self._desk.settings, self._keys
         self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
         wanted = s.sites if s.is_relay else {}
@@ -170,7 +173,7 @@ class Gateways(Component):
             self._apply(gate, gate.link.wanted(now))
 
     def _drop(self, gate: SiteConnection, *conns: Conn) -> None:
-        """Close these connections, and a dial in progress."""
+        """Close `conns`, and the dial in progress."""
         for conn in (gate.dial, *conns):
             if conn is not None:
                 self._desk.send(conn, Bye(REPLACED))
@@ -180,7 +183,7 @@ class Gateways(Component):
     # --- handshakes ---------------------------------------------------------------------------------------
 
     def gate_of(self, conn: Conn) -> SiteConnection | None:
-        """Return the site whose connection it is, if it is still in use."""
+        """Return the site connection to which `conn` belongs, or None if `conn` is not in use any more."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
 
@@ -195,7 +198,7 @@ class Gateways(Component):
                 yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
 
     def gate(self, site: str) -> SiteConnection | None:
-        """Return the gate of that site, or None if this node is no gateway to it."""
+        """Return the connection with that site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
     def greet(self, conn: Conn) -> Hello:
@@ -242,7 +245,7 @@ class Gateways(Component):
         self._apply(gate, gate.link.hello(now))
         if (own := self._own()) == self._told:
             self._desk.send(conn, own)
-        else:  # send to all, so that nobody misses a change that is reverted at once
+        else:  # send to all, so that no gateway misses a change that is soon reverted
             self._announce_site(own)
         self._desk.wake(now + PING)
 
@@ -292,7 +295,7 @@ class Gateways(Component):
             self._apply(gate, gate.link.disconnected(self._desk.now))
 
     def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
-        """Remove a connection. Return whether none is left."""
+        """Remove a connection, and return whether the site has none left."""
         was_open = gate.has(conn)
         uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
@@ -335,7 +338,7 @@ class Gateways(Component):
         self._desk.wake(self.views.deadline())
 
     def _behind(self, gate: SiteConnection) -> list[str]:
-        """Return the sites that are reached through this one."""
+        """Return the sites that are reached through the site of `gate`."""
         return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
 
     def _own(self) -> Site:

@@ -38,19 +38,19 @@ SITE = "site"  # kind of the names of linked gateways
 # Rule 1: while any of a stream is in transit it uses one connection, so its order holds.
 # Rule 2: each lost connection changes the note with which this node announces the site. A sender that used
 # the connection then resends.
-# Rule 3: until it does, later messages that assume the lost ones are not forwarded; they are sent again too.
-# If they are not, the sender has used another gateway for the lost ones: it is notified of one more loss, and
-# resends everything.
+# Rule 3: until the lost messages are resent, later ones that depend on them are not forwarded, as the sender
+# resends these too. If nothing is resent within KNOWN_BY, the sender has used another gateway for the lost
+# ones: another loss is announced, and the sender resends everything.
 
 
 MOST_LOST = 10_000  # streams with losses that are remembered
-KNOWN_BY = 3.0  # s until a sender knows of a loss
-Asker = tuple[bytes, bool]  # uuid of the keeper, and whether for direct messages
+KNOWN_BY = 3.0  # s until a sender has noticed a loss
+Asker = tuple[bytes, bool]  # uuid of the requester; whether for direct messages
 
 
 @dataclass(slots=True)
 class TransitStream:
-    """A stream in a domain, on one connection, with the numbers for which each keeper waits."""
+    """A stream in a domain, on one connection, with the unanswered numbers of each requester."""
 
     conn: Conn
     asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
@@ -96,7 +96,7 @@ class GatewayRelay(Component):
         return (on_command(Relayed, self._on_relayed),)
 
     def note(self, site: str) -> bytes | None:
-        """Return the note with which this node announces the site, or None if it is no gateway to it now."""
+        """Return the note with which this node announces the site, or None while it is not linked with it."""
         gate = self._gate(site)
         if gate is None or not self._linked(gate, site):
             return None
@@ -104,7 +104,7 @@ class GatewayRelay(Component):
         return note(self._losses.get(site, 0), ((uuid, each.node.boot) for uuid, each in there))
 
     def announced(self, site: str) -> dict[bytes, bytes]:
-        """Return the nodes of this site that reach that one, by uuid, with the note of each."""
+        """Return the notes of the nodes of this site that are linked with `site`, by uuid."""
         found = dict(self._presence.notes((SITE, site)))
         own = self.note(site)
         if own is not None:
@@ -117,7 +117,7 @@ class GatewayRelay(Component):
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> SiteConnection | None:
-        """Return the gate of the neighbor through which that site is reached."""
+        """Return the connection with the neighbor through which that site is reached, or None."""
         return self._gateways.gate(self._desk.settings.ways.get(site, ""))
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
@@ -207,7 +207,7 @@ class GatewayRelay(Component):
         return is_of(self._desk.settings.site, envelope.sender)
 
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
-        """Refuse an envelope that no linked gateway accepts, or accepts now."""
+        """Refuse an envelope that no linked gateway accepts at present."""
         e, text = (
             envelope,
             f"{self._desk.me.name} has no connection with a gateway of {site} that accepts it.",
@@ -257,13 +257,16 @@ class GatewayRelay(Component):
                 self._review(site, fact.is_less)
 
     def _resettle(self) -> None:
-        """Apply new settings."""
+        """Review all sites, as the settings may name other gateways for them."""
         before, self._ways = self._ways, self._desk.settings.ways
         for site in {**before, **self._ways}:
             self._review(site, before.get(site) != self._ways.get(site))
 
     def _review(self, site: str, is_less: bool) -> None:
-        """Announce whether the site is reached from here. Messages on a lost connection count as lost."""
+        """Announce whether the site is reached from here, and record messages on lost connections as lost.
+
+        `is_less` means that a connection was lost.
+        """
         gate, lines = self._gate(site), self._lines.get(site, {})
         conns = [*self._linked(gate, site).values()] if gate is not None else []
         for key in [key for key, line in lines.items() if line.conn not in conns]:
@@ -279,7 +282,7 @@ class GatewayRelay(Component):
         self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
 
     def _logged_out(self, fact: LoggedOut) -> None:
-        """Forget the requests of a master that logged out. It resends them on another connection."""
+        """Forget the requests of a master that logged out, as it resends them on another connection."""
         uuid = fact.peer.node.uuid
         self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
         self._early = {key: since for key, since in self._early.items() if key in self._lost}

@@ -86,7 +86,7 @@ class GatewayRoutes(Component):
             self._presence.when_known((SITE, site), heard)
 
     def able(self, site: str) -> list[bytes]:
-        """Return the uuids of the gateways that can accept a message now."""
+        """Return the uuids of the gateways to the site that can accept a direct message now."""
         return [uuid for uuid in self._notes.get(site, ()) if self._is_able(uuid)]
 
     def has(self, site: str, uuid: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Exchanges with neighbor sites which sites are reached through which."""
+"""Exchanges with neighbor sites which third sites can be reached through them."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ class IndirectSites(Component):
         )
 
     def on_second(self) -> None:
-        """Report the members of sites once a second."""
+        """Look up and report the members of sites, once a second."""
         if self._gateways.all():
             self._ask_gateways()
             self._announce_all()
 
     def _resettle(self) -> None:
-        """Apply known reports to the sites as the new settings route them."""
+        """Apply the known reports again, as the new settings may route sites through other neighbors."""
         self._shown.clear()
         for gate in self._gateways.all():
             for uuid, gateway in gate.gateways.items():
@@ -152,7 +152,10 @@ class IndirectSites(Component):
     # --- reports of neighbors ---------------------------------------------------------------------------
 
     def _on_report(self, conn: Conn, gate: SiteConnection, said: Behind, _: list[Envelope]) -> None:
-        """Store a report. A few unknown sites are remembered too, because new settings may name them."""
+        """Store a report, for at most MOST sites per gateway.
+
+        Unknown sites are remembered too, because new settings may name them.
+        """
         uuid = gate.uuid_of(conn)
         gateway, nodes = gate.gateways[uuid], tuple(map(node_name, said.nodes))
         was = gateway.reaches(said.name)

@@ -1,4 +1,4 @@
-"""Lists the other sites, with their members and gateways. Nothing is sent to the sites."""
+"""Lists the other sites with their members and gateways, without a request to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mesh.wire.calls import AskSites
 from mesh.wire.replies import Depth, Reason, SiteRow, SiteRows
 
 LONG = 1.0  # s after which waiting messages are reported
-STATES = ("up", "down", "unreachable")  # several gateways: the first of these counts
+STATES = ("up", "down", "unreachable")  # best first; the best of all gateways counts
 
 
 class Sites(Component):
@@ -131,7 +131,7 @@ def merged(pages: Sequence[SiteRows], ask: AskSites, missing: Sequence[str]) -> 
 
 
 def _whole(rows: Sequence[SiteRow]) -> SiteRow:
-    """Return a site as all gateways here see it. A link of one gateway counts for the mesh."""
+    """Merge the rows of one site from several nodes; the best state of a gateway counts."""
     seen = [row for row in rows if row.links] or rows
     best = min(seen, key=lambda row: (STATES.index(row.state), -row.count))
     since = max((r.since for r in seen if r.state == best.state and r.since is not None), default=None)

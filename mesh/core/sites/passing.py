@@ -19,7 +19,7 @@ AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of messages that sta
 
 
 def may_leave(envelope: Envelope) -> bool:
-    """Return whether the envelope may leave this site. Messages of other sites do not leave again."""
+    """Return whether the envelope may leave this site; messages of other sites do not leave again."""
     return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
 
@@ -59,10 +59,10 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
 
 
 def turn_of(envelope: Envelope) -> bytes:
-    """Return the key of the order in which envelopes enter.
+    """Return the key of the ordered sequence to which an entering envelope belongs.
 
-    Published envelopes are ordered by stream, domain and keeping master; direct messages by stream, domain
-    and node.
+    The key of a published envelope has its stream, domain and keeping master; the key of a direct message has
+    its stream, domain and node.
     """
     if not envelope.to:
         return leg_of(envelope.route) + b"/" + stream_key(envelope)

@@ -28,7 +28,10 @@ MOST = 1024  # paused sites, whatever other nodes report
 
 
 class Pausing(Component):
-    """Component that pauses and resumes sites. A site need not be known to any node."""
+    """Component that pauses and resumes sites.
+
+    Other nodes may pause sites that this node does not know.
+    """
 
     def __init__(self, desk: NodeContext, disk: Disk, shared: Shared) -> None:
         self._desk = desk
@@ -41,11 +44,14 @@ class Pausing(Component):
         return (answer(AskSitePause, self._on_pause, Right.RUN),)
 
     def is_paused(self, site: str) -> bool:
-        """Return whether the site is paused."""
+        """Return whether the site is paused, or the neighbor through which it is reached."""
         return bool(self._paused(site))
 
     def why_paused(self, site: str) -> str:
-        """Return the reason as text, with the command that resumes, or "". Other sites read it too."""
+        """Return why the site is paused, with the command that resumes it, or "".
+
+        The text is also sent to other sites.
+        """
         paused = self._paused(site)
         if not paused:
             return ""
@@ -63,7 +69,7 @@ class Pausing(Component):
             yield reason("SITE_PAUSED", site=paused)
 
     def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
-        """Pause or resume a site. A repeated request changes nothing."""
+        """Pause or resume a site; a repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:
             what = f"{self._desk.me.name} does not know the site {site[:64]!r}."

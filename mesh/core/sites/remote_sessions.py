@@ -1,7 +1,7 @@
 """Requests from sessions of other sites to addresses here, and their answers.
 
-To the services such a session is a client of this gateway, which remembers it while it waits for something.
-Requests are assigned as if a client here had sent them.
+To services, a session of another site is a client of this gateway. The gateway remembers the session while it
+has open messages. Requests are assigned as if a client here had sent them.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class RemoteSessions(Component):
         self._desk.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
-        """Send a reply as it leaves this site."""
+        """Send a reply to another site, with the site in the name of a sender here."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
         sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
@@ -170,7 +170,7 @@ class RemoteSessions(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def _on_gate_changed(self, site: str) -> None:
-        """End visits over lost connections. Their own site has already reported the loss to the senders."""
+        """End visits over lost connections; their own site has already reported the loss to the senders."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         for alias, visit in list(self._visits.items()):

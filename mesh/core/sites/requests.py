@@ -1,7 +1,7 @@
 """Requests to addresses in other sites, which pass through this gateway, and their replies.
 
-The gateway keeps no message: the node of the sender waits for answers and replies. It is notified when the
-connection that the request used is lost.
+The gateway keeps no message: the node of the sender waits for answers and replies. The sender's node is
+notified when the connection that the request used is lost.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ class SiteRequests(Component):
             self._exits.when_known(site, then)
 
     def why_none(self, site: str) -> str:
-        """Return why nothing can be sent there, whatever the gateways, or ""."""
+        """Return why nothing may be sent to the site, even with a gateway, or ""."""
         return self._exits.why_unknown(site) or self._why_paused(site)
 
     def why_no_way(self, site: str) -> str:
-        """Return why no gateway reaches the site, as text."""
+        """Return why no gateway reaches the site, as text for a user."""
         return self._exits.why_no_way(site)
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
@@ -146,7 +146,10 @@ class SiteRequests(Component):
         return known[uuid] if uuid is not None else None
 
     def _as_it_leaves(self, e: Envelope, is_first: bool) -> Envelope:
-        """Return the envelope as it leaves. `is_first` means that no other node of this site forwarded it."""
+        """Return the envelope as it leaves this site.
+
+        `is_first` means that no other node of this site forwarded it.
+        """
         e = e.passed(self._desk.hop(0), self._desk.stamp()) if is_first else e
         return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 
@@ -176,7 +179,7 @@ class SiteRequests(Component):
         return [n for n, trip in trips.items() if a.first <= n <= a.last and trip.conn is conn]
 
     def _forward_answer(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
-        """Pass an answer on to the senders. Accepted requests stay open for their replies."""
+        """Pass an answer on to the senders; accepted requests stay open for their replies."""
         trips = self._open.get(stream, {})
         by_trip: dict[SiteRequestInFlight, list[int]] = {}
         for n in numbers:
@@ -234,7 +237,7 @@ class SiteRequests(Component):
                 yield stream, n, trip
 
     def _on_gate_changed(self, site: str) -> None:
-        """Answer LOST for requests on a lost connection. They may have been handled."""
+        """Answer LOST for requests on a lost connection, as they may have been handled."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         lost: dict[bytes, list[int]] = {}
@@ -246,7 +249,7 @@ class SiteRequests(Component):
             self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
 
     def _forget_peer(self, uuid: bytes) -> None:
-        """Forget the requests that a peer forwarded, as it waits for nothing any more."""
+        """Forget the requests that a peer forwarded, as it has logged out and no longer waits for answers."""
         for stream, n, trip in self._open_requests():
             if trip.requester.peer == uuid:
                 self._drop(stream, (n,))

@@ -1,4 +1,4 @@
-"""Detects conflicts: two sites have set the same topic. The losing value is kept and reported."""
+"""Detects topics that two sites have set, and keeps and reports the losing value."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SiteConflicts(Component):
         self._number = 0
         # (site, key, domain) -> timestamp of the value that was known when another site replaced it
         self._stood: OrderedDict[tuple[str, str, str], int] = OrderedDict()
-        self._since = 0  # all newer values are known
+        self._since = 0  # older values may be forgotten
         # For topics without a master: the values that left through this node, without contents, and when
         # values of other sites last arrived.
         self._left: OrderedDict[tuple[str, str], RetainedValue] = OrderedDict()
@@ -69,7 +69,10 @@ class SiteConflicts(Component):
     # --- finding ----------------------------------------------------------------------------------------
 
     def met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
-        """Record that two values of one topic met here. `stays` means that `stood` won."""
+        """Examine two values of one topic: `came` arrived while `stood` was the current value.
+
+        `stays` means that `stood` won.
+        """
         if came.key.startswith(SYSTEM) or came.site(self._here) == stood.site(self._here):
             return
         if stays:
@@ -115,8 +118,8 @@ class SiteConflicts(Component):
     def transferred(self, came: RetainedValue, stands: RetainedValue) -> None:
         """Examine an older value in a transfer from another site.
 
-        The value may have arrived before, and be known to the winner. For values older than this process,
-        that cannot be decided.
+        The value may have arrived before, and be known to the winner. Values from before this process are
+        ignored, as that cannot be decided for them.
         """
         is_told = came.envelope.sent > self._since and came.site(self._here) != stands.site(self._here)
         if is_told:
@@ -138,7 +141,7 @@ class SiteConflicts(Component):
         return value.site(self._here), value.key, value.envelope.domain
 
     def _was_lacking(self, own: RetainedValue, theirs: RetainedValue) -> bool:
-        """Return whether our value may have been dropped in transit to the other site."""
+        """Return whether our value may have been dropped before it reached the other site."""
         site, since = theirs.site(self._here), self._marking.since(theirs.site(self._here))
         if own.site(self._here) != self._here or since is None or own.envelope.sent < since:
             return False

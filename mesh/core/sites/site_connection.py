@@ -1,4 +1,4 @@
-"""Another site as this gateway is linked with it: the connected gateways, and when to dial again."""
+"""The link of this node with another site: the connected gateways, and when to dial again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SILENCE = 15.0  # s without receiving until a gateway counts as lost
 class Gateway:
     """A connected gateway of the other site.
 
-    `said` is when we last pinged it. `behind` has what it reported of the sites behind its own site, `told`
-    what we reported to it of those behind ours.
+    `said` is when this node last pinged it. `behind` has the reports of the gateway about sites behind its
+    own, and `told` the reports that this node sent about sites behind this one.
     """
 
     node: Introduction
@@ -31,11 +31,11 @@ class Gateway:
     told: dict[str, Behind] = field(default_factory=dict)
 
     def reaches(self, site: str) -> bool:
-        """Return whether the gateway reaches that site, which lies behind its own."""
+        """Return whether the gateway reaches `site`, which lies behind its own site."""
         return site in self.behind and self.behind[site].state == UP
 
     def has_paused(self, site: str) -> bool:
-        """Return whether the site of the gateway has paused that site."""
+        """Return whether the gateway's own site has paused `site`."""
         return site in self.behind and self.behind[site].state == PAUSED
 
     @property
@@ -73,7 +73,7 @@ class SiteConnection:
         return [gateway.conn for gateway in self.gateways.values()]
 
     def has_paused(self, site: str) -> bool:
-        """Return whether this neighbor has paused that site, as any of its gateways reports."""
+        """Return whether any gateway of this neighbor reports that `site` is paused."""
         return any(gateway.has_paused(site) for gateway in self.gateways.values())
 
     def has(self, conn: Conn) -> bool:
@@ -84,7 +84,7 @@ class SiteConnection:
         return next(uuid for uuid, each in self.gateways.items() if each.conn is conn)
 
     def remove(self, conn: Conn) -> bool:
-        """Remove a connection. Return whether none is left, or a dial has failed."""
+        """Remove a connection, and return whether the site has none left; `False` if it was unknown."""
         if conn is self.dial:
             self.dial = None
         else:
@@ -95,7 +95,7 @@ class SiteConnection:
         return not self.gateways
 
     def deadline(self) -> float | None:
-        """Return when the next action is due if nothing happens before, or None."""
+        """Return the time of the next ping, timeout or dial, or None."""
         times = [gateway.due for gateway in self.gateways.values()]
         if (due := self.link.deadline()) is not None:
             times.append(due)

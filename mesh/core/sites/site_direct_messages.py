@@ -1,7 +1,7 @@
 """Direct messages to other sites: routes, gateways and answers.
 
-They wait at the sender's node, like messages for an unreachable master. That node keeps them until the other
-site has sent the final answer.
+Direct messages wait at the sender's node, like messages for an unreachable master. That node keeps them until
+the other site has sent the final answer.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SiteDirectMessages(Component):
         )
 
     def _resettle(self) -> None:
-        """Apply new settings. Messages that have not left for a removed site are refused."""
+        """Apply new settings; messages for removed sites are refused unless they have left."""
         before, self._sites = self._sites, self._desk.settings.ways
         for site in before.keys() - self._sites.keys():
             if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
@@ -91,7 +91,7 @@ class SiteDirectMessages(Component):
     # --- route decisions --------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """Decide on a message to that site. `waits` means that it may wait for a route."""
+        """Decide on a message to that site; `waits` means that it may wait for a route."""
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE, is_final=True)
@@ -118,7 +118,7 @@ class SiteDirectMessages(Component):
         return "a gateway is connected with it" if self.has_way(hop) else "no gateway is connected with it"
 
     def _look_up_gateways(self, site: str) -> None:
-        """Look up the gateways, then decide on the waiting messages after the current requester."""
+        """Look up the gateways, and decide on all waiting messages again at the end of that event."""
 
         def heard() -> None:
             self._asking.discard(site)
@@ -216,7 +216,7 @@ class SiteDirectMessages(Component):
     # --- retries ----------------------------------------------------------------------------------------
 
     def _is_held(self, hop: str) -> Callable[[PendingForward], bool]:
-        """Return a predicate: whether an entry waits for the retry of another one."""
+        """Return a function that returns whether an entry waits for the retry of another one."""
         if not self._trials:  # usual case
             return lambda entry: False
         return lambda entry: self._trials.holds(_sending(entry, hop), entry.serial)

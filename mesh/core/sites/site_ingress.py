@@ -105,7 +105,10 @@ class SiteIngress(Component):
         return TailBackFull(f"The outbound buffer of {self._desk.me.name} for unreachable masters is full.")
 
     def _is_full(self, envelope: Envelope) -> bool:
-        """Return whether the half for other sites is full. Buffered envelopes always pass."""
+        """Return whether the half of the outbound buffer for other sites is full for the envelope.
+
+        An envelope that is already in the buffer always passes.
+        """
         return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
 
     def _short(self, origin: FromSite, envelope: Envelope) -> Iterator[Envelope]:

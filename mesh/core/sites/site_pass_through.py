@@ -158,7 +158,7 @@ class SitePassThrough(Component):
         return error
 
     def _is_full(self, name: str, envelope: Envelope) -> bool:
-        """Return whether the neighbor has used up half of the buffer limit. One message always passes."""
+        """Return whether the neighbor has used up half of the buffer limit; one message always passes."""
         under_way = self._sizes[name]
         return (
             under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
@@ -176,7 +176,7 @@ class SitePassThrough(Component):
         return gateway(envelope.stream, site, notes.keys(), s.relays)
 
     def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:
-        """Record that the waiter expects an answer. Return the gateway in use."""
+        """Record that `waiter` expects an answer, and return the gateway that the stream uses."""
         lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
         line = lines.get(key)
         if line is None:
@@ -230,7 +230,7 @@ class SitePassThrough(Component):
             self._on_gateway_lost(uuid, fact.name)
 
     def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
-        """Defer messages in transit through that gateway, to one site or to all."""
+        """Defer the messages in transit through a gateway to `site`, or to all sites if it is empty."""
         for to in [site] if site else list(self._lines):
             lines = self._lines.get(to, {})
             for key in [key for key, line in lines.items() if line.way == uuid]:
@@ -248,7 +248,7 @@ class SitePassThrough(Component):
                 self._answering.send_answer(waiter.origin, line.stream, answer, site)
 
     def _gate_changed(self, fact: GateChanged) -> None:
-        """Forget waiters that are disconnected. Their master resends through another gateway."""
+        """Forget disconnected waiters, as their masters resend through other gateways."""
         for lines in self._lines.values() if fact.is_less else ():
             for key, line in list(lines.items()):
                 for waiter in line.asked.all():

@@ -165,7 +165,7 @@ class SiteRelay(Component):
         return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)
 
     def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
-        """Send envelopes of a stream that another component keeps. There must be a route."""
+        """Send envelopes that another component keeps, while there is a route to the site."""
         if envelopes:
             s, notes = self._desk.settings, self._outbound[site].notes
             way = gateway(stream, site, notes.keys(), s.relays)
@@ -173,7 +173,7 @@ class SiteRelay(Component):
             self._ship(site, way, envelopes)
 
     def depth(self, site: str) -> Depth:
-        """Return the depth of the messages that wait for that site or are unanswered."""
+        """Return the count, size and age of the messages that wait for the site or are unanswered."""
         out = self._outbound.get(site)
         return out.feed.depth(self._desk.believed) if out is not None else Depth()
 
@@ -188,7 +188,7 @@ class SiteRelay(Component):
         }
 
     def start(self, beginning: Beginning) -> None:
-        """Resume each site: it is owed unanswered messages, and all since it was configured."""
+        """Resume the feed of each site from its stored position, or a new site from the end of the log."""
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
         for key, feed in feeds.items():
@@ -206,7 +206,7 @@ class SiteRelay(Component):
     # --- configured sites -------------------------------------------------------------------------------
 
     def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
-        """Apply the sites of the settings. Return the added and the removed ones."""
+        """Apply the sites of the settings, and return the added and the removed ones."""
         sizes, before = self._desk.settings.outboxes, self._outbound
         self._selection = self._desk.settings.selection
         self._known.clear()
@@ -219,7 +219,7 @@ class SiteRelay(Component):
         return new, [out for site, out in before.items() if site not in self._outbound]
 
     def _resettle(self) -> None:
-        """Apply new settings. A new site is owed messages from now on, a removed site none."""
+        """Apply new settings: a new site is owed messages from now on, a removed site none."""
         new, gone = self._adopt()
         for out in gone:
             self._give_up(out.feed)
@@ -272,7 +272,7 @@ class SiteRelay(Component):
     # --- messages for other sites -----------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return which sites are owed which of the given messages."""
+        """Return the sites that are owed messages of the envelope, each with the indices of its messages."""
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
@@ -295,7 +295,7 @@ class SiteRelay(Component):
                 raise SiteFull(what, hint=f"{hint}max_bytes in [sites.{feed.site}].")
 
     def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
-        """Return the sites to which messages of that topic go."""
+        """Return the feeds of the sites to which messages of the topic are sent."""
         found = self._known.get((domain, key))
         if found is None:
             if len(self._known) >= KNOWN:
@@ -332,7 +332,7 @@ class SiteRelay(Component):
                 self._requeue_in_flight(out, [uuid])
 
     def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
-        """Resend the streams that used these gateways."""
+        """Resend the unanswered messages of streams that used the gateways in `lost`."""
         self._is_due(out.feed.site)
         streams = {stream for stream, way in out.ways.items() if way in lost}
         for stream in streams:
@@ -427,7 +427,7 @@ class SiteRelay(Component):
             self._write_position(feed)
 
     def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
-        """Return whether the messages are to be sent again after a pause."""
+        """Defer the stream if the site may accept the refused messages later; return whether it does."""
         answer, now, site = outcome.answer, self._desk.now, out.feed.site
         about = list(out.feed.custody.about(outcome.stream, answer))
         if not about or not is_put_off(answer, about):

@@ -91,18 +91,18 @@ class SiteFeed(Feed):
             self.passed_over.end_run()
 
     def resumes(self, position: int, passed_over: SkippedPositions) -> None:
-        """Resume behind `position`.
+        """Resume after the log position `position`.
 
         Messages offered until `resumed` were kept before the start, except those in `passed_over`.
         """
         self.position, self.passed_over, self._not_owed = position, passed_over, passed_over.places()
 
     def resumed(self) -> None:
-        """End the start: messages from now on are new."""
+        """End the restore phase: messages offered from now on are new."""
         self._not_owed = None
 
     def adopt(self, size: int, rejects: bool) -> None:
-        """Set the limit to `size` bytes. Waiting messages stay.
+        """Set the limit to `size` bytes, without dropping waiting messages.
 
         `rejects` means that messages without room are refused to their publisher.
         """
@@ -114,11 +114,11 @@ class SiteFeed(Feed):
 
     @property
     def is_through(self) -> bool:
-        """Whether everything that is owed has left."""
+        """Whether all owed messages were sent, so that none waits here."""
         return not self._backlog
 
     def has_room(self, is_persistent: bool) -> bool:
-        """Return whether another such message may wait."""
+        """Return whether another message of that kind, persistent or transient, may wait."""
         if self.waiting_bytes >= self.credit.backlog:
             return False
         return is_persistent or self._backlog.bytes < self._transient
@@ -129,7 +129,7 @@ class SiteFeed(Feed):
     def apply_answer(
         self, stream: bytes, answer: Answer, now: float
     ) -> list[tuple[PartlySent, list[tuple[int, int]]]]:
-        """Apply an answer of the site. Return the slices that it concerns, with their numbers."""
+        """Apply an answer of the site, and return the slices that it concerns, with their numbers."""
         found = list(self.custody.answered(stream, answer))
         for given, _ in found:
             if not given.left and given in self._parked:
@@ -143,14 +143,14 @@ class SiteFeed(Feed):
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
-        """Park slices that have arrived there and wait for a master."""
+        """Remove slices that wait at the site for a master from the window, so that they block no others."""
         for given in self.custody.about(stream, answer):
             if given in self._row and self._parked.has_room(self.credit):
                 self._parked.add(given, self._recall(given))
         self.pump()
 
     def _recall(self, given: PartlySent) -> EnvelopeSlice:
-        """Remove a slice from the window, whatever is before it."""
+        """Remove a slice from the window, even if earlier slices are still in it."""
         self._flight.sent -= 1  # else it would be settled next
         return self._flight.remove(self._row.pop(given))
 
@@ -162,7 +162,7 @@ class SiteFeed(Feed):
         self._release(portion.parcel)
 
     def _settle(self) -> None:
-        """Move the position to the last one before everything that is open."""
+        """Advance the position to the last one before all open messages."""
         if not self._row:
             self._passed = max(self._passed, self._ahead)
         self.position = max(self.position, self._parked.settled(self._passed))
@@ -177,7 +177,7 @@ class SiteFeed(Feed):
         return [given for given in self._row if self.is_void(given)]
 
     def expire(self, void: Iterable[PartlySent]) -> None:
-        """Drop these slices, so that they take no room and block nothing."""
+        """Drop expired slices, so that they use no room and block no others."""
         for given in void:
             self.custody.withdraw(given)
             portion = self._recall(given)
@@ -188,7 +188,10 @@ class SiteFeed(Feed):
         self.pump()
 
     def expire_waiting(self, then: Callable[[], None]) -> None:
-        """Drop expired messages that have not left. `then` is called when more was read from disk."""
+        """Drop expired messages that have not left.
+
+        `then` is called when more was read from disk.
+        """
         self._may_expire &= bool(self._backlog)
         if not self._may_expire:
             return
@@ -200,12 +203,12 @@ class SiteFeed(Feed):
         self.pump()
 
     def depth(self, wall: int) -> Depth:
-        """Return the depth of waiting and unanswered messages, with the age of the oldest."""
+        """Return the count, size and greatest age of waiting and unanswered messages."""
         sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 
     def _oldest(self) -> Iterator[PartlySent]:
-        """Yield the oldest unanswered slice of each kind, accepted by the site and in transit."""
+        """Yield the oldest unanswered slice that waits at the site, and the oldest in transit."""
         for row in (self._parked, self._row):
             yield from islice((given for given in row if given.left), 1)
 

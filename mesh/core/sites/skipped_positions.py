@@ -14,7 +14,7 @@ from mesh.streams.ranges import Ranges
 
 
 class SkippedPositions:
-    """The positions of one site, in runs. They are added in rising order."""
+    """The skipped positions of one site, in runs; positions are added in rising order."""
 
     def __init__(self, runs: Iterable[tuple[int, int]] = ()) -> None:
         self._lasts = dict(sorted(runs))  # by first position

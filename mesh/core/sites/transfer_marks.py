@@ -1,4 +1,4 @@
-"""Marks other sites for which messages were dropped here, so that they need a transfer."""
+"""Marks the sites for which this node has dropped messages, so that they need a transfer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AGAIN = 3600.0  # s between two new stores that cause a transfer
 
 
 class TransferMarks(Component):
-    """The marks of this node as a master. Each master has its own."""
+    """The marks of this node as a master; every master has its own."""
 
     def __init__(self, desk: NodeContext, disk: Disk) -> None:
         self._desk = desk
@@ -70,16 +70,16 @@ class TransferMarks(Component):
         self._report_dropped(site, mark)
 
     def passed_over(self, site: str) -> SkippedPositions:
-        """Return the positions dropped before the start, which may still be owed to other sinks."""
+        """Remove and return the positions dropped before the start, which other sinks may still be owed."""
         return SkippedPositions(self._runs.pop(site, {}).items())
 
     def passes(self, site: str, first: int, last: int) -> None:
-        """Record that these positions of the log are not owed to the site."""
+        """Record that the log positions from `first` to `last` are not owed to the site."""
         row = _run_key(site, first)
         self._disk.later(TABLE, row, Put(TABLE, row, last.to_bytes(8)))
 
     def passed(self, site: str, firsts: Iterable[int]) -> None:
-        """Forget the runs that begin at these positions."""
+        """Forget the runs that begin at the positions `firsts`."""
         for first in firsts:
             row = _run_key(site, first)
             self._disk.later(TABLE, row, Delete(TABLE, row))
@@ -92,15 +92,15 @@ class TransferMarks(Component):
         return [site for site in self._marks if site not in self._put_off]
 
     def want(self, site: str, then: Callable[[], None]) -> None:
-        """Mark the site for a transfer on request. `then` is called when the mark is on disk."""
+        """Mark the site for a transfer on request, and call `then` when the mark is on disk."""
         self._put_off.discard(site)
         self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
-        """Read the announcements of gateways here about the site.
+        """Read the notes with which gateways here announce `site`, and mark it if it has a new store.
 
-        A store that appears for the first time lacks what the site was sent before, so it causes a transfer.
+        A new store lacks the messages that the site was sent before, so it needs a transfer.
         """
         said = list(notes)
         stores = [store for note in said for store in stores_of(note)]
@@ -119,7 +119,7 @@ class TransferMarks(Component):
             self._disk.later(TABLE, row, Put(TABLE, row, known.pack()))
 
     def defer_transfer(self, site: str) -> None:
-        """Send the site no transfer until one is requested."""
+        """Begin no transfer to the site until a client requests one."""
         self._put_off.add(site)
 
     def clear(self, site: str) -> None:

@@ -89,7 +89,10 @@ class Transferring(Component):
     # --- beginning --------------------------------------------------------------------------------------
 
     def _want(self, site: str, say: Callable[[SiteSync], None]) -> None:
-        """Begin a transfer, at once or when the site is reachable. A running transfer continues."""
+        """Begin a transfer, at once or when the site is reachable.
+
+        A running transfer continues.
+        """
         if site not in self._relaying.sites:
             what = f"{self._desk.me.name} sends nothing to a site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
@@ -185,7 +188,7 @@ class Transferring(Component):
                     yield value
 
     def _is_ahead(self, value: RetainedValue) -> bool:
-        """Return whether the timestamp is so far ahead that the value would block all others for years."""
+        """Return whether the timestamp is so far ahead that no later value could win for years."""
         return not is_followed(value.envelope.sent, self._desk.wall)
 
     def _value(self, site: str, topic: Topic) -> RetainedValue | None:
@@ -234,7 +237,7 @@ class Transferring(Component):
         self._desk.event("site", said, level="info" if said == text else "warning")
 
     def _give_up(self, site: str, why: str) -> None:
-        """Stop, because the site does not support transfers. The count of what it lacks stays."""
+        """Stop the transfer, as the site does not support any; its count of missing messages stays."""
         self._end_transfer(site)
         self._marking.defer_transfer(site)
         self._desk.event("site", f"{site} does not accept retained values: {why[:200]!r}", level="warning")

@@ -9,11 +9,11 @@ from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.overflow import Credit
 from mesh.streams.ranges import Ranges
 
-PARKED = 4  # windows
+PARKED = 4  # limit, in windows
 
 
 class WaitingAtSite:
-    """The waiting slices of one site, for one master here. `bytes` is their total size."""
+    """The waiting slices of one site, for one master here; `bytes` is their total size."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -34,7 +34,7 @@ class WaitingAtSite:
         return sum(portion.messages for portion in self._portions.values())
 
     def has_room(self, window: Credit) -> bool:
-        """Return whether one more may wait there."""
+        """Return whether one more slice may wait at the site."""
         return len(self) < PARKED * window.items and self.bytes < PARKED * window.bytes
 
     def add(self, given: PartlySent, portion: EnvelopeSlice) -> None:
@@ -59,5 +59,5 @@ class WaitingAtSite:
         return min(passed, self._places.bottom() - 1) if self._places else passed
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether this message is among them."""
+        """Return whether one of the slices has this message."""
         return any(portion.holds(stream, domain, number) for portion in self._portions.values())

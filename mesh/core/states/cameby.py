@@ -13,7 +13,7 @@ from mesh.patterns import SYSTEM
 def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] = ()) -> bool:
     """Return whether the route leads from the sender's node to `last`, with valid names, each once.
 
-    For a sender of one of these `sites` the first node is a gateway of ours, of any name.
+    If the sender is of one of the `sites`, the route begins at a gateway of this site, with any name.
     """
     try:
         if not nodes or nodes[-1] != last:

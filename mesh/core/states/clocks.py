@@ -1,9 +1,9 @@
 """Reports clocks of other nodes, and of gateways of other sites, that differ from the clock of this node."""
 
-# Law 1: a connection measures the clock at its other end. Of a node of an earlier release, whose connections
-#        do not say, the states count that it sends straight to this one.
-# Law 2: an event reports a clock once, when two looks in a row found it wrong, and once when it is right
-#        again: after a pause of this process all that is measured is late. Of many clocks there is one event.
+# Law 1: a connection measures the clock at its other end. For a node of an earlier release, whose
+#        connections do not send the time, the states count that it sends directly to this node.
+# Law 2: an event reports a wrong clock after two checks in a row, as all measurements are late after a pause
+#        of this process. Another event reports when it is right again. Several clocks share one event.
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mesh.core.states.facts import StateReceived
 
 APART = 5.0  # s of difference from which a clock is reported
 TOGETHER = APART / 2  # s of difference below which a reported clock is right again
-LOOK = 3.0  # s between two looks
+LOOK = 3.0  # s between two checks
 NAMED = 3  # nodes that one event names
 
 
 class Clocks(Component):
-    """The clocks of all nodes that are connected: a wrong one is reported before anything is lost by it.
+    """Component that reports wrong clocks of connected nodes, before a wrong clock causes a loss.
 
     `gateways` yields the uuid of each connected gateway of another site, its name, and by how many ns its
     clock is ahead.
@@ -37,7 +37,7 @@ class Clocks(Component):
         self._desk = desk
         self._neighbours = neighbours
         self._gateways = gateways
-        self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last look
+        self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last check
         self._reported: set[bytes] = set()
         self._due = 0.0
 
@@ -81,7 +81,10 @@ class Clocks(Component):
         self._reported = (self._reported | new) - right
 
     def _is_right(self, uuid: bytes) -> bool:
-        """Return whether the clock of a reported node is right again: the node is connected, or forgotten."""
+        """Return whether a reported node whose clock is not wrong now counts as right again.
+
+        A disconnected node does not count, as its clock is not measured; a forgotten one does.
+        """
         peer = self._neighbours.peers.get(uuid)
         return peer is None or peer.control is not None
 

@@ -30,4 +30,4 @@ class OurWaysChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class RoutesVouched(Fact):
-    """Routes are now believed, or are no longer believed."""
+    """The routes that this node believes have changed."""

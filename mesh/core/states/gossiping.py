@@ -33,12 +33,15 @@ RATES = (
     "requests",
     "request_failures",
     "served",
-)  # metrics that a state has a second
+)  # metrics that a state reports per second
 WEIGHTS = "weights"  # rows whose timestamp earlier releases use
 
 
 class Gossiping(Component):
-    """Component for the gossip of node states. `sample` measures the machine."""
+    """Component for the gossip of node states.
+
+    `sample` measures the machine; without it no state is published.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class Gossiping(Component):
     # --- states of other nodes ------------------------------------------------------------------------
 
     def on_message(self, frames: list[bytes]) -> None:
-        """Process a message of a PUB that we listen to."""
+        """Process a message from a PUB socket to which this node listens."""
         if len(frames) == 2 and frames[0] == TOPIC:
             sender = self._process_gossip(frames[1])
             peer = self._neighbours.peers.get(sender)
@@ -95,7 +98,7 @@ class Gossiping(Component):
                 self._desk.send(peer.control or peer.data, Hear(False))
 
     def _states(self, peer: Peer, command: States) -> None:
-        """Process a state of a peer whose PUB was unreachable, and notify it if that has changed."""
+        """Process a state from a peer's connection, and ask the peer to stop unless it was asked to send."""
         self._process_gossip(command.gossip)
         if peer.node.uuid not in self._asked:
             self._desk.send(peer.control or peer.data, Hear(False))
@@ -229,7 +232,8 @@ class Gossiping(Component):
     def finish(self) -> None:
         """Send the last state to all peers, before the goodbye on each of their connections.
 
-        They use it while this node is stopped. Its PUB may close before they have received it.
+        Peers use that state while this node is stopped. The PUB socket may close before they have received
+        it.
         """
         if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
             _, message = self._next_state(self.sample)
@@ -247,7 +251,7 @@ class Gossiping(Component):
         self._desk.publish_fact(OwnStateSent(mine))
 
     def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
-        """Measure this node. Return its state, and the message with this and some other states."""
+        """Measure this node, and return its state and the message with this and some other states."""
         mine = self.mine = self._measured(sample())
         line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, mine.encode())
         self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))

@@ -47,7 +47,10 @@ class Recall(Component):
         gossiping: Gossiping,
         learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
-        """Create the component. `learn(peer, then)` fetches what this node must know before it serves."""
+        """Create the component.
+
+        `learn(peer, then)` fetches the rows that this node needs before it serves.
+        """
         self._dialler = dialler
         self._desk = desk
         self._neighbours = neighbours
@@ -78,7 +81,7 @@ class Recall(Component):
         return (on_command(Login, lambda conn, peer, command, _: self._login(peer)),)
 
     def _login(self, peer: Peer) -> None:
-        """Give a peer the data connection that it wants. It may not be reachable from here."""
+        """Dial the data connection that a peer requests, once the check is over."""
         self.when_over(peer, lambda: self._dialler.on_data_requested(peer))
 
     def start(self, beginning: Beginning) -> None:
@@ -86,7 +89,10 @@ class Recall(Component):
         self._desk.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
-        """Call `work` when the check is over. Of several calls with the same `who` only the last counts."""
+        """Call `work` when the check is over.
+
+        Of several calls with the same `who` only the last counts.
+        """
         if self.is_over:
             work()
         else:
@@ -104,7 +110,7 @@ class Recall(Component):
         asked.reply(StateTold(line=fields))
 
     def _on_peer_joined(self, peer: Peer) -> None:
-        """Ask a peer with a new control connection. An earlier question may be lost."""
+        """Ask a peer on its new control connection, as an earlier question may be lost."""
         if self.is_over or peer.node.uuid in self._told:
             return
         self._open.add(peer.node.uuid)
@@ -138,7 +144,7 @@ class Recall(Component):
         return None
 
     def _on_refused(self, fact: LoginRefused) -> None:
-        """Keep a refusal of another node. It counts unless some node admits us."""
+        """Keep a refusal of another node, which counts unless some node admits this one."""
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()
@@ -150,7 +156,7 @@ class Recall(Component):
     # --- timers -------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """End the check if it is time."""
+        """End the check if all nodes have answered without a problem, or its time is over."""
         if self._has_ended:
             return
         is_open = bool(self._open or self._teach)

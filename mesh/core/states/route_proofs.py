@@ -44,7 +44,7 @@ class Vouched(Struct, frozen=True):
 
 
 class RouteProofs(Component):
-    """Component for the proven hops of nodes. It reports RoutesVouched."""
+    """Component for the proven hops of nodes, which publishes the fact RoutesVouched."""
 
     def __init__(
         self, desk: NodeContext, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays
@@ -71,7 +71,7 @@ class RouteProofs(Component):
     # --- verification -----------------------------------------------------------------------------------
 
     def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
-        """Return whether the peer may send messages of this route, which ends at the peer."""
+        """Return whether the peer may send messages that took `route`, which ends at the peer."""
         if len(route) < 2 or self._keyring is None or (peer.node.uuid, route) in self._believed:
             return True
         if not all(self._names(peer, node, way) for node, way in pairwise(route)):
@@ -91,7 +91,7 @@ class RouteProofs(Component):
         return said is not None and way in said.ways
 
     def _found(self, peer: Peer, node: str) -> Vouched | None:
-        """Return the hops that a node declared; through this peer if the node is not known otherwise."""
+        """Return the hops that a node declared, as this peer sent them if the node is not known otherwise."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
         return self._said.get((peer.node.uuid, node))

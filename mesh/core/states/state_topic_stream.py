@@ -18,7 +18,10 @@ class StateTopicStream:
         self._number = 0
 
     def publish_value(self, key: str, node: str, content: Callable[[], bytes]) -> None:
-        """Send the value to the subscribers of the key. `content` is called only if there are any."""
+        """Send the value to the subscribers of the key.
+
+        `content` is called only if there are any.
+        """
         if self._router.clients.match(key, ""):
             self._router.deliver_local(self._envelope(key, node, content()))
 
@@ -27,7 +30,6 @@ class StateTopicStream:
         self._router.retain(self._envelope(key, node, content))
 
     def remove_value(self, key: str) -> None:
-        """Remove the value."""
         self._router.log.retained.remove(key, "")
 
     def _envelope(self, key: str, node: str, content: bytes) -> Envelope:

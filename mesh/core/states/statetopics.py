@@ -23,7 +23,7 @@ class StateTopics:
         self._telling.publish_value(_key(state), state.name, lambda: _xml(state))
 
     def provide_topics(self, query: Query, states: Iterable[NodeState]) -> None:
-        """Provide the topics before a client reads them."""
+        """Create the topics that `query` reads, before it is answered."""
         if query.text.startswith(PREFIX):
             for state in states:
                 if matches(query.text, _key(state)):

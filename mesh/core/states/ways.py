@@ -15,7 +15,10 @@ from mesh.mapping.rules import Rule, has_several
 
 
 class OwnWays(Component):
-    """At most WAYS names, nodes that forward our messages first. Reports OurWaysChanged."""
+    """The names of these nodes, at most WAYS, with nodes that forward our messages first.
+
+    Publishes the fact OurWaysChanged.
+    """
 
     def __init__(self, desk: NodeContext) -> None:
         self._onward, self._masters = by_rules(desk.settings.me.name, desk.settings.rules)
@@ -46,7 +49,7 @@ class OwnWays(Component):
             self._desk.publish_fact(OurWaysChanged())
 
     def start(self, beginning: Beginning) -> None:
-        """Report hops that will not be believed."""
+        """Report next hops beyond the limit, as other nodes may refuse messages through them."""
         left = self._onward[WAYS:]
         if left:
             text = (
@@ -63,7 +66,8 @@ class OwnWays(Component):
 def by_rules(me: str, rules: Iterable[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the other nodes in the rules: forwarders, and masters.
 
-    Next hops forward, and so does each of several masters. A sole master keeps, unless its own rules differ.
+    Next hops forward messages, and so does each of several masters. A sole master keeps them, unless its own
+    rules differ.
     """
     divides = has_several(rules := tuple(rules))
     rules = tuple(rule for rule in rules if rule.node != me)

@@ -30,7 +30,7 @@ class AbsentClients:
 
     @property
     def bytes(self) -> int:
-        """Bytes in all inboxes: the last count, plus later additions."""
+        """The bytes in all inboxes: the last count, plus later additions."""
         return self._bytes
 
     def looked(self, inboxes: Iterable[Inbox]) -> None:

@@ -47,7 +47,7 @@ LOOK = 60.0  # s between two sweeps
 
 
 class Clients(Component):
-    """The sessions of clients: admits, resumes and closes them, and takes their messages."""
+    """Component that admits, resumes and closes the sessions of clients, and accepts their messages."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Clients(Component):
         session = self.sessions.get(h.stream)
         if session is not None:
             name = session.name
-        # Until its first command it may lack our WELCOME, and no other client can know its stream id.
+        # A client may lack our WELCOME until its first command, and no other client can know its stream id.
         must_prove = session is not None and session.has_spoken
         wanted = token(self._desk.settings.secret, str(name), h.stream)
         if (h.token or must_prove) and not same(h.token, wanted):
@@ -116,7 +116,10 @@ class Clients(Component):
         return self._attach(opened, conn, h)
 
     def _crowd(self, conn: Conn) -> Refuse | None:
-        """Refuse if the client's key has too many sessions. Without keys all belong to one user."""
+        """Return a refusal if the client's key has too many sessions, otherwise `None`.
+
+        Without keys all clients belong to one user, so the limit does not apply.
+        """
         most = self._desk.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
@@ -124,7 +127,7 @@ class Clients(Component):
         return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.key_sessions` there.")
 
     def _check_name(self, h: Hello) -> None:
-        """Refuse a client name that belongs to the mesh or to one of its nodes."""
+        """Check that the client name is not that of the mesh or of a node. Raises: BadName."""
         is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
@@ -191,7 +194,7 @@ class Clients(Component):
         )
 
     def on_disconnected(self, session: Session) -> None:
-        """Keep a session whose connection ended."""
+        """Keep a session whose connection ended, so that the client can resume it."""
         session.conn = None
         session.outlet.detach()
         session.gone_since = self._desk.now
@@ -218,7 +221,7 @@ class Clients(Component):
         self._desk.publish_fact(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
-        """Close a session at its own request. Its streams can be forgotten, as all was answered."""
+        """Close a session at its own request, and forget its streams, as all messages were answered."""
         self.close(session)
         self._router.log.forget_stream(session.stream)
         self._ingress.forget_session(session.stream)
@@ -245,7 +248,7 @@ class Clients(Component):
             each.shed()
 
     def cut_off_largest(self, session: Session, held: int) -> None:
-        """Disconnect a session that holds too much memory, and free that."""
+        """Disconnect a session that uses too much memory, `held` bytes, and free its messages."""
         what = f"{session.text} holds {held:,} bytes at this node in unread or unsettled messages"
         most = f"{self._desk.settings.sessions_bytes:,}"
         hint = "Read and settle messages faster, or raise `limits.sessions_bytes` there."
@@ -267,7 +270,7 @@ class Clients(Component):
     # --- publishing -------------------------------------------------------------------------------------
 
     def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
-        """Take envelopes of the session's own streams; any other breaks the protocol."""
+        """Accept or refuse the envelopes of a session. Raises: RemoteError if they break the protocol."""
         may_write = conn.may_write
         if command.ttls and len(command.ttls) != len(envelopes):
             raise RemoteError(

@@ -30,7 +30,7 @@ class Consuming(Component):
         self._desk.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
 
     def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """Start or stop a consumer. Raises: LocalError for an address without consumers."""
+        """Start or stop a consumer. Raises: LocalError for an address that can have no consumers."""
         number = command.subscription
         if not conn.may_write:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")

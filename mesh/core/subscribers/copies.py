@@ -1,4 +1,4 @@
-"""Copies of retained values among a master and its backups: each of them keeps all."""
+"""Copies of retained values at a master and its backups, each of which keeps all values."""
 
 # Law 1: of two values the newer one by its master's clock stays, and an erased topic stays erased.
 # Law 2: a node keeps only values of topics for which the rules name it.
@@ -16,7 +16,7 @@ from mesh.wire.envelope import ERASED, Envelope
 
 
 class Copies:
-    """The copies of one node, in its own log."""
+    """The copies that this node keeps, in its own log."""
 
     def __init__(self, desk: NodeContext, mapping: Mapping, log: Log, disk: Disk) -> None:
         self._desk = desk
@@ -25,7 +25,7 @@ class Copies:
         self._disk = disk
 
     def keep_values(self, e: Envelope) -> None:
-        """Keep the value of an envelope that another master accepted."""
+        """Keep the values of an envelope another master accepted, if the rules name this node."""
         if not self._mapping.has_backups:
             return
         mine = [key for key in e.keys if self._mapping.is_kept(key, e)]

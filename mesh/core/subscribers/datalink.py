@@ -48,7 +48,7 @@ Forged = frozenset[int]  # indices of envelopes
 class DataLinks(Component):
     """The data connections to all peers.
 
-    Items of one direction are a numbered stream for each pair of boots; everything else can be repeated.
+    Items of one direction are a numbered stream for each pair of boots; all other commands can be repeated.
     """
 
     def __init__(  # noqa: PLR0913
@@ -105,13 +105,16 @@ class DataLinks(Component):
     # --- logging in -------------------------------------------------------------------------------------
 
     def greeting(self, peer: Peer, said: Greeting) -> Greeting:
-        """Return the HELLO or WELCOME with the state of the item streams."""
+        """Return `said`, a HELLO or WELCOME, with the state of the item streams."""
         x = peer.exchange
         seen = 0 if x.lacks else x.inlet_boot
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """Compare the peer's state of the item streams, and return how far it has our items."""
+        """Compare the peer's state of the item streams, and return the number of the last item that it has.
+
+        0 means that all items are sent again.
+        """
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
@@ -125,7 +128,7 @@ class DataLinks(Component):
         return 0
 
     def _on_rules(self) -> None:
-        """Apply new rules: other peers may relay items of other masters."""
+        """Apply new rules, by which different peers may relay items of other masters."""
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
                 peer.begun.is_way = self._demand.is_way(peer.node.name)
@@ -155,7 +158,7 @@ class DataLinks(Component):
             if begun.outlet.conn is not None:
                 self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
             begun.outlet.detach()
-            begun.held_replies.clear()  # it asks again
+            begun.held_replies.clear()  # the peer asks again
             begun.held_versions.clear()
             if begun.feed.connected:
                 begun.feed.leave(self._desk.now)
@@ -174,7 +177,10 @@ class DataLinks(Component):
     def items(
         self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope], forged: Forged
     ) -> None:
-        """Accept items. `forged` are the indices of messages that no client receives."""
+        """Accept items of a peer.
+
+        `forged` has the indices of forged envelopes, which no client receives.
+        """
         x = peer.exchange
         if not x.inlet.accept(command.seq):
             self._acking[peer] = None  # a repeat: the other missed our ack
@@ -209,7 +215,7 @@ class DataLinks(Component):
         self._router.pacing.release_after(ItemsOf(peer.node.uuid), (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
-        """Have all items in flight resent, complete, as contents of one are not held here any longer."""
+        """Have all items in flight resent in full, as the contents of one are missing here."""
         peer.exchange.new_inlet(peer.exchange.inlet_boot)
         peer.exchange.lacks = True
         self._desk.note(
@@ -225,7 +231,7 @@ class DataLinks(Component):
         self._router.cache.empty()
 
     def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
-        """Report a gap of another node to local subscribers and to relayed peers.
+        """Report a gap of another node to local subscribers, and to peers for which this node relays.
 
         Nodes that the gap has passed are left out, as routes may form a loop.
         """
@@ -254,10 +260,10 @@ class DataLinks(Component):
                 pass_on(peer.begun.outlet.passed_on, path, fact.messages)
 
     def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
-        """Return a test of which queries a gap on that path concerns.
+        """Return a function that returns whether a gap on that path concerns a query.
 
-        If a gateway has reported the gap, these are the queries for topics accepted from its neighbor; else
-        all.
+        A gap that a gateway has reported concerns queries for topics accepted from its neighbor, any other
+        gap all queries.
         """
         settings = self._desk.settings
         by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
@@ -305,7 +311,7 @@ class DataLinks(Component):
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
     def _is_held(self, parcel: StoredEnvelope) -> bool:
-        """Return whether another peer sent all of it before, and it is still needed here."""
+        """Return whether another peer sent the whole item before, and it is still needed here."""
         numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
         for peer in self._neighbours.peers.values():
             upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
@@ -419,7 +425,7 @@ class DataLinks(Component):
     # --- questions --------------------------------------------------------------------------------------
 
     def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
-        """Reply after the items queued for the peer: values must not overtake older messages."""
+        """Call `send` after the items queued for the peer: values must not overtake older messages."""
         peer.exchange.held_replies.append((peer.exchange.feed.line, send))
         self._replying[peer] = None
 

@@ -43,7 +43,7 @@ class SessionAway(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionCutOff(Fact):
-    """A session held too much memory: everything expendable is freed."""
+    """A session used too much memory, and components free what they keep for it."""
 
     session: Session
 

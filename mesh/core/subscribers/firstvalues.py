@@ -1,4 +1,4 @@
-"""First values of subscriptions: retained values of topics, some of whose masters are unreachable."""
+"""First values of subscriptions: retained values, some of which follow when their masters return."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ TURN = 32  # subscriptions in one turn; each asks other nodes
 
 
 class FirstValues(Component):
-    """Fetches first values for new subscriptions. `joining` knows the newer messages."""
+    """Component that fetches first values for new subscriptions.
+
+    `joining` combines them with newer messages.
+    """
 
     def __init__(
         self, desk: NodeContext, joining: Joining, demand: InterestSync, questions: PeerCalls, lookup: Lookup
@@ -85,7 +88,7 @@ class FirstValues(Component):
             self._desk.wake(self._desk.now)
 
     def tick(self) -> None:
-        """Continue with the next budget."""
+        """Fetch more missing values, with the budget of a new tick."""
         self._is_spent = False
         if self._ready:
             self._fetch_values()

@@ -27,7 +27,10 @@ SHARED = 256  # bytes, roughly, of a further holder of an envelope
 
 
 class Holdings(Component):
-    """The memory account. `cut_off` is called with a session that holds too much, and its bytes."""
+    """Component with the memory account.
+
+    `cut_off` is called with a session that uses too much memory, and its bytes.
+    """
 
     def __init__(
         self, desk: NodeContext, sessions: Sessions, cut_off: Callable[[Session, int], None]
@@ -71,7 +74,7 @@ class Holdings(Component):
 
 
 def sizes_of(shares: Iterable[Share]) -> Counter[Session]:
-    """Return the bytes by session. Shared contents count for the first session."""
+    """Return the bytes by session; shared contents count for the first session that has them."""
     sizes, seen = Counter[Session](), set[int]()
     for session, what, size in shares:
         sizes[session] += SHARED if id(what) in seen else size + OWN

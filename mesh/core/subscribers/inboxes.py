@@ -46,11 +46,7 @@ IDLE = 60.0  # s that an empty inbox is kept, for pending commits
 
 
 class Inboxes(Component):
-    """The inboxes by absolute name.
-
-    `open_of(name)` returns the connected sessions of a client, or the named session; `bury(envelope, answer,
-    owner)` republishes expired messages.
-    """
+    """Component with the inboxes of clients and sessions, by absolute name."""
 
     def __init__(
         self, desk: NodeContext, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions
@@ -88,7 +84,7 @@ class Inboxes(Component):
         asked.reply(Released(released=self.owners.release(asked.ask.release)))
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield reasons about the inboxes of a client, or about a message that waits in some."""
+        """Yield reasons about the inboxes of a client, or about a message that waits in inboxes."""
         if what.kind == CLIENT:
             for name, feed in islice(self._named(what.client), SHOWN):
                 size = feed.accepted_bytes
@@ -146,15 +142,15 @@ class Inboxes(Component):
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
-        """Return whether messages for the client may still wait for its session."""
+        """Return whether a new message must wait behind older ones of the client."""
         if client in self._moving:
             self._moving[client] = True
             return True
-        # A connected session that has not opened its inbox yet has to wait for these.
+        # Messages wait for the client until its connected session opens its inbox.
         return not _has_opened(session)
 
     def taker(self, name: str) -> Inbox:
-        """Return the inbox of that name, made when it is first needed."""
+        """Return the inbox of that name, created if necessary."""
         self._asked[name] = self._desk.now
         feed = self._feeds.get(name)
         if feed is None:
@@ -185,7 +181,7 @@ class Inboxes(Component):
         return feed
 
     def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        """Republish messages that waited too long, with their reason."""
+        """Republish the expired messages of a slice, with the reason."""
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
             # In the commit of the dead letters, or they would expire again after a crash.
@@ -214,7 +210,7 @@ class Inboxes(Component):
             self._deal(client)
 
     def close_inbox(self, session: Session) -> None:
-        """Close the inbox of a session. Unread messages wait for their addressee."""
+        """Close the inbox of a session; unread messages wait for their addressee again."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
             return
@@ -232,7 +228,7 @@ class Inboxes(Component):
     def _deal(self, client: str) -> None:
         """Assign the backlog of a client to one of its sessions that reads, if there is one.
 
-        That includes messages still to be stored, and unread messages of closed sessions.
+        The backlog includes messages that are being stored, and unread messages of closed sessions.
         """
         self._moving[client] = False
 
@@ -251,7 +247,7 @@ class Inboxes(Component):
         return feed.take_all() if feed is not None and name not in self._opened else []
 
     def _dealt(self, client: str, portions: list[EnvelopeSlice]) -> None:
-        """Assign the slices, which are all in memory."""
+        """Assign slices, which are all in memory now, to a session that reads or back to the client."""
         readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
         for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
             self._put_back(name, some)
@@ -275,7 +271,7 @@ class Inboxes(Component):
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def on_second(self) -> None:
-        """Republish messages that waited too long for their session."""
+        """Republish messages that waited too long in their inboxes."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
             self._bury_void()

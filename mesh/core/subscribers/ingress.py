@@ -75,8 +75,8 @@ class Ingress:
     def misplaces(self, session: Session, e: Envelope) -> LocalError | None:
         """Return why an envelope must not go to its destination, or `None`.
 
-        A queue takes only messages in its own domain, and that domain nothing else. Raises: RemoteError for
-        queue terms on a message to anything else.
+        A queue accepts only messages in its own domain, and that domain accepts no other messages. Raises:
+        RemoteError for queue terms on a message to anything else.
         """
         is_put = kind_of(e.to) == QUEUE
         if e.put and not is_put:

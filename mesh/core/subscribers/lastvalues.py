@@ -32,7 +32,7 @@ from mesh.wire.replies import ClientErased, ClientValues, Erased, Reason, Values
 
 
 class LastValues(Component):
-    """The verbs `get` and `erase`."""
+    """Component with the verbs `get` and `erase` of clients and peers."""
 
     def __init__(
         self, desk: NodeContext, lookup: Lookup, erasing: Erasing, forwarder: Forwarder, links: DataLinks
@@ -142,7 +142,7 @@ def _query(ask: AskGet) -> Query:
 
 
 def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
-    """Return all values in messages of allowed size, each with whether more follow."""
+    """Split the values into messages of allowed size, each with whether more follow."""
     parts = []
     while True:
         n = _fit(values)
@@ -153,7 +153,7 @@ def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
 
 
 def _fit(values: list[LastValue]) -> int:
-    """Return the number of values that fit into one message, as connections of nodes bound it."""
+    """Return the number of values that fit into one message between nodes."""
     frames = size = 0
     for n, value in enumerate(values):
         frames += 1 + body_frames(value.envelope)

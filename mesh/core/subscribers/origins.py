@@ -109,7 +109,10 @@ class Origins:
     # --- known names, rules and hops --------------------------------------------------------------------
 
     def logged_in(self, peer: Peer) -> None:
-        """Record the name of a peer. Messages that it accepted under an earlier name are its own, too."""
+        """Record the name of a peer.
+
+        Messages that the peer accepted under an earlier name are its own, too.
+        """
         x, own = peer.exchange, home(peer.node.name)
         x.homes = (*[each for each in x.homes if each != own][1 - NAMES :], own)
 
@@ -138,15 +141,16 @@ class Origins:
     # --- the check --------------------------------------------------------------------------------------
 
     def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether rules are known to name the peer for these topics. This must be cheap.
+        """Return whether rules are known to name the peer for these topics.
 
-        Then they also let messages of this node leave it for the peer.
+        The same rules let messages of this node leave it for the peer. This check must be cheap, as every
+        item passes it.
         """
         known = self._true.get((peer.node.name, envelope.domain), NO_KEYS)
         return known.issuperset(envelope.keys) and not is_of_mesh(envelope.sender)
 
     def check(self, peer: Peer, envelope: Envelope, master: bytes) -> Verdict:
-        """Return whether the peer may bring the envelope from the log of that master."""
+        """Return the verdict on an envelope that the peer brings from the log of `master`."""
         sender, homes = envelope.sender, (*peer.exchange.homes, home(peer.node.name))
         if sender.startswith(homes) or self._has_grace(peer):
             return Verdict.TAKE
@@ -176,7 +180,10 @@ class Origins:
         return peer.node.name in self._ways and self._are_all(is_named, peer.node.name, envelope)
 
     def _are_all(self, test: TopicTest, node: str, envelope: Envelope) -> bool:
-        """Return whether a test is true for all topics of the envelope. Rules of this process stay true."""
+        """Return whether `test` is true for all topics of the envelope.
+
+        A positive result is remembered, as rules stay valid until the process ends.
+        """
         domain = envelope.domain
         known = self._true.get((node, domain), NO_KEYS)
         if known.issuperset(envelope.keys):

@@ -1,4 +1,4 @@
-"""Owners of inboxes: the key that first opened a client's inbox, while that holds or awaits messages.
+"""Owners of inboxes: the key that first opened a client's inbox, while that has or awaits messages.
 
 Any key may use any name to publish and for its sessions: two machines whose user is called pi are two keys. A
 generated name therefore has no client inbox, and a chosen one belongs to a CURVE key; "" stands for the local
@@ -26,7 +26,7 @@ class Owners:
         self._desk = desk
         self._later = later
         self._users: dict[str, str] = {}
-        self._used: dict[str, float] = {}  # last time that it held or awaited anything
+        self._used: dict[str, float] = {}  # time of the last use
 
     def restore(self, rows: dict[bytes, bytes]) -> None:
         """Restore the owners from the store."""
@@ -48,7 +48,7 @@ class Owners:
         return all(self._users.get(name, user) == user for name in names)
 
     def open(self, session: Session) -> None:
-        """Take the inbox of a session. Raises: LocalError if it belongs to another key."""
+        """Claim the inbox of a session for its key. Raises: LocalError if it belongs to another key."""
         client = session.name.of_all_sessions()
         if not self.may_open(session):
             raise LocalError(
@@ -93,12 +93,12 @@ class Owners:
 
 
 def user_of(session: Session) -> str:
-    """Return the key of the session's connection, "" without one."""
+    """Return the key of the session's connection, "" if it has none."""
     return session.user or ""
 
 
 def owner_of(owners: Owners, text: str, node: str) -> str:
-    """Return the key that owns the inbox of an addressee; "" without any."""
+    """Return the key that owns the inbox of an addressee, "" if there is none."""
     try:
         return owners.owner_of(SessionName.parse(text).at(node)) or ""
     except BadName:

@@ -1,4 +1,4 @@
-"""The queries of other nodes at this one, and the positions from which they count."""
+"""The queries of other nodes at this one, and the positions from which they apply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = 1000  # waiting questions of a peer; the last ends the wait
 
 
 class PeerSubscriptions(Component):
-    """The feeds of other nodes: which messages each is owed.
+    """Component with the feeds of other nodes, which define the messages that each node is owed.
 
     `received()` returns the position up to which this node has each log.
     """
@@ -97,7 +97,7 @@ class PeerSubscriptions(Component):
     # --- commands of peers ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """Take a peer's queries, or a part of them, in turns that leave time for others."""
+        """Accept a peer's queries, or a part of them, and apply them in turns that leave time for others."""
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
         if len(line) > LINE // self._turn:
@@ -139,7 +139,10 @@ class PeerSubscriptions(Component):
         self._desk.wake(self._desk.now)
 
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
-        """Call `then` after all queries that the peer has sent by now: its questions rely on them."""
+        """Call `then` after all queries that the peer has sent so far are applied.
+
+        The questions of the peer rely on its queries.
+        """
         if peer not in self._line:
             then()
             return
@@ -152,7 +155,10 @@ class PeerSubscriptions(Component):
                 self._left = 0
 
     def _take_up(self, peer: Peer, part: Interest) -> None:
-        """Process one part. Queries that a full INTEREST does not name are dropped at its end."""
+        """Process one part of an INTEREST.
+
+        Queries that a full INTEREST does not name are dropped at its end.
+        """
         saying = self._saying.pop(peer, None)
         if saying is None:
             self._note_lead(peer, part)
@@ -203,13 +209,13 @@ class PeerSubscriptions(Component):
             self._desk.broke_protocol(conn, peer.node.name, peer.node, error)
 
     def _cut_short(self, peer: Peer) -> None:
-        """Drop the unfinished INTEREST of a peer whose connection ended. The next one repeats it."""
+        """Drop the unfinished INTEREST of a peer whose connection ended; the next one repeats it."""
         self._saying.pop(peer, None)
         self._line.pop(peer, None)
         self._behind.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
-        """Return the queries of known kinds. A later release may have more kinds."""
+        """Return the queries of known kinds; a later release may have more kinds."""
         if peer.version < UNKNOWN_IS_TOLD:
             return queries
         known = [query for query in queries if query.kind in UNDERSTOOD]
@@ -259,7 +265,7 @@ class PeerSubscriptions(Component):
         self._relay(peer, query)
 
     def _relay(self, peer: Peer, query: Query) -> None:
-        """Request a query from other masters on behalf of this peer."""
+        """Request a query from other masters on behalf of the peer, if this node relays it."""
         if self._demand.is_relayed(query):
             self._router.relays.add(peer.exchange.feed, query)
             self._demand.want(query, by=peer.node.uuid)

@@ -1,7 +1,7 @@
 """Decides which clients may read a dead letter.
 
-One for a single receiver may be read by that receiver, its sender and nodes. One from a queue has no single
-receiver: any consumer could have received it.
+A message for a single receiver may be read by that receiver, its sender and nodes. A message from a queue has
+no single receiver, as any consumer could have received it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def of_topic(
 ) -> Iterator[Reason]:
     """Yield reasons about a topic from `takers`, its local subscriptions.
 
-    Without any, the reasons name subscriptions that almost match.
+    If there are none, the reasons name subscriptions that almost match.
     """
     wanting = [(session, feed) for feed in takers if (session := sessions.holder(feed)) is not None]
     if wanting:

@@ -1,4 +1,4 @@
-"""An INTEREST that arrives in parts: the parts so far, and the queries that it no longer names."""
+"""An INTEREST that arrives in parts, with the queries that no part has named so far."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ WANTED_BYTES = 256 * MIB  # bytes of their texts
 
 @dataclass(slots=True)
 class Saying:
-    """An unfinished INTEREST. Queries in `unsaid` end with it unless a later part names them."""
+    """An INTEREST whose last part has not arrived or not been applied.
+
+    Queries in `unsaid` are dropped at its end unless a later part names them.
+    """
 
     version: int
     full: bool
@@ -52,7 +55,7 @@ class Saying:
 def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Collection[Query]) -> None:
     """Raise RemoteError if a peer has too many queries, or too large ones.
 
-    A new full set may stand beside the earlier one until it is complete.
+    A new full set may coexist with the earlier one until it is complete.
     """
     feed = peer.exchange.feed
     count = len(feed.queries) + len(add) - len(remove)

@@ -88,7 +88,7 @@ class SenderCheck(Component):
         return frozenset(forged)
 
     def report(self, peer: Peer, envelope: Envelope, is_forged: bool) -> str:
-        """Report a forged or unconfirmed envelope, and return the text. Forged messages are counted."""
+        """Report a forged or unconfirmed envelope, count a forged one, and return the text."""
         x, now = peer.exchange, self._desk.now
         sender = plain(envelope.sender)[:80] or "no sender"
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]

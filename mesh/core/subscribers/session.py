@@ -28,7 +28,10 @@ REPLIES = 2**32 - 1  # subscription number of replies
 
 
 class Session:
-    """A client's session, over reconnects. `stream` identifies the publisher in all its streams."""
+    """A client's session, which outlives its connections.
+
+    `stream` identifies the publisher in all its streams.
+    """
 
     def __init__(self, name: SessionName, stream: bytes, outlet: Outlet) -> None:
         self.name = name
@@ -38,7 +41,7 @@ class Session:
         self.conn: Conn | None = None
         self.user: str | None = None  # key of its connection; None = none since the start
         self.is_named = False  # the client's name was chosen by its user
-        self.has_spoken = False  # it has received a WELCOME
+        self.has_spoken = False  # it has sent a command
         self.feeds: dict[int, Feed] = {}
         self.ended: dict[int, Ended] = {}  # ended subscriptions, until it confirms
         self.answers: list[Answer] = []

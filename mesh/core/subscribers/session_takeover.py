@@ -30,7 +30,7 @@ class HolderQuestion:
 class SessionTakeover:
     """The sessions that other clients claim.
 
-    `lost(session)` handles a silent holder. Records HolderLives and HolderGone.
+    `lost(session)` handles a silent holder. Publishes the facts HolderLives and HolderGone.
     """
 
     def __init__(self, desk: NodeContext, lost: Callable[[Session], None]) -> None:
@@ -50,7 +50,7 @@ class SessionTakeover:
         asked.waiting[conn] = hello
 
     def on_pong(self, holder: Session, pong: Pong) -> None:
-        """Refuse the claimants if this answers the question; earlier messages of a holder prove nothing."""
+        """Refuse the claimants if `pong` answers the question; earlier messages of a holder prove nothing."""
         asked = self._asked.get(holder)
         if asked is None or asked.stamp != pong.stamp:
             return
@@ -84,7 +84,7 @@ class SessionTakeover:
 
 
 def busy(holder: Session) -> Refuse:
-    """Return the refusal while a holder has work and does not answer: it may be dead, or blocked."""
+    """Return the refusal of a claim whose holder has work and does not answer: it may be dead, or blocked."""
     text = f"{holder.name} is open elsewhere, is busy and does not answer"
     hint = "Its program may be blocked or stopped: end it, or choose another session number."
     return Refuse("SESSION_IN_USE", text, hint)

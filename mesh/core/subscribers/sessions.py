@@ -36,7 +36,7 @@ class Sessions(Component):
             yield from (feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES))
 
     def session_of(self, conn: Conn) -> Session | None:
-        """Return the session of a connection, if it is its current one."""
+        """Return the session whose current connection is `conn`, or `None`."""
         session = self.by_stream.get(conn.owner)
         return session if session is not None and session.conn is conn else None
 
@@ -54,7 +54,7 @@ class Sessions(Component):
         return session is not None and session.conn is not None and word in session.conn.speaks
 
     def all_of(self, name: SessionName) -> Iterator[Session]:
-        """Return the session of that name, or all of that client here, connected or not."""
+        """Return the session of that name, or all sessions of that client here, connected or not."""
         ours = self._of_client.get(name.client, {}) if name.node in (None, self._desk.me.name) else {}
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
@@ -71,7 +71,6 @@ class Sessions(Component):
         return [ours[text] for text in sorted(ours) if ours[text].conn is not None and ours[text].is_named]
 
     def add(self, session: Session) -> None:
-        """Add a new session."""
         self.by_stream[session.stream] = self._names[session.text] = session
         self._of_client.setdefault(session.name.client, {})[session.text] = session
 
@@ -86,7 +85,7 @@ class Sessions(Component):
                 del self._of_client[session.name.client]
 
     def answer_client(self, stream: bytes, answer: Answer) -> None:
-        """Answer a client's published message."""
+        """Answer the published message of a client, or of a component that publishes."""
         self._desk.accounts.count_answer(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:

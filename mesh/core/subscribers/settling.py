@@ -10,10 +10,10 @@ from mesh.routing.stored_envelope import StoredEnvelope
 
 
 class FeedSettling:
-    """Settles envelopes with the store or with the peer that sent them.
+    """Settles envelopes with the store, or with the peer that sent them.
 
-    Peers in `acking` are owed an acknowledgement. `merging` knows what several masters, or gateways of other
-    sites, have sent.
+    Peers in `acking` are owed an acknowledgement. `merging` has the repeats that several masters, or gateways
+    of other sites, have sent.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class FeedSettling:
         return self._mapping.has_several or self._knows_sites
 
     def on_released(self, parcel: StoredEnvelope) -> None:
-        """Handle the end of one subscriber's need of an envelope."""
+        """Shrink or settle an envelope that one of its subscribers no longer needs."""
         if parcel.own and parcel.owed:
             self._shelf.shrink(parcel)
         elif parcel.own:

@@ -1,4 +1,4 @@
-"""Checks that a peer's items were asked for. Others are settled, and delivered to no subscriber."""
+"""Checks that a peer's items were requested; others are settled, but not delivered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mesh.wire.envelope import Envelope
 
 # An unrequested item does not close the connection: its query may have ended meanwhile, and other
 # items of the peer may be owed to subscribers.
-GRACE = 60.0  # s for items that an earlier process asked for
+GRACE = 60.0  # s for items that an earlier process requested
 MASTERS = 4096  # whose logs one peer may relay
 SAY_AGAIN = 600.0  # s until a peer is reported again
 
@@ -39,14 +39,14 @@ class Solicited:
         return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
 
     def has_grace(self, peer: Peer) -> bool:
-        """Return whether a peer may still send what an earlier process of this node asked for."""
+        """Return whether a peer may still send items that an earlier process of this node requested."""
         since = peer.exchange.first_login
         return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
 
     def admit(
         self, peer: Peer, master: bytes, position: int, envelope: Envelope, is_forged: bool
     ) -> Envelope | None:
-        """Return the messages of an item that were asked of that peer, or settle it and return `None`."""
+        """Return the requested messages of an item, or settle the item and return `None`."""
         part = self.part(peer, master, envelope) if not is_forged else None
         if part is None:
             if not is_forged:
@@ -56,7 +56,7 @@ class Solicited:
         return part
 
     def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
-        """Return the messages of an item that were asked of that peer, or `None`."""
+        """Return the messages of an item that were requested from the peer, or `None`."""
         if master == self._desk.me.uuid:
             return None  # a false position in our own log would make our items look old
         if master != peer.node.uuid and not self._is_way(peer):

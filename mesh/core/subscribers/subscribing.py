@@ -44,7 +44,7 @@ MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths, half of the t
 
 
 class SubscriberFeeds(Component):
-    """The feeds of sessions. Their queries are registered here and requested from other nodes."""
+    """The feeds of sessions, whose queries are registered here and requested from other nodes."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -60,7 +60,10 @@ class SubscriberFeeds(Component):
         paging: Paging,
         sessions: Sessions,
     ) -> None:
-        """`received()` returns how far each master's log has come here."""
+        """Create the component.
+
+        `received()` returns the position up to which this node has each master's log.
+        """
         self._paging = paging
         self._sessions = sessions
         self._disk = disk
@@ -242,7 +245,7 @@ class SubscriberFeeds(Component):
         return feed
 
     def named(self, session: Session, feed: Feed) -> str:
-        """Return the name of a subscription for people."""
+        """Return the name of a subscription for error and event texts."""
         query = next(iter(feed.queries), None)
         return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"
 
@@ -287,7 +290,7 @@ class SubscriberFeeds(Component):
         self._disk.commit((), stored)
 
     def drop(self, session: Session, number: int) -> None:
-        """Remove a subscription."""
+        """Remove a subscription, or close the inbox if `number` is INBOX."""
         if number == INBOX:
             self._inboxes.close_inbox(session)
             return

@@ -29,7 +29,7 @@ STARTED, STOPPED = "started", "stopped"  # events about this node
 
 
 class Recording(Component):
-    """Component that records the mesh. It is idle unless the settings have an interval.
+    """Component that records the mesh, if the settings have an interval.
 
     `queues(names)` returns the waiting queues, and the state of the named ones, which were recorded before.
     """
@@ -148,7 +148,7 @@ class Recording(Component):
         )
 
     def _balances(self) -> None:
-        """Record the figures of each candidate; of lost ones only new figures, to bound the lines."""
+        """Record the figures of each candidate, for lost ones only if they changed, to limit the lines."""
         for node, given in self._desk.tally.given.items():
             peer = self._neighbours.named(node)
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
@@ -198,7 +198,7 @@ class Recording(Component):
         return (b"", 0) if peer is None else (peer.node.uuid, peer.node.boot)
 
     def _waiting(self) -> None:
-        """Record the longest queues. A queue that has become empty is recorded once more."""
+        """Record the longest queues, and once more a queue that has become empty."""
         me = self._desk.me
         for queue in self._longest.select(self._queues(self._longest.told)):
             self._write(

@@ -28,7 +28,7 @@ from mesh.wire.limits import DURABLE
 QUEUE = "queue"  # kind of rows and events; table of local queues
 MOST = 10_000  # limit for declarations made here, not for peers' rows
 ALIKE = 50  # candidates for the slow comparison (milliseconds)
-REMEMBERED = 1000  # cached answers of `near`
+REMEMBERED = 1000  # cached answers of `similar_name`
 
 TermsChanged = Callable[[str, QueueTerms | None], None]
 
@@ -74,7 +74,7 @@ class Declaring(Component):
         return row is not None and not row.value and name not in self._own
 
     def similar_name(self, name: str) -> str:
-        """Return the most similar name of a queue, for a hint, or an empty string."""
+        """Return the most similar queue name for a hint in an error, or an empty string."""
         name = name[:LONGEST_QUEUE]
         found = self._near.get(name)
         if found is None:
@@ -175,7 +175,7 @@ class Declaring(Component):
                 raise LocalError('A queue with scope "node" is never shared.', code="BAD_ROW")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply a changed row, and notify the owner if other terms are in effect."""
+        """Apply a changed row, and report the terms if others are in effect now."""
         name, counted = row.name, self.get(row.name)
         old = self._mesh.pop(name, None)
         if row.value:
@@ -201,7 +201,10 @@ class Declaring(Component):
             self._desk.event(QUEUE, text, by.node, level="warning")
 
     def start(self, beginning: Beginning) -> None:
-        """Load the rows of this node, and report all terms. The rows of the mesh are already loaded."""
+        """Load the local definitions, and report the terms of all queues.
+
+        The rows of the mesh are already loaded.
+        """
         for key, value in beginning.rows(QUEUE).items():
             try:
                 name, terms = check_queue(key.decode()), unpacked(value)

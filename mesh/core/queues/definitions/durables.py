@@ -114,7 +114,7 @@ class Durables(Component):
             self._counts(name)
 
     def start(self, beginning: Beginning) -> None:
-        """Create the queues of this node. The rows are already loaded."""
+        """Create the queues of all durable subscriptions, whose rows are already loaded."""
         self._has_begun = True
         for name in sorted(self._all):
             self._counts(name)

@@ -1,7 +1,7 @@
 """Messages for a full queue, held back while a consumer is connected."""
 
-# Law: no message of a stream overtakes a held one. Little more is held of a stream than a client may have
-# unanswered; beyond that the whole stream is refused or accepted at once.
+# Law: no message of a stream overtakes a held one. At most about twice a client's window is held per stream;
+# beyond that all held messages of the stream are published, and accepted or refused at once.
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from mesh.wire.replies import Late, Opened
 
 GRACE = 5.0  # s that a disconnected consumer keeps its messages
 LOOK = 0.25  # s between two checks for ended leases
-ALL = 2**32 - 1  # delivery tags
+ALL = 2**32 - 1  # all delivery tags
 OVER = "LEASE_OVER"
 
 
@@ -71,7 +71,7 @@ class ConsumerTable(Component):
     # --- registration -----------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """Handle CONSUME: register a consumer, or end it with credit 0. Raises: LocalError."""
+        """Handle CONSUME: register a consumer, or end one if the credit is 0. Raises: LocalError."""
         queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
@@ -135,7 +135,7 @@ class ConsumerTable(Component):
     ) -> None:
         """Answer a registration when it is on disk, or when it failed."""
         queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
-        if queue is None or now is not taker:  # it left or registered again meanwhile
+        if queue is None or now is not taker:  # the consumer left or registered again meanwhile
             return
         if error is not None:
             self._end_consumer(session, command.subscription)

@@ -21,7 +21,7 @@ WAITS = "FORWARD_WARNING"
 
 
 class DeadLettering:
-    """The dead-lettering of messages.
+    """Publishes dead messages of queues as dead letters, and removes them when that is confirmed.
 
     `publish(envelope)` sends a message to the master of its key. `publishers` maps a stream to the callback
     for its answers.
@@ -41,7 +41,7 @@ class DeadLettering:
         self._publishers = publishers
         self._number = 0
         self._stuck: list[Callable[[], None]] = []  # retries of dead letters that were refused
-        self._sent: dict[int, tuple[DeadLetterContents, Callable[[], None]]] = {}  # by number: not answered
+        self._sent: dict[int, tuple[DeadLetterContents, Callable[[], None]]] = {}  # unanswered, by number
 
     def bury(self, queue: QueueSink) -> None:
         """Send all dead messages of a queue to its dead-letter target."""
@@ -78,7 +78,7 @@ class DeadLettering:
             self._send(letter, to, gone)
 
     def _for_all(self, letter: DeadLetterContents, gone: Callable[[], None]) -> None:
-        """Publish to the dead letters of the mesh, and retry later if there is no room."""
+        """Publish to the dead letters of the mesh, and retry later if the mesh refuses."""
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
@@ -89,7 +89,7 @@ class DeadLettering:
         self._dead.publish(letter, answered)
 
     def try_again(self) -> None:
-        """Retry the dead letters that had no room."""
+        """Retry the dead letters that the mesh refused."""
         stuck, self._stuck = self._stuck, []
         for each in stuck:
             each()
@@ -116,7 +116,7 @@ class DeadLettering:
 
 
 def _died_here_before(e: Envelope, i: int) -> bool:
-    """Return whether the message died in this queue before and came back, which would be an endless loop."""
+    """Return whether message `i` already died in this queue; a second round would be an endless loop."""
     properties, _ = e.message(i)
     try:
         return e.to in decode_properties(properties).headers.all("dead-to")

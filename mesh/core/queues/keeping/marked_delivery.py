@@ -1,8 +1,8 @@
 """Delivers messages of a queue after the mark that covers them is on disk."""
 
 # Law 1: no message above the mark is delivered before a higher mark is on disk. After a crash, messages above
-#   the mark count as undelivered, and unsettled ones below it as delivered. A message that a selector found
-#   far behind has a stored row instead, as its mark would cover all waiting messages.
+#   the mark count as undelivered, and unsettled ones below it as delivered. A message that a selector picked
+#   far from the front has a stored row instead, as its mark would cover all messages before it.
 # Law 2: deliveries are sent in the order of their tags.
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class MarkedDelivery:
         self._push(taker, portion)
 
     def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Mark messages as possibly redelivered if an old store copy makes that uncertain."""
+        """Mark messages as possibly redelivered if a restored old store copy may lack their delivery."""
         if self._rows.may_be_forgotten(self._name, lot.key[0]):
             lot.may_have_been_given(runs)
 
@@ -80,7 +80,7 @@ class MarkedDelivery:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
-        """Restart the leases of the delivery tags `counts`, if the consumer has leases."""
+        """Restart the leases of the delivery tags in the range `counts`, if the consumer has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)
 
@@ -115,5 +115,5 @@ class MarkedDelivery:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a mark did not reach the disk, so that deliveries wait here."""
+        """Whether deliveries wait although no mark is being written, because the last write failed."""
         return bool(self._waiting) and self._marking is None

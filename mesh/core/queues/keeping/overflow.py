@@ -1,9 +1,9 @@
-"""Durable subscriptions that are full lose their oldest messages, and an event reports how many."""
+"""Drops the oldest messages of full durable subscriptions, and reports how many in an event."""
 
 # Law 1: a durable subscription without readers does not reject messages, unless limits.durable_full says so.
 #   Its losses are counted, and an event reports them at most `EVERY` seconds later.
-# Law 2: while little room is left on disk, queues leave it to others: new messages are refused, and the
-#   largest durable subscriptions lose messages until there is room again.
+# Law 2: while the disk is nearly full, queues on it do not grow: new persistent messages are refused, and the
+#   largest durable subscriptions lose messages until there is space again.
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mesh.core.queues.keeping.queue_sink import QueueSink
 from mesh.queues.part.dropping import drop_bytes, drop_excess
 
 EVERY = 60.0  # s between two events about one queue
-SOON = 1.0  # s until the first
+SOON = 1.0  # s until the first event
 DROPPED = "durable_dropped"  # the counter
-SHRINKS = 16  # inverse share dropped per second on a tight disk
-LEAST = 1 << 20  # bytes dropped at least
+SHRINKS = 16  # 1/SHRINKS is dropped per second
+LEAST = 1 << 20  # minimum number of bytes dropped per second
 
 
 class Loss(Struct):
@@ -30,7 +30,7 @@ class Loss(Struct):
     next_event: float = 0.0
 
     def take_due(self, now: float) -> int:
-        """Return how many messages an event is to report now; they count as reported."""
+        """Return how many lost messages to report now, and count them as reported."""
         if not self.messages or now < self.next_event:
             return 0
         messages, self.messages, self.next_event = self.messages, 0, now + EVERY
@@ -38,15 +38,16 @@ class Loss(Struct):
 
 
 def shrunk(most: float, held: int) -> float:
-    """Return how many bytes all durable subscriptions may hold in the next second on a tight disk.
+    """Return the next limit for all durable subscriptions together while the disk is nearly full.
 
-    They could hold `most` before, and `held` is their size now.
+    `most` is the previous limit, or `inf` if there was none; `held` is their total size now. All are in
+    bytes. The limit shrinks once a second.
     """
     return held if most == inf else max(0, most - max(LEAST, most // SHRINKS))
 
 
 class Overflow:
-    """Keeps durable subscriptions within their terms, and queues off the last room on disk.
+    """Keeps durable subscriptions within their limits, and reserves the last disk space for other uses.
 
     `all_here()` returns the queues.
     """
@@ -57,11 +58,14 @@ class Overflow:
         self._losses: dict[QueueSink, Loss] = {}
         self._most: float = inf  # bytes that durable subscriptions may hold on the node's own disk
         self._was_tight = False  # at the previous check
-        self.is_tight = False  # at the latest check: little room on disk
-        self.look: Callable[[], bool] = lambda: False  # checks the room on disk
+        self.is_tight = False  # disk nearly full at the latest check
+        self.look: Callable[[], bool] = lambda: False  # returns whether the disk is nearly full
 
     def enforce_bound(self, queue: QueueSink) -> None:
-        """Drop the oldest messages of a queue that is over its bound and may drop them."""
+        """Drop the oldest messages of `queue` beyond its limits, and more if the disk is nearly full.
+
+        On a nearly full disk, the largest durable subscriptions lose messages, whichever queue was given.
+        """
         if dropped := drop_excess(queue.part):
             self._dropped(queue, dropped)
         if self.is_tight:
@@ -89,7 +93,7 @@ class Overflow:
         self._desk.wake(self._desk.now + SOON)
 
     def tidy(self) -> None:
-        """Check the room on the disk, and report lost messages. Called once a second."""
+        """Check the disk space, and report lost messages; called once a second."""
         self._shrink()
         now = self._desk.now
         for queue, loss in list(self._losses.items()):

@@ -1,4 +1,4 @@
-"""A queue at this node as a sink of the log, which is owed messages until consumers acknowledge them."""
+"""A queue at this node as a sink of the log: messages are owed to it until consumers settle them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ class QueueSink:
         self._tell(self)
 
     def declared(self, terms: QueueTerms) -> None:
-        """Apply new terms."""
         self.part.terms = terms
         self.schedule()
 
@@ -110,7 +109,7 @@ class QueueSink:
 
     @property
     def is_full(self) -> bool:
-        """Whether the queue is full."""
+        """Whether the queue is full, counting the messages that are being written to disk."""
         return self.part.is_full_with(self._coming, self._coming_bytes)
 
     @property
@@ -120,14 +119,14 @@ class QueueSink:
 
     @property
     def _may_wait(self) -> bool:
-        """Whether producers wait for room, which they do while a consumer is connected."""
+        """Whether producers may wait for room: the terms allow it, and a consumer is connected."""
         is_patient = self.part.terms.when_full == "block" and not self.is_removed
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
 
     def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
-        """Return whether a message is held back, and the held messages that must be published before it.
+        """Hold back a message of a full queue; return whether, and the messages to publish before it.
 
-        Too many held messages of one stream release all of that stream.
+        If the stream exceeds its limits, all held messages of the stream are returned.
         """
         if not self._held and not (self.is_full and self._may_wait):
             return False, []
@@ -136,7 +135,10 @@ class QueueSink:
         return False, self._held.take_stream(envelope.stream)
 
     def take_released(self) -> Envelope | None:
-        """Remove and return the next held message that has room, or that no consumer is left to wait for."""
+        """Remove and return the oldest held message, or `None` if no message may be published yet.
+
+        Messages are held while the queue is full and a consumer is connected.
+        """
         if self._held and (not self.is_full or not self._may_wait):
             return self._held.pop()
         return None
@@ -217,9 +219,9 @@ class QueueSink:
         self.schedule()
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
-        """Store an envelope that may have been in another part; `then` is called when it is on disk.
+        """Store an envelope that another node may have delivered, with all messages marked as redelivered.
 
-        Its messages are marked as possibly redelivered.
+        `then` is called with `None` when the envelope is on disk, or with the error.
         """
         lot = QueuedEnvelope(StoredEnvelope(envelope, master=self._desk.me.uuid, own=True))
         lot.may_have_been_given(lot.open())
@@ -236,7 +238,7 @@ class QueueSink:
         self.rows.store_redelivered(self.name, lot, stored)
 
     def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Make the messages of a refused move ready, after that is stored."""
+        """Make the messages of a refused move ready again, after the refusal is on disk."""
         if self.is_removed:
             self.part.gave_up(lot, runs)
             self.rows.write(self.name, lot)
@@ -245,7 +247,7 @@ class QueueSink:
         self.schedule()
 
     def expects(self, priority: int) -> None:
-        """Prepare a mark for a new message that may be delivered at once."""
+        """Write a mark in advance for a new message that can be delivered at once."""
         soon, part = self._desk.last_stamp + AHEAD, self.part
         if not part.takers or part.on_disk.has(priority):
             return
@@ -290,7 +292,7 @@ class QueueSink:
     # --- disk reads -------------------------------------------------------------------------------------
 
     def _loaded(self, lots: list[QueuedEnvelope]) -> None:
-        """Record that envelopes were read from disk and are in memory now."""
+        """Add envelopes read from disk to the undistributed ones, if undistributed ones were on disk only."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
             self.is_behind = bool(self.part.on_disk)

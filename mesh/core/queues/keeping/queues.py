@@ -39,7 +39,7 @@ class QueueRoomFace(Protocol):
         """Send messages to a consumer."""
 
     def similar_name(self, name: str) -> str:
-        """Return the name of a similar queue, for a hint."""
+        """Return the name of a similar queue for a hint, or an empty string."""
 
     def was_removed(self, name: str) -> bool:
         """Return whether the queue is known to be removed."""
@@ -51,13 +51,13 @@ class QueueRoomFace(Protocol):
         """Clean up after a removed queue has ended."""
 
     def redeemed(self, queue: QueueSink) -> None:
-        """Report finished messages that other nodes keep until then."""
+        """Report finished messages to the nodes that keep them until then."""
 
     def distribute_new(self, queue: QueueSink) -> None:
         """Distribute new messages to other nodes, if there are any."""
 
     def seen_to(self, queue: QueueSink) -> None:
-        """React to a change of the queue, after all other work."""
+        """React to a changed queue, after its messages were delivered, dead-lettered and written."""
 
     def stays(self, queue: QueueSink) -> bool:
         """Return whether no message of the queue can move to another node."""
@@ -66,8 +66,8 @@ class QueueRoomFace(Protocol):
 class Queues(Component):
     """The queues of this node, by name.
 
-    New, settled and dead messages are processed at the end of the event. `others` has the other nodes.
-    `publish` is called with each message that was held back and has room now.
+    New, settled and dead messages are processed at the end of the event. `others` is empty while this node
+    knows no other. `publish` is called with each message that was held back and has room now.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Queues(Component):
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
-        # A report of a queue costs more than the choice, and there may be thousands.
+        # To report a queue costs more than to choose it, and there may be thousands.
         for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
             yield queue.waiting()
 
@@ -252,14 +252,14 @@ class Queues(Component):
     def has_no_room(self, queue: QueueSink, envelope: Envelope) -> bool:
         """Return whether this node has no room for a message, apart from the limits of the queue.
 
-        Persistent messages must leave the last room on disk to other uses, and transient ones need memory.
+        Persistent messages must leave the last disk space to other uses, and transient ones need memory.
         """
         if envelope.flags & PERSISTENT:
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)
 
     def holds_back(self, envelope: Envelope) -> bool:
-        """Return whether a client's message is held back until the queue has room."""
+        """Hold a client's message back if its queue is full and may block; return whether it is held."""
         queue = self._all.get(envelope.to.removeprefix(PUTS))
         if queue is None:
             return False
@@ -277,7 +277,7 @@ class Queues(Component):
                 del self._holding[queue]
 
     def taker(self, name: str) -> QueueSink:
-        """Return the queue after a restart, even without its definition, to keep acknowledged messages."""
+        """Return the queue of a restored message, created if its definition is missing."""
         queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 

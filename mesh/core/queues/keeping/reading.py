@@ -80,7 +80,7 @@ class PartReading:
         self._fetch(positions, loaded)
 
     def _fetch(self, positions: Sequence[int], then: Callable[[list[QueuedEnvelope]], None]) -> None:
-        """Call `then` with the envelopes at these positions."""
+        """Read the envelopes at `positions`, and call `then` with them."""
 
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):

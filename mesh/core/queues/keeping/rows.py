@@ -1,4 +1,4 @@
-"""The stored state of queues beside their messages: delivery states, consumers, and marks."""
+"""The stored rows of queues, apart from their messages: delivery states, consumers, and marks."""
 
 # A mark gives for each priority the acceptance time up to which messages may have been delivered. It is
 # written before delivery, so no consumer has a message above it after a crash. The row of marks also has the
@@ -73,7 +73,10 @@ class Rows:
         self._shelf.live += 1
 
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
-        """Delete envelopes and the rows of those in `with_row` from disk, with the next commit."""
+        """Delete the envelopes at `positions` with the next commit.
+
+        `with_row` has the positions of the envelopes with a stored state, which is deleted too.
+        """
         for position in positions:
             self._shelf.drop_position(position)
         for position in with_row:
@@ -83,21 +86,21 @@ class Rows:
         self._shelf.later(PART, key, Delete(PART, key))
 
     def read(self, positions: Sequence[int], then: Fetched) -> None:
-        """Read the envelopes at these positions, and call `then` with them."""
+        """Read the envelopes at `positions`, and call `then` with them."""
         self._disk.fetch(positions, then)
 
     def parcel(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
-        """Return an envelope that was read from disk, with its position."""
+        """Return `envelope`, which was read from disk at `position`, as a stored envelope."""
         return StoredEnvelope(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
     # --- queued envelopes -------------------------------------------------------------------------------
 
     def take_state(self, name: str, position: int) -> bytes:
-        """Return the stored state of an envelope once, or empty if it has none."""
+        """Remove and return the state of an envelope that was read at the start, or empty bytes."""
         return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
     def write(self, name: str, lot: QueuedEnvelope) -> None:
-        """Write the state of an envelope with the next commit."""
+        """Write the state of an envelope with the next commit, or delete it if all messages are settled."""
         position = lot.parcel.position
         if not position or lot.has_left:
             return
@@ -126,11 +129,11 @@ class Rows:
     def arrive(
         self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
     ) -> None:
-        """Store envelopes from another node, with the row of everything that has arrived from there."""
+        """Store envelopes from the node `source` in one commit with `row`, its record of arrived pieces."""
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
     def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
-        """Store an envelope that may have been in another part."""
+        """Store an envelope whose messages another node may have delivered."""
         self._store(name, [lot], [], then)
 
     def _store(self, name: str, lots: Iterable[QueuedEnvelope], ops: list[Op], then: Committed) -> None:
@@ -147,7 +150,10 @@ class Rows:
             self._shelf.delete_released(lot.parcel)
 
     def source(self, name: str, source: bytes, row: bytes) -> None:
-        """Store the progress of a move from a node with the next commit. An empty row deletes it."""
+        """Store `row`, the record of moves from the node `source`, with the next commit.
+
+        An empty `row` deletes the record.
+        """
         key = _mark(name) + source
         self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
 
@@ -181,10 +187,9 @@ class Rows:
         return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
-        """Write higher marks, which count when they are on disk; then call `then`.
+        """Raise the marks of a queue, and call `then` when they are on disk and in effect.
 
-        One row has all marks of a queue, including those being written. Without marks, `then` is called after
-        the next commit.
+        `higher` has the new marks by priority. If it is empty, `then` is called after the next commit.
         """
         if not higher:
             self._disk.commit((), then)
@@ -223,7 +228,7 @@ class Rows:
         self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
-        """Delete a consumer that has no messages any more."""
+        """Delete a consumer that no longer has messages."""
         self._stored.discard((name, taker))
         if self.consumers.get(name, {}).pop(taker, None) is not None:
             self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
@@ -256,7 +261,7 @@ class RowsOf:
         return iter(self._all.values())
 
     def rows_of(self, name: str) -> Rows:
-        """Return the rows in the store of that queue."""
+        """Return the rows in the store that keeps the queue."""
         return self._all[self._disks.of_queue(name).shelf.store]
 
 

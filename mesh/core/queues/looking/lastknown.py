@@ -44,13 +44,13 @@ class AwayNode(NamedTuple):
 def may_hold(state: ReachState, queued: int | None) -> bool:
     """Return whether an unreachable node may have messages in its queues.
 
-    `queued` is their last reported number, or `None` without a report.
+    `queued` is their last reported number, or `None` if it was never reported.
     """
     return state is not ReachState.LEFT or queued != 0
 
 
 class LastKnown(Component):
-    """Remembered parts by queue and node; `peers` has the other nodes by uuid."""
+    """The remembered parts of queues, by queue and node; `peers` has the other nodes by uuid."""
 
     def __init__(
         self, desk: NodeContext, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: PeerAddressBook
@@ -61,7 +61,7 @@ class LastKnown(Component):
         self._acquaintances = acquaintances
         self._messages: dict[bytes, int] = {}  # by uuid: in all queues of that node
         self._parts: dict[str, dict[bytes, tuple[QueuePart, float]]] = {}  # with the time of the report
-        self._of: dict[bytes, dict[str, None]] = {}  # the most recent report is last
+        self._of: dict[bytes, dict[str, None]] = {}  # queues by node, latest report last
         self._count = 0
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -125,7 +125,10 @@ class LastKnown(Component):
         return found
 
     def away(self, name: str = "") -> list[AwayNode]:
-        """Return the unreachable nodes that had messages in their queues, ordered by name."""
+        """Return the unreachable nodes that had messages in their queues, ordered by name.
+
+        With `name`, each has its remembered part of that queue.
+        """
         parts, found = self.parts(name), list[AwayNode]()
         for peer in self._nodes.away():
             uuid, node = peer.node.uuid, peer.node.name
@@ -135,9 +138,9 @@ class LastKnown(Component):
         return sorted(found, key=lambda each: each.node)
 
     def unknown(self, answered: Collection[bytes] = ()) -> list[str]:
-        """Return the names of nodes that cannot be asked, and are not known to have empty queues.
+        """Return the sorted names of nodes that cannot be asked and may have messages in their queues.
 
-        `answered`: nodes that have just been asked all the same.
+        The nodes in `answered` have just replied, and are left out.
         """
         away = {
             peer.node.name

@@ -26,7 +26,7 @@ from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, Why
 
 
 class Looking(Component):
-    """The read-only requests, answered when all reachable nodes have replied.
+    """Component for the read-only requests, which are answered when all reachable nodes have replied.
 
     A node reports its own part to other nodes, but not its queues with scope "node".
     """
@@ -75,7 +75,7 @@ class Looking(Component):
         )
 
     def _get(self, name: str) -> QueueSink:
-        """Return the queue. Raises: NoQueue, with the nodes that may have it and cannot be asked."""
+        """Return the queue. Raises: NoQueue, with the unreachable nodes that may have it."""
         try:
             return self._queues.get(name)
         except NoQueue as error:
@@ -157,7 +157,7 @@ class Looking(Component):
             asked.reply(said, [piece for piece, _ in some])
 
     def _next(self, queue: QueueSink, n: int) -> Iterator[tuple[Envelope, bytes]]:
-        """Yield the next `n` messages with their delivery counts."""
+        """Yield at most `n` next messages with their delivery counts, about ENVELOPE_BYTES in total."""
         size = 0
         for lot in queue.part.next():
             runs = lot.first(n)
@@ -195,7 +195,7 @@ class Looking(Component):
 
 
 def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
-    """Return the row of the part here."""
+    """Return the row that describes the part of `queue` at this node."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)
     return QueueRow(

@@ -35,7 +35,7 @@ UNKNOWN = (
 
 
 class QueuePartCalls:
-    """The parts of queues at other nodes; `peers` has all other nodes by uuid."""
+    """The requests to other nodes about their parts of queues; `peers` has all other nodes by uuid."""
 
     def __init__(
         self, nodes: Nodes, questions: PeerCalls, peers: Mapping[bytes, Peer], last_known: LastKnown
@@ -46,11 +46,11 @@ class QueuePartCalls:
         self.last_known = last_known
 
     def is_alone(self, queue: QueueSink | None) -> bool:
-        """Return whether no other parts exist."""
+        """Return whether no other node can have a part of the queue, or of any queue for `None`."""
         return not self._peers or (queue is not None and queue.part.terms.scope == "node")
 
     def none_of(self, error: NoQueue) -> NoQueue:
-        """Return the error, extended by the nodes that may have the queue and cannot be asked."""
+        """Return `error`, extended by the unreachable nodes that may have the queue, if there are any."""
         nodes = self._nodes.unasked()
         if not nodes:
             return error
@@ -58,7 +58,10 @@ class QueuePartCalls:
         return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. Otherwise: {error.hint}")
 
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
-        """Ask all nodes, and call `then`; a node without the queue has no part of it."""
+        """Ask all reachable nodes, and call `then` with their replies and the nodes that did not reply.
+
+        A node that does not have the queue is in neither.
+        """
 
         def came(replies: Replies[R], missing: list[str]) -> None:
             told = {self._peers[u].node.name: each for u, each in replies.items() if u in self._peers}
@@ -73,7 +76,7 @@ class QueuePartCalls:
         self._questions.when_settled(begin)
 
     def _remember(self, ask: Ask, replies: Replies[R]) -> None:
-        """Remember the contents of the queues there, for the time when the node is unreachable."""
+        """Remember the reported parts for the time when their nodes are unreachable."""
         for uuid, told in replies.items():
             peer = self._peers.get(uuid)
             if peer is None:
@@ -164,7 +167,7 @@ def not_known(what: str, nodes: Sequence[str]) -> str:
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
-    """Return the next messages of all parts."""
+    """Return the next `count` messages of all parts, up to ENVELOPE_BYTES in total."""
     pieces = [*mine]
     for each in told.values():
         pieces += _pieces(each)

@@ -41,11 +41,11 @@ from mesh.queues.moves.queue_report import Matching, QueueReport, matching
 from mesh.queues.moves.redistribution import Mine
 
 EVERY = 0.25  # s between two scans while other nodes want messages
-SOON = 0.02  # s, after news
-TURN = 4  # scans per turn; the others follow SOON
+SOON = 0.02  # s until a scan after a change
+TURN = 4  # scans per turn; the others run SOON after
 WAITING = 10_000  # envelopes of a queue that wait for transfers
 TOGETHER = 1_000  # envelopes offered to a transfer at once
-IDLE = 20.0  # s
+IDLE = 20.0  # s until unused state is dropped
 NONE = Counter[str]()
 
 
@@ -60,7 +60,7 @@ class Moves(Protocol):
 
 
 class QueueBalancing(Component):
-    """Distribution and redistribution of all queues; `moving` transfers the messages."""
+    """Component that distributes and redistributes queued messages; `moving` transfers them."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class QueueBalancing(Component):
     # --- distribution of new messages ---------------------------------------------------------------------
 
     def distribute_new(self, queue: QueueSink) -> None:
-        """Distribute the new messages of a queue."""
+        """Assign the new messages of a queue to nodes, or keep them until remote consumers are known."""
         if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
             return
@@ -121,7 +121,10 @@ class QueueBalancing(Component):
     def _distribute(
         self, queue: QueueSink, spread: QueueSpread, lots: Sequence[QueuedEnvelope], is_new: bool = False
     ) -> None:
-        """Assign envelopes to lines; `is_new` means that older messages may wait before them."""
+        """Assign envelopes to the nodes that receive them, and begin transfers.
+
+        `is_new` means that older messages may wait before them.
+        """
         closed = spread.refusals.closed_nodes(self._desk.now)
         takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
         if here := taken_here(queue):
@@ -132,7 +135,7 @@ class QueueBalancing(Component):
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
         new = by_group(lots) if is_new and is_followed and groups else NONE
         for lot in lots:
-            # Messages of a group wait for the ones that consumers here have.
+            # Messages of a group stay while consumers here have earlier ones of the group.
             stays = spread.count >= WAITING or (is_guest and groups.is_out(lot.group))
             shares = {} if stays else spread.distributing.shares(mode, lot, takers, homes)
             if lot.group in new:
@@ -142,7 +145,7 @@ class QueueBalancing(Component):
         self._send(queue, spread)
 
     def _ways_out(self, queue: QueueSink) -> Collection[NodeUuid]:
-        """Return the nodes to which the messages go while this node leaves; empty if they stay."""
+        """Return the nodes to which messages move while this node drains; empty if they stay."""
         if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
@@ -150,7 +153,7 @@ class QueueBalancing(Component):
         return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueSink) -> bool:
-        """Return whether messages stay for consumers here although this node leaves."""
+        """Return whether messages stay for consumers here although this node drains."""
         return not self._ways_out(queue)
 
     def _send(self, queue: QueueSink, spread: QueueSpread) -> None:
@@ -173,7 +176,7 @@ class QueueBalancing(Component):
     # --- redistribution of waiting messages ---------------------------------------------------------------
 
     def schedule_scan(self, queue: QueueSink) -> None:
-        """Schedule a scan of the queue if it has become useful."""
+        """Schedule a scan if ready messages of the queue may have to move."""
         now = self._desk.now
         if not queue.part.ready:
             if queue in self._spreads:
@@ -197,7 +200,7 @@ class QueueBalancing(Component):
             self._is_due(queue, spread, spread.looked + EVERY)
 
     def _is_due(self, queue: QueueSink, spread: QueueSpread, at: float) -> None:
-        """Schedule a scan at that time, or earlier if the delay of stranded messages ends before it."""
+        """Schedule a scan at the time `at`, or earlier if the delay of stranded messages ends before."""
         delay = queue.part.terms.redistribution
         if not spread.is_known:
             return

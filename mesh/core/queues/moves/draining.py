@@ -29,12 +29,12 @@ from mesh.operations import Delete, Put
 from mesh.wire.calls import AskQueueDrain
 from mesh.wire.replies import Drain, QueueReason, ReplyValue
 
-ROW = b"\0\0drain"  # its key, of no queue and no store
+ROW = b"\0\0drain"  # key that no queue and no store uses
 SHOWN = 20  # queues
 
 
 class Draining(Component):
-    """The drain of this node's queues."""
+    """Component that drains the queues of this node on request, also over restarts."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Draining(Component):
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
-        """Check that a node exists that can take the messages. Raises: LocalError."""
+        """Check that another node can accept the messages. Raises: LocalError."""
         if any(queue.part.messages for queue in self._shared()) and not self._nodes.askable():
             what = f"{self._desk.me.name} knows no other node that can accept its queue messages."
             raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
@@ -135,7 +135,7 @@ class Draining(Component):
         )
 
     def on_second(self) -> None:
-        """Let consumers here receive the messages that cannot move, until they can move again."""
+        """Schedule queues with local consumers, which receive messages that cannot move at present."""
         if self._queues.is_leaving:
             for queue in self._queues:
                 if queue.part.ready and queue.part.takers:

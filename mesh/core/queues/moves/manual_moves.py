@@ -51,7 +51,7 @@ class ManualMove:
 
 
 class ManualMoves(Component):
-    """Client requests to move messages."""
+    """Component for the client requests to move messages, until they are answered."""
 
     def __init__(
         self, desk: NodeContext, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
@@ -165,7 +165,7 @@ class ManualMoves(Component):
     def _is_away(self, job: ManualMove) -> bool:
         """Return whether the outcome is unknown because the node is disconnected or unresponsive.
 
-        A node that keeps messages in memory only answers when they are done, but it still responds to pings.
+        A node that keeps messages in memory answers only when they are settled, but it responds to pings.
         """
         data, settings = job.peer.data, self._desk.settings
         if data is None:

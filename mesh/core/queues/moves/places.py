@@ -14,7 +14,7 @@ from mesh.queues.moves.queue_report import Matching, QueueReport, matching_here
 
 
 class Places:
-    """The possible nodes of all queues, by their terms and by which nodes are reachable."""
+    """The nodes where messages of each queue may be, by its terms and the reachable nodes."""
 
     def __init__(self, desk: NodeContext, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
         self._desk = desk
@@ -23,7 +23,7 @@ class Places:
         self._stocks = stocks
 
     def concerns(self, queue: QueueSink) -> bool:
-        """Return whether the queue has parts at other nodes."""
+        """Return whether other nodes may have parts of the queue."""
         return self._stocks.has_peers and queue.part.terms.scope == "mesh"
 
     def stays(self, queue: QueueSink) -> bool:
@@ -70,10 +70,10 @@ class Places:
 
 
 def taken_here(queue: QueueSink) -> Matching:
-    """Return the messages that consumers at this node match."""
+    """Return which messages the consumers at this node accept."""
     return matching_here(queue.part.eligible())
 
 
 def room_here(queue: QueueSink) -> int:
-    """Return how many messages the consumers at this node that take any message may be given now."""
+    """Return how many more messages the consumers here without a selector can receive now."""
     return sum(taker.room for taker in queue.part.eligible() if taker.selector is None)

@@ -23,7 +23,7 @@ class QueueSpread:
         self.sent: dict[NodeUuid, float] = {}  # last transfer to nodes that use memory only
         self.is_known = False  # whether remote consumers are known
         self.used = 0.0
-        self.fresh: list[QueuedEnvelope] = []  # new messages until then
+        self.fresh: list[QueuedEnvelope] = []  # new messages until `is_known`
         self.waiting: dict[NodeUuid, deque[DealtPiece]] = {}  # assigned, waiting for transfer room
         self.full: set[NodeUuid] = set()  # nodes whose transfers are full
         self.since = inf  # since when messages are stranded
@@ -38,7 +38,7 @@ class QueueSpread:
         return len(self.fresh) + sum(map(len, self.waiting.values()))
 
     def nothing_ready(self, finished: int) -> None:
-        """Restart `ready_since` with the next ready message. `finished`: messages settled so far."""
+        """Reset `ready_since`, as no message is ready; `finished` counts the messages settled so far."""
         self.ready_since, self.finished = inf, finished
 
     def line(self, node: NodeUuid) -> deque[DealtPiece]:
@@ -46,7 +46,7 @@ class QueueSpread:
         return self.waiting.setdefault(node, deque())
 
     def give_up(self, node: NodeUuid) -> None:
-        """Let the pieces for a node stay here until another node wants them."""
+        """Drop the pieces that wait for a transfer to a node; their messages stay ready here."""
         self.waiting.pop(node, None)
         self.full.discard(node)
 
@@ -67,7 +67,7 @@ def in_line(
     shares: dict[NodeUuid, Runs],
     new: Counter[str],
 ) -> dict[NodeUuid, Runs]:
-    """Return the shares of new messages of a group, or none while older ones wait elsewhere.
+    """Return `shares`, or none while older messages of the group wait elsewhere.
 
     `new` counts the messages of each group that wait in no line yet.
     """

@@ -1,4 +1,4 @@
-"""Publishes the state of the queues here to the nodes that watch them, and reads that of other nodes."""
+"""Publishes the state of local queues to the nodes that watch them, and reads the state of others."""
 
 # Law 1: the first and last consumer, changed selectors, and the end of demand are reported at once. New or
 #   doubled demand is reported after REST at most, other changed figures with the node state.
@@ -31,12 +31,12 @@ from mesh.queues.moves.queue_report import (
     stock_of,
 )
 
-REST = 0.05  # s
+REST = 0.05  # s between two reports of demand
 MUTE: Mapping[bytes, QueueReport] = {}
 
 
 class Stocks(Component):
-    """The state of all queues here and elsewhere.
+    """Component with the reported state of queues, here and at other nodes.
 
     `peers` has the other nodes by uuid. `can_move(uuid)` returns whether messages can move there now.
     """
@@ -63,7 +63,7 @@ class Stocks(Component):
     # --- reports of this node -----------------------------------------------------------------------------
 
     def report_change(self, queue: QueueSink) -> None:
-        """Report a change of a queue if it matters."""
+        """Report a queue to the nodes that watch it, if its state has changed enough."""
         if not self._peers:
             return
         old, at = self._told.get(queue, (None, -inf))
@@ -74,7 +74,7 @@ class Stocks(Component):
             self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
 
     def _tell_at(self, queue: QueueSink, at: float) -> None:
-        """Report at that time, or at an earlier scheduled one."""
+        """Report the queue at the time `at`, or at an earlier time that is already scheduled."""
         if at <= self._desk.now:
             self._announce_stock(queue, self._stock(queue))
             return

@@ -192,10 +192,10 @@ class Arriving(Component):
         return not e.flags & ~PERSISTENT and _is_readable(e)
 
     def _lot(self, e: Envelope, moves: int, tries: bytes, shift: int) -> QueuedEnvelope:
-        """Return the envelope as it is queued here.
+        """Return the envelope as it is queued here, with a corrected timestamp.
 
-        Its timestamp is corrected by `shift`, the ns by which the clock of the sender is ahead, as the expiry
-        of the queue counts from it. It is limited, in case a clock elsewhere is years ahead.
+        `shift` is how many ns the sender's clock is ahead; expiry counts from the corrected timestamp. The
+        timestamp is at most AHEAD in the future, in case a clock elsewhere is years ahead.
         """
         sent = max(1, min(e.sent - shift, self._desk.believed + AHEAD))
         envelope = e if sent == e.sent else replace(e, sent=sent)
@@ -228,7 +228,7 @@ class Arriving(Component):
     ) -> None:
         """Answer pieces that were stored, or refuse them if the store is full.
 
-        After any other error the node ends. No answer is sent, as the pieces may be stored.
+        After any other error the node stops without an answer, as the pieces may be stored.
         """
         source.is_busy = False
         for one in came:
@@ -268,7 +268,7 @@ class Arriving(Component):
         self._send_outcomes(queue.name, *fates.values())
 
     def _part(self, queue: QueueSink, uuid: bytes, numbers: Collection[int]) -> None:
-        """Answer unsettled pieces that their source does not keep any longer."""
+        """Answer the unsettled pieces `numbers`, which their source no longer keeps."""
         pledged, redeemed = queue.part.pledged, queue.part.redeemed
         for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
             redeemed.append(pledged.pop(lot))
@@ -295,7 +295,7 @@ class Arriving(Component):
                 self._desk.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
-        """Refuse all pieces of messages for which there is no queue or no room."""
+        """Refuse all pieces in `messages`, as the queue or the room for them is missing."""
         for conn, command, _ in messages:
             fates = PieceFates(conn)
             for number, is_again, *_ in command.entries:

@@ -43,7 +43,7 @@ class LeavingPiece(Struct, eq=False):
             self.lot.may_have_been_given(self.runs)
         self.boot = self.boot or boot
         indices = self.lot.indices(self.runs)
-        envelope = self.lot.envelope.without(RESENT)  # the tries replace the flag
+        envelope = self.lot.envelope.without(RESENT)  # delivery counts replace the flag
         return envelope if indices is None else envelope.cut(indices)
 
 

@@ -140,7 +140,7 @@ class Moving(Component):
         return ways[queue.name]
 
     def _let_go(self, way: QueueTransfer) -> None:
-        """Remove a transfer without open pieces. Its numbers are not used again."""
+        """Remove a transfer without open pieces, whose numbers are not used again."""
         self._first = max(self._first, way.out.next)
         if not way.out and self._is_open(way):
             del self._ways[way.target][way.queue.name]
@@ -297,7 +297,7 @@ def _hears(peer: Peer) -> bool:
 
 
 def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, TransferOutcome]]:
-    """Yield the outcomes of open pieces in an answer. Other numbers are ignored."""
+    """Yield the outcomes of open pieces in an answer; other numbers are ignored."""
     open_ones = way.answerable()
     for numbers, fate in (
         (command.unsure, TransferOutcome.UNSURE),

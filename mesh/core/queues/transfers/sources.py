@@ -35,7 +35,10 @@ class TransferSource:
         return not (self.is_busy or self.waiting or self.asked)
 
     def has_room(self) -> bool:
-        """Return whether more pieces may wait. A source that keeps to the limits never fills this room."""
+        """Return whether more pieces may wait.
+
+        A source that observes the limits never uses all of this room.
+        """
         sizes = [len(e.body) for _, _, envelopes in self.waiting for e in envelopes]
         return len(sizes) < 2 * TRANSFERS_OPEN and sum(sizes) < 4 * TRANSFERS_BYTES
 
@@ -54,7 +57,8 @@ class TransferSources:
     def start(self, beginning: Beginning) -> None:
         """Restore the sources from the disk, and drop unreadable rows with a warning.
 
-        After an accepted rollback of the store the rows may lack numbers, so repeated pieces are in doubt.
+        After an accepted rollback of the store the rows may lack numbers, so a repeated piece counts as a
+        possible duplicate.
         """
         is_sure = not self._desk.settings.accept_rollback
         for rows in self._stores:
@@ -87,7 +91,10 @@ class TransferSources:
         return self._all.get(name, {}).get(uuid)
 
     def _forget_one(self, name: str, sources: dict[bytes, TransferSource]) -> None:
-        """Forget the least recently used idle source. Pieces that it sends again later are in doubt."""
+        """Forget the least recently used idle source.
+
+        Pieces that it sends again later count as possible duplicates.
+        """
         idle = next((uuid for uuid, source in sources.items() if source.is_idle), None)
         if idle is not None:
             self.drop(name, idle)

@@ -27,7 +27,7 @@ from mesh.wire.replies import Purged, QueueRows, Removed, ReplyValue
 
 
 class ChangingVerbs(Component):
-    """Component for the calls that change queues. Each is answered after the change is on disk."""
+    """Component for the calls that change queues, which are answered after the change is on disk."""
 
     def __init__(
         self, desk: NodeContext, disk: Disk, queues: Queues, declaring: Declaring, everywhere: QueuePartCalls
@@ -128,7 +128,7 @@ class ChangingVerbs(Component):
     def when_written(
         self, asked: IncomingCall[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
     ) -> None:
-        """Answer with `value()` after the changes are on disk. See `_stored`."""
+        """Answer with `value()` after the changes are on disk; see `_stored`."""
 
         def say() -> None:
             try:
