@@ -224,7 +224,7 @@ class Forwarder(Component):
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
     def accept_from_site(self, envelope: Envelope, origin: Origin) -> None:
-        """Take an envelope of another site."""
+        """Process an envelope of another site."""
         self._accept(envelope, origin)
 
     def put_in_queue(self, envelope: Envelope) -> None:
