@@ -47,11 +47,23 @@ class Headers:
     @overload
     def get(self, name: str, default: str) -> str: ...
     def get(self, name: str, default: str | None = None) -> str | None:
-        """Return the first value of that name, or the default."""
+        """Return the first value of a header.
+
+        Args:
+            name: The name of the header, in any case.
+            default: Result if there is no such header. Default: `None`.
+
+        Example:
+            trace = message.headers.get("trace-id", "")
+        """
         return next(self._values(name), default)
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Return every value of that name, in the order in which they were set."""
+        """Return every value of a header, in the order in which they were set.
+
+        Args:
+            name: The name of the header, in any case.
+        """
         return tuple(self._values(name))
 
     def items(self) -> Iterator[tuple[str, str]]:

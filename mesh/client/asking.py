@@ -243,6 +243,14 @@ class Asking(Subscribing, Ruling):
         A long list is fetched page by page, unless `after` or `limit` select one page. Prefer `nodes` and
         `info`, which return types.
 
+        Args:
+            verb: The name of the verb.
+            arguments: The arguments of the verb, as docs/wire.md lists them.
+
+        Raises:
+            MeshError: The node refused the call; `code` says why.
+            MeshTimeout: No reply within the client's patience.
+
         Example:
             peers = await m.call("peers")
         """

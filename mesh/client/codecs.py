@@ -54,11 +54,24 @@ class Codec(Protocol):
         ...
 
     def encode(self, value: Any, /) -> bytes:
-        """Return the value as bytes."""
+        """Return `value` as bytes.
+
+        Raises:
+            TypeError: The codec does not encode values of this type. The caller gets BadType.
+            ValueError: The value has no encoding. The caller gets BadArgument.
+        """
         ...
 
     def decode(self, content: bytes, type: Any, /) -> Any:
-        """Return the value of the content as an instance of `type`."""
+        """Return the value of `content`.
+
+        Args:
+            content: The bytes of a message.
+            type: The type that the reader expects, or `Any`.
+
+        Raises:
+            Exception: The content is no such value. The caller gets BadContent.
+        """
         ...
 
 

@@ -101,10 +101,16 @@ class Consumer(Generic[T]):
 
         If some are no longer this consumer's, the others are acknowledged all the same.
 
+        Args:
+            deliveries: Unsettled deliveries of this consumer.
+
         Raises:
             BadType: A delivery did not come from this consumer.
             LocalError: A delivery was settled before, with the code SETTLED. None is acknowledged.
             LeaseOver: A delivery is no longer this consumer's.
+
+        Example:
+            await jobs.ack(finished)
         """
         try:
             of = list(deliveries)

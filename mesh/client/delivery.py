@@ -172,16 +172,52 @@ class Delivery(QueuedMessage[T]):
         await self._at.settle(ACK, self._of)
 
     async def nack(self, *, delay: float = 0.0) -> None:
-        """Return the message to the queue, for redelivery after at least `delay` seconds."""
+        """Return the message to the queue, to be delivered again.
+
+        Args:
+            delay: Seconds until the redelivery, at least. Default: 0.
+
+        Raises:
+            LocalError: The message was settled before; the code is SETTLED.
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: The delay is invalid.
+
+        Example:
+            await job.nack(delay=30)
+        """
         await self._at.settle(NACK, self._of, milliseconds("delay", delay, zero=True))
 
     async def reject(self, reason: str = "") -> None:
-        """Dead-letter the message. `reason` has up to 200 characters."""
+        """Move the message to the dead letters.
+
+        Args:
+            reason: The cause, which `mesh dlq ls` shows, in up to 200 characters. Default: none.
+
+        Raises:
+            LocalError: The message was settled before; the code is SETTLED.
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: The reason is too long.
+
+        Example:
+            await job.reject("no such invoice")
+        """
         check_text(reason, "reason", REASON, BadArgument)
         await self._at.settle(REJECT, self._of, reason=reason)
 
     async def extend(self, seconds: float) -> None:
-        """Extend the lease, so that it ends `seconds` from now."""
+        """Extend the lease of the message.
+
+        Args:
+            seconds: Time from now until the lease ends.
+
+        Raises:
+            LocalError: The message was settled before; the code is SETTLED.
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: The time is invalid.
+
+        Example:
+            await job.extend(600)
+        """
         await self._at.settle(EXTEND, self._of, milliseconds("seconds", seconds))
 
     async def __aenter__(self) -> Self:
@@ -253,7 +289,14 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
         await self._hands.settle(ACK, self._rest())
 
     async def nack(self, *, delay: float = 0.0) -> None:
-        """Return all unsettled messages to the queue, for redelivery after at least `delay` seconds."""
+        """Return all unsettled messages to the queue, to be delivered again.
+
+        Args:
+            delay: Seconds until the redelivery, at least. Default: 0.
+
+        Raises:
+            LocalError, LeaseOver, BadArgument: As for `Delivery.nack`.
+        """
         await self._hands.settle(NACK, self._rest(), milliseconds("delay", delay, zero=True))
 
     def _rest(self) -> list[Some]:

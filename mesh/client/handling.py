@@ -105,7 +105,13 @@ class Handling(Asking):
         """Run the handlers in the background of a block, and cancel them at its end.
 
         Inside the block every reachable node knows the subscriptions. An error that would end `run` cancels
-        the block and is raised in its place. Arguments are as for `run`.
+        the block and is raised in its place.
+
+        Args:
+            stop_on_error: As for `run`.
+
+        Raises:
+            BadQuery, MeshError: As for `run`.
 
         Example:
             async with m, m.running():

@@ -110,6 +110,9 @@ class Offering(Handling):
         `change`: "initial", "added", "changed" or "removed". A slow reader gets the latest state of each
         node, not every step.
 
+        Args:
+            address: The address, such as "calc/add".
+
         Raises:
             BadName: The address is invalid.
 

@@ -160,6 +160,11 @@ class Publishing(Ruling):
 
         Await the receipt, or `flush()`, to get the outcome.
 
+        Args:
+            key: As for `publish`.
+            content: As for `publish`.
+            options: The other arguments of `publish`, without `timeout`.
+
         Returns:
             The receipt of the message.
 
@@ -234,8 +239,14 @@ class Publishing(Ruling):
     async def room(self, *, timeout: float | None = None) -> None:
         """Wait until the window of unanswered messages has room for another.
 
+        Args:
+            timeout: Seconds to wait. Default: the client's patience.
+
         Raises:
             MeshTimeout: The window stayed full for `timeout` seconds.
+
+        Example:
+            await m.room()
         """
         await self._within(timeout, self._room)
 
@@ -330,7 +341,20 @@ class Publishing(Ruling):
     ) -> None:
         """Publish a message without waiting for its answer; wait only for room in the window.
 
-        A later refusal is raised by `flush`. Arguments and errors are as for `publish`.
+        A later refusal is raised by `flush`.
+
+        Args:
+            key: As for `publish`.
+            content: As for `publish`.
+            timeout: Seconds to wait for room. Default: the client's patience.
+            options: The other arguments of `publish`.
+
+        Raises:
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`.
+            MeshTimeout: The window stayed full for `timeout` seconds.
+
+        Example:
+            await m.publish_oneway("sensors/kitchen/temp", 21.5)
         """
         await self._within(timeout, self._post_when_room, self._prepared(key, content, **options))
 
@@ -344,9 +368,15 @@ class Publishing(Ruling):
     async def flush(self, *, timeout: float | None = None) -> None:
         """Wait until every posted message is answered.
 
+        Args:
+            timeout: Seconds to wait. Default: the client's patience.
+
         Raises:
             PublishRefused: The first refusal for which no receipt was awaited.
             MeshTimeout: Not all were answered within `timeout` seconds. They may still be accepted.
+
+        Example:
+            await m.flush(timeout=10)
         """
         await self._within(timeout, self._flushed)
 

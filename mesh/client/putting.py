@@ -115,6 +115,13 @@ class Putting:
 
         Await the receipt, or `flush()` of the client, to get the outcome.
 
+        Args:
+            content: As for `put`.
+            options: The other arguments of `put`, without `timeout`.
+
+        Returns:
+            The receipt of the message.
+
         Raises:
             WouldBlock: The window of unanswered messages is full.
             NoQueue, QueueFull, BadArgument: As for `put`, here or from the receipt.
@@ -163,8 +170,22 @@ class Putting:
     ) -> int:
         """Put several messages in order, and wait until the queue has them.
 
-        A list or tuple of bytes is fastest. The first refusal ends the call, and its error says how many
-        messages were put. Arguments and errors are as for `put`; `timeout` is for all messages together.
+        A list or tuple of bytes is fastest. The first refusal ends the call.
+
+        Args:
+            contents: The contents of the messages.
+            key: As for `put`, for all messages. The same is true of the arguments that follow.
+            headers: As for `put`.
+            priority: As for `put`.
+            expiry: As for `put`.
+            delay: As for `put`.
+            group: As for `put`.
+            persistent: As for `put`.
+            codec: As for `put`.
+            timeout: Seconds to wait for all messages together. Default: the client's patience.
+
+        Raises:
+            NoQueue, QueueFull, BadArgument, MeshTimeout: As for `put`. The text says how many were put.
 
         Returns:
             The number of messages.

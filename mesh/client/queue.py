@@ -310,8 +310,15 @@ class Queueing(Publishing):
     def queue(self, name: str) -> Queue:
         """Return the queue of that name, with `declare`, `put`, `consume` and more. Nothing is sent yet.
 
+        Args:
+            name: The name of the queue, which need not be declared yet.
+
         Raises:
             BadName: The name is invalid.
+
+        Example:
+            q = m.queue("jobs")
+            await q.put(b"job 7")
         """
         return Queue(self, name)
 

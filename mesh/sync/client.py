@@ -407,7 +407,15 @@ def _give_up(thread: LoopThread, at_exit: Callable[[], None]) -> None:
 def connect(*args: Any, **options: Any) -> Client:
     """Create a blocking client of the node at `address`, to be used as a context manager.
 
-    Arguments and errors are as for `mesh.connect`.
+    Args:
+        args: As for `mesh.connect`.
+        options: As for `mesh.connect`.
+
+    Returns:
+        The client. Entering the context connects it.
+
+    Raises:
+        MeshError: As for `mesh.connect`.
 
     Example:
         with mesh.sync.connect("heron", timeout=10) as m:

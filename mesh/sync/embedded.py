@@ -21,7 +21,15 @@ class NodeClient(Client):
 def node(*args: Any, **options: Any) -> NodeClient:
     """Create a node in this process and a blocking client of it, to be used as a context manager.
 
-    Arguments and errors are as for `mesh.node`.
+    Args:
+        args: As for `mesh.node`.
+        options: As for `mesh.node`.
+
+    Returns:
+        The client of the node. Entering the context starts the node and connects the client.
+
+    Raises:
+        MeshError: As for `mesh.node`.
 
     Example:
         with mesh.sync.node("sensor-7") as m:

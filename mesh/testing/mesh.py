@@ -96,8 +96,18 @@ class Mesh:
     def connect(self, address: str | None = None, **options: Any) -> Client:
         """Create a client of the node named `address`, or of the first node without a name.
 
-        Other arguments are as for `mesh.connect`, but `cluster` and `environ` are ignored. This method can
-        replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
+        This method can replace `mesh.connect` in a test: `monkeypatch.setattr(mesh, "connect", m.connect)`.
+
+        Args:
+            address: The name of a node. Default: the first node.
+            options: As for `mesh.connect`; `cluster` and `environ` are ignored.
+
+        Returns:
+            The client. Entering the context connects it.
+
+        Example:
+            async with m.connect("stork") as client:
+                await client.publish("k", b"v")
         """
         self._check_open()
         here = {name: value for name, value in options.items() if name not in ("cluster", "environ")}
@@ -119,17 +129,48 @@ class Mesh:
         return tuple(self._nodes)
 
     def kill(self, name: str) -> None:
-        """End a node as kill -9 does. Its stored data stays, as on a disk. A node that is down stays down."""
+        """End a node as kill -9 does. Its stored data stays, as on a disk.
+
+        Args:
+            name: The name of the node. A node that is down stays down.
+
+        Raises:
+            BadArgument: The mesh has no node of that name.
+
+        Example:
+            m.kill("stork")
+        """
         self._node(name).kill()
 
     def start(self, name: str) -> None:
-        """Start a node that was killed, with its stored data. A running node stays as it is."""
+        """Start a node that was killed, with its stored data.
+
+        Args:
+            name: The name of the node. A running node stays as it is.
+
+        Raises:
+            BadArgument: The mesh has no node of that name.
+
+        Example:
+            m.start("stork")
+        """
         node = self._node(name)
         if not node.is_up:
             node.start()
 
     def cut(self, one: str, other: str) -> None:
-        """Cut the connection of two nodes, which is lost after 6 s."""
+        """Cut the connection of two nodes, which notice the loss after 6 s.
+
+        Args:
+            one: The name of a node.
+            other: The name of another node.
+
+        Raises:
+            BadArgument: The mesh has no such node, or both names are the same.
+
+        Example:
+            m.cut("heron", "stork")
+        """
         if self._node(one) is self._node(other):
             raise BadArgument(f"The nodes must differ, but both are {shown(one)}.")
         self._passing.net.cut(one, other)
@@ -159,6 +200,12 @@ class Mesh:
         With 0, the call waits until everything in transit has arrived and all tasks wait. Tasks run in
         between, but asyncio's own waits, such as `asyncio.sleep`, take real time.
 
+        Args:
+            duration: Seconds of the mesh's time, at least 0.
+
+        Raises:
+            BadArgument: The duration is invalid.
+
         Example:
             await m.pass_time(60)
         """
@@ -171,8 +218,14 @@ class Mesh:
 
         Call it after a start, a kill, a cut, or healing.
 
+        Args:
+            limit: Seconds of the mesh's time to wait.
+
         Raises:
             MeshTimeout: The nodes took more than `limit` seconds.
+
+        Example:
+            await m.joined()
         """
         self._check_open()
         self._passing.enter()
