@@ -11,7 +11,7 @@ from typing import cast
 
 import msgspec
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.core.access.authenticator import is_too_long
 from mesh.core.context.component import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
 from mesh.core.context.conn import Conn

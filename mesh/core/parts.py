@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
-from balancers.round_robin import RoundRobin
+from mesh.balancers.round_robin import RoundRobin
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.admission import Admission
 from mesh.core.asking.erasing import Erasing

@@ -10,7 +10,7 @@ from itertools import islice
 
 from msgspec.structs import asdict
 
-from discovery.member import Member, NodeLife
+from mesh.discovery.member import Member, NodeLife
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.core.context.component import Reloaded, no_file
 from mesh.core.node import NodeCore
 from mesh.errors import MeshError, Refused, StoreError, StoreFull

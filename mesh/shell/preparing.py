@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.config import Config, addresses
 from mesh.config_store import MEMORY
 from mesh.errors import DataDirRefused

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from discovery.adverts import Adverts
+from mesh.discovery.adverts import Adverts
 from mesh.config import Config
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import no_file

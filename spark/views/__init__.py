@@ -1,6 +1,6 @@
 """Views of the history of a mesh, as functions.
 
-Each is a function from the history (spark.reading.history) to a
+Each is a function from the history (mesh.history.reading.history) to a
 DataFrame.
 
 They filter `kind` themselves, so that only the partitions that they need are read, and they take times as

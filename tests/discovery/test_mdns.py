@@ -13,12 +13,12 @@ import pytest
 from zeroconf import ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf, const
 from zeroconf._protocol.outgoing import DNSOutgoing
 
-import discovery.mdns
-import discovery.multicast
-from discovery.adverts import Advert, Adverts, Rejected
-from discovery.mdns import Mdns, _Flood, _Load
-from discovery.multicast import ASKED, TYPE, Announcement, ZeroconfInstance
-from discovery.sights import Discovered, Down, Sight, Up
+import mesh.discovery.mdns
+import mesh.discovery.multicast
+from mesh.discovery.adverts import Advert, Adverts, Rejected
+from mesh.discovery.mdns import Mdns, _Flood, _Load
+from mesh.discovery.multicast import ASKED, TYPE, Announcement, ZeroconfInstance
+from mesh.discovery.sights import Discovered, Down, Sight, Up
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # for its length

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from discovery.detector import Detector
-from discovery.rumor_evidence import RumorEvidence
-from discovery.table import weigh
+from mesh.discovery.detector import Detector
+from mesh.discovery.rumor_evidence import RumorEvidence
+from mesh.discovery.table import weigh
 from mesh.client.core.intake import Intake
 from mesh.core.access import authenticator
 from mesh.core.context.disk import Disk

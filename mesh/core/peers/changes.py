@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.member import NodeLife
-from discovery.membership import (
+from mesh.discovery.member import NodeLife
+from mesh.discovery.membership import (
     Conflict,
     Dead,
     Joined,

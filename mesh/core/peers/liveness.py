@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.member_transitions import Results
-from discovery.membership import (
+from mesh.discovery.member_transitions import Results
+from mesh.discovery.membership import (
     DialProbe,
     DirectProbe,
     DiscoveryRequest,

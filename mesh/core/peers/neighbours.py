@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from discovery.member import Left, NodeLife
-from discovery.member_transitions import Results
-from discovery.membership import IdentityDuplicated, MemberEvent, Membership, NameClash, Sighted, SwimTiming
+from mesh.discovery.member import Left, NodeLife
+from mesh.discovery.member_transitions import Results
+from mesh.discovery.membership import IdentityDuplicated, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk

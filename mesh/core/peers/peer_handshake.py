@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from discovery.member import NodeLife
-from discovery.membership import NameClash
+from mesh.discovery.member import NodeLife
+from mesh.discovery.membership import NameClash
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.conn import Conn
 from mesh.core.context.effects import Stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from discovery.membership import Membership
+from mesh.discovery.membership import Membership
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import ROOM, Dialler
 from mesh.core.peers.directory import Directory

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from math import inf
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Beginning, Component, Reloaded, no_file
 from mesh.core.context.facts import Hearing, SettingsRead, on_fact

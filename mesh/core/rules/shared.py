@@ -15,7 +15,7 @@ from math import inf
 import msgspec
 from msgspec.structs import replace
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact

@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.core.context.component import Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from discovery.state import NodeState, Summary
+from mesh.discovery.state import NodeState, Summary
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from balancers.base import Registration
+from mesh.balancers.base import Registration
 from mesh.core.context.component import Component, HandleEnvelope, HandlerEntry, Share, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact

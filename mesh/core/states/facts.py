@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discovery.gossip import Known
-from discovery.state import NodeState
+from mesh.discovery.gossip import Known
+from mesh.discovery.state import NodeState
 from mesh.core.context.facts import Fact
 
 

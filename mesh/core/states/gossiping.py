@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
-from discovery.gossip import StateGossip, StateLine, decode, encode
-from discovery.state import NodeState, Sample, Summary, load_index
+from mesh.discovery.gossip import StateGossip, StateLine, decode, encode
+from mesh.discovery.state import NodeState, Sample, Summary, load_index
 from mesh.core.context import effects
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.facts import Hearing, on_fact

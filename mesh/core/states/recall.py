@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from discovery.gossip import line_of, read
-from discovery.state import NodeState
+from mesh.discovery.gossip import line_of, read
+from mesh.discovery.state import NodeState
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.effects import Stop
 from mesh.core.context.facts import Hearing, on_fact

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from discovery.gossip import StateLine, StateMessage, decode, encode, read
-from discovery.state import NodeState
+from mesh.discovery.gossip import StateLine, StateMessage, decode, encode, read
+from mesh.discovery.state import NodeState
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext

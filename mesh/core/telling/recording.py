@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from discovery.gossip import Known
-from discovery.state import NodeState
+from mesh.discovery.gossip import Known
+from mesh.discovery.state import NodeState
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.effects import WriteLine
 from mesh.core.context.facts import EventOccurred, Hearing, on_fact

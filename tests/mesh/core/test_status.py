@@ -2,7 +2,7 @@
 
 import asyncio
 
-from discovery.member import Member, Node, NodeLife
+from mesh.discovery.member import Member, Node, NodeLife
 from mesh.core.status import superseded
 from tests.mesh.core.rows import rows
 from tests.mesh.meshes import alive, eventually, mesh_of

@@ -15,7 +15,7 @@ import zmq
 from msgspec.structs import replace
 
 import mesh
-from discovery.adverts import Advert, Adverts
+from mesh.discovery.adverts import Advert, Adverts
 from mesh import sync
 from mesh.errors import NodeNotFound, Refused
 from mesh.security.derive import ADVERTS, derived, role_secret

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from discovery.interfaces import Interface
+from mesh.discovery.interfaces import Interface
 from mesh.config import Discovery
 from mesh.shell import finding
 from mesh.shell.finding import addresses

@@ -9,9 +9,9 @@ import msgpack
 import msgspec
 import pytest
 
-from discovery import adverts, lines
-from discovery import state as node_state
-from discovery.state import Natural
+from mesh.discovery import adverts, lines
+from mesh.discovery import state as node_state
+from mesh.discovery.state import Natural
 from mesh.core.peers.peer_handshake import DENIED
 from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.mapping.decision import CHANGING

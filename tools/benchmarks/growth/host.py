@@ -7,7 +7,7 @@ from random import Random
 from time import process_time
 from typing import Any, TypeVar
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.core.context.effects import Commit, Effect, Fetch, Send
 from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore

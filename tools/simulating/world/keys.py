@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.config.sites import RemoteSite
 from mesh.core.context.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.core.context.effects import (
     Commit,
     Dial,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
+from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
 from mesh.core.delivery.facts import EnvelopeAccepted

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from discovery.member import Joined
+from mesh.discovery.member import Joined
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.dispatch_tables import DispatchTables
 from mesh.core.context.effects import Commit

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from discovery.table import CAPACITY
+from mesh.discovery.table import CAPACITY
 from mesh.client.pages import goes_on, joined
 from mesh.core.context.pages import PAGE, fitting, listed, page
 from mesh.core.peers.introductions import as_node

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.member import (
+from mesh.discovery.member import (
     Conflict,
     Dead,
     Joined,

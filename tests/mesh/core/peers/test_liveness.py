@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.member import NodeLife
+from mesh.discovery.member import NodeLife
 from mesh.core.peers.introductions import to_wire
 from mesh.wire import commands as c
 from tests.seeds import stories

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discovery.member import NodeLife
+from mesh.discovery.member import NodeLife
 from mesh.core.peers.neighbours import PARTING
 from mesh.core.peers.reach_table import ReachState
 from tests.seeds import stories

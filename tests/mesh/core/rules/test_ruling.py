@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.core.rules.ruling import SWITCH
 from mesh.errors import BadXPath
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode

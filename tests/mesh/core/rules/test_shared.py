@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Sample, Summary
+from mesh.discovery.state import Sample, Summary
 from mesh.core.context.component import Beginning
 from mesh.core.context.incoming_call import IncomingCall, answer
 from mesh.core.rules.shared import AT_ONCE, RowKind

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from discovery.gossip import StateLine, StateMessage, encode
-from discovery.state import NodeState
+from mesh.discovery.gossip import StateLine, StateMessage, encode
+from mesh.discovery.state import NodeState
 from mesh.core.context.component import Beginning
 from mesh.core.context.effects import LogLine
 from mesh.core.context.node_context import NodeContext

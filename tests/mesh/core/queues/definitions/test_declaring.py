@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Sample, Summary
+from mesh.discovery.state import Sample, Summary
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues import room

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.core.peers.reach_table import ReachState
 from mesh.core.queues.looking.lastknown import may_hold
 from tests.mesh.core.queues.reader import Reader
