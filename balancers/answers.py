@@ -11,7 +11,10 @@ KEPT = 4096  # nodes, the most recently used
 
 @dataclass(slots=True)
 class AnswerRecord:
-    """A process of a node: its unanswered messages, and its response time in s (0: unknown)."""
+    """Unanswered messages and response time of one process of a node.
+
+    `latency` is an average in s, or 0 if it is unknown.
+    """
 
     boot: object
     outstanding: int = 0
@@ -28,7 +31,7 @@ class AnswerRecords:
         self._records: dict[str, AnswerRecord] = {}  # most recently used last
 
     def sent(self, node: str, boot: object, n: int = 1) -> None:
-        """Count n messages that were sent to the node."""
+        """Count `n` messages that were sent to `node`."""
         record = self._records.pop(node, None)
         if record is None or record.boot != boot:
             record = AnswerRecord(boot)
@@ -38,9 +41,9 @@ class AnswerRecords:
             del self._records[next(iter(self._records))]
 
     def answered(self, node: str, boot: object, n: int = 1, seconds: float | None = None) -> None:
-        """Count n answers that arrived after `seconds`.
+        """Count `n` answers of `node` that arrived after `seconds`.
 
-        None: no answer will come.
+        `None` means that no answers will come.
         """
         record = self._records.get(node)
         if record is None or record.boot != boot:

@@ -31,7 +31,7 @@ class NoCandidates(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that can be chosen, with all that is known of it on the choosing node."""
+    """A node that can be chosen, as the choosing node knows it."""
 
     node: str  # its name
     uuid: bytes = b""
@@ -94,10 +94,7 @@ class MessageHeaders(Protocol):
 
 
 class Message(Protocol):
-    """A message to be sent.
-
-    `mesh.Message` is one.
-    """
+    """A message to be sent, such as a `mesh.Message`."""
 
     @property
     def key(self) -> str:
@@ -116,7 +113,7 @@ class Message(Protocol):
 
     @property
     def headers(self) -> MessageHeaders:
-        """The headers of its publisher."""
+        """The headers that its publisher set."""
         ...
 
     @property
@@ -126,7 +123,7 @@ class Message(Protocol):
 
     @property
     def sender(self) -> str:
-        """The session that sent it, such as "/node/heron/client/joe/session/1"."""
+        """The session that sent the message, such as "/node/heron/client/joe/session/1"."""
         ...
 
 
@@ -146,10 +143,10 @@ class Balancer(Protocol):
         """
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return all candidates, the best first: each is tried if the ones before fail."""
+        """Return all candidates, the best first, in the order in which the caller tries them."""
 
     def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Return the nodes that receive a message to all: any subset of the candidates."""
+        """Return the candidates that receive a message to all, which may be any subset."""
 
     def started(self, node_info: NodeInfo) -> None:
         """Set the node that chooses.
@@ -177,9 +174,9 @@ class Strategy(ABC):
         """Return the name of the best candidate."""
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
-        """Return n picks.
+        """Return how often each node is chosen in `n` picks.
 
-        Each pick counts as sent for the next.
+        Each pick counts as a sent message for the next.
         """
         among = {candidate.node: candidate for candidate in at_least_one(candidates)}
         counts: dict[str, int] = {}
@@ -219,6 +216,6 @@ def at_least_one(candidates: Candidates) -> Candidates:
 def reads_message(balancer: Balancer) -> bool:
     """Return whether the balancer reads more of a message than its key.
 
-    Default: no.
+    A balancer without the attribute `reads_message` does not.
     """
     return getattr(balancer, "reads_message", False) is True

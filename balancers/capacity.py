@@ -24,16 +24,16 @@ def capacities(candidates: Candidates, interval: float) -> list[float]:
 
 
 def weights(candidates: Candidates) -> list[float]:
-    """Return the weight of each candidate relative to the median, within the limits, never 0."""
+    """Return the weight of each candidate relative to the median, from 1 / BELIEVED to BELIEVED."""
     typical = median_low([c.weight for c in candidates if 0 < c.weight < inf] or [1.0])
     # In this order of the arguments NaN counts as the minimum.
     return [min(max(1 / BELIEVED, c.weight / typical), BELIEVED) for c in candidates]
 
 
 def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float]:
-    """Return the figures limited to BELIEVED times around the median of the known ones.
+    """Return `said`, limited to a factor of BELIEVED around the median of `known`.
 
-    None becomes the median.
+    `None` becomes the median.
     """
     # The low median, so that of two nodes the one with the higher figure does not set the standard.
     typical = median_low(known) if known else 1.0
@@ -42,7 +42,7 @@ def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float
 
 
 def load_of(candidate: Candidate, fresh: float) -> float | None:
-    """Return the load, if it was reported within `fresh` s."""
+    """Return the load, or None if it was not reported within the last `fresh` s."""
     if candidate.age is None or candidate.age > fresh:
         return None
     return candidate.load

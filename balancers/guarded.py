@@ -21,8 +21,8 @@ Picked = TypeVar("Picked")
 class Guarded:
     """A foreign balancer whose errors and invalid results are replaced by RoundRobin.
 
-    No message is lost by them. `faults` counts the replacements. `fault` describes the last one, "" if there
-    was none.
+    Its failures lose no message. `faults` counts the replacements. `fault` describes the last failure, or is
+    "" if there was none.
     """
 
     def __init__(self, name: str, inner: Balancer, jitter: Jitter) -> None:

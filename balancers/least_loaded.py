@@ -10,7 +10,7 @@ BAND = 1.1
 class LeastLoaded(Strategy):
     """Picks the node with the lowest (sent + outstanding + 1) / (capacity x weight).
 
-    A random one of those within 10 % of the best is picked, and sent messages count before the receiver
+    The pick is random among the nodes within 10 % of the best, and sent messages count before the receiver
     reports them. Senders with the same figures therefore do not all pick the same node.
     """
 

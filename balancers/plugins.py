@@ -50,10 +50,10 @@ class BadBalancer(ValueError):
 
 
 def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS) -> Balancer:
-    """Return a new balancer. `jitter` returns random numbers in [0, 1).
+    """Return a new balancer of the strategy `name`.
 
-    Built-in names take precedence. Foreign balancers are wrapped by `Guarded`. Raises BadBalancer, which
-    lists the installed strategies.
+    `jitter` returns random numbers in [0, 1). Built-in names take precedence. Foreign balancers are wrapped
+    by `Guarded`. Raises BadBalancer, which lists the installed strategies.
     """
     found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
     if not found and (ours := full_name(name)) in OURS:
@@ -72,7 +72,7 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
 
 
 def full_name(name: str) -> str:
-    """Return the name of a built-in strategy that is written as least-loaded, or any other name unchanged."""
+    """Return LeastLoaded for least-loaded, as for all built-in strategies, or any other name unchanged."""
     joined = "".join(part.capitalize() for part in name.split("-"))
     return joined if joined in OURS and name == name.lower() else name
 

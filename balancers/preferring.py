@@ -7,7 +7,7 @@ from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 
 
 class Preferring(Strategy):
-    """A balancer that picks preferred nodes in turn, by weight and consumers, and others otherwise."""
+    """A balancer that picks preferred nodes in turn, or other nodes if none is preferred."""
 
     def __init__(self, jitter: Jitter) -> None:
         super().__init__(jitter)
@@ -16,7 +16,7 @@ class Preferring(Strategy):
 
     @abstractmethod
     def preferred(self, candidates: Candidates) -> Candidates:
-        """Return the preferred candidates, which may be none or all."""
+        """Return the preferred candidates: some, none or all."""
 
     def pick(self, candidates: Candidates, message: Message | None = None) -> str:
         best = self.preferred(at_least_one(candidates))

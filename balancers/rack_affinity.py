@@ -8,7 +8,7 @@ class RackAffinity(Preferring):
     """Picks nodes with the same metadata value as this node, in turn, or any node if there are none."""
 
     def __init__(self, jitter: Jitter, metadata: str = "rack") -> None:
-        """Set the name of the metadata field that holds the location, `metadata`."""
+        """Use the metadata field named `metadata` as the location of a node."""
         super().__init__(jitter)
         self._name = metadata
         self._rack: str | None = None

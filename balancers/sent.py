@@ -6,14 +6,14 @@ FORGOTTEN = 0.01  # smaller amounts are dropped
 
 
 class SentCounts:
-    """Messages sent to each node, by name, which decay while the nodes' own figures take them in.
+    """Messages sent to each node, by name, in amounts that decay as the nodes' own figures include them.
 
-    A count since a node's last state would not do: right after its state each node would look idle to every
+    A count since a node's last state would mislead: right after its state each node would look idle to every
     sender at once, and a node whose states do not arrive would look ever busier.
     """
 
     def __init__(self, fade: float = 2.0) -> None:
-        """Set the time constant of the decay in s, `fade`: the interval of node states."""
+        """Set the time constant of the decay, `fade`, in s: usually the interval of node states."""
         self._fade = fade
         self._sent: dict[str, tuple[float, float]] = {}  # amount, and when it was computed
 

@@ -16,7 +16,7 @@ class Sticky(Strategy):
     reads_message = True
 
     def __init__(self, jitter: Jitter, header: str = "sticky") -> None:
-        """Set the name of the header."""
+        """Set the name of the header whose value decides."""
         super().__init__(jitter)
         self._header = header
         self._without = WeightedRoundRobin(jitter)

@@ -10,9 +10,9 @@ from mesh.balancers.least_loaded import BAND, LeastLoaded
 class TwoChoices(LeastLoaded):
     """Picks the better of two random nodes.
 
-    The score is latency x (sent + outstanding + 1) / (capacity x weight). No candidate is picked by more
-    senders than draw it: 2 of k. The strategy is best with many senders and many receivers, and where
-    latencies differ.
+    The score is latency x (sent + outstanding + 1) / (capacity x weight). Among k candidates, each sender
+    draws a given candidate with a chance of 2 in k, so even the best one is not flooded. The strategy is best
+    with many senders and many receivers, and where latencies differ.
     """
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:

@@ -24,7 +24,7 @@ class TurnGroup:
     credits: dict[str, float]
 
     def next(self) -> str:
-        """Return the node with the highest credit, which pays for the pick."""
+        """Return the node with the highest credit, and charge it for the pick."""
         for node, share in self.shares.items():
             self.credits[node] += share
         node = max(self.credits, key=self.credits.__getitem__)
@@ -32,9 +32,9 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """Return the whole shares of n messages.
+        """Return how many of `n` messages each node receives if its share is rounded down.
 
-        Fewer messages than members are left over.
+        Fewer messages than there are nodes remain.
         """
         counts = {node: int(n * share) for node, share in self.shares.items()}
         given = sum(counts.values())
@@ -44,9 +44,9 @@ class TurnGroup:
 
 
 class WeightedTurns(Strategy):
-    """A round-robin balancer by weights.
+    """Base class of round-robin balancers by weight.
 
-    Candidates of weight 0 are picked only if all have it.
+    Candidates of weight 0 are picked only if all weights are 0.
     """
 
     def __init__(self, jitter: Jitter) -> None:
@@ -77,7 +77,7 @@ class WeightedTurns(Strategy):
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
         """Return the picked node, then the others by their credit.
 
-        Only the first pays.
+        Only the picked node is charged.
         """
         first = self.pick(candidates, message)
         owed = self._group(candidates, message).credits
@@ -116,5 +116,8 @@ class WeightedTurns(Strategy):
 
 
 def key_of(message: Message | None) -> str:
-    """Return the scope of the credits: alternating addresses must not always meet the same node."""
+    """Return the key of the message, which is the scope of its credits.
+
+    With a common scope, alternating addresses could always meet the same node.
+    """
     return message.key if message is not None else ""

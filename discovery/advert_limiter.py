@@ -1,6 +1,6 @@
 """Limits on the adverts that a node processes."""
 
-# Any host on the link can send adverts, so everything that is kept of them is bounded here.
+# Any host on the link can send adverts, so all state about them is bounded here.
 
 from collections import OrderedDict
 
@@ -40,7 +40,7 @@ class AdvertLimiter:
         return bool(self._line)
 
     def hear(self, instance: str) -> None:
-        """Queue a service that was announced or has changed."""
+        """Queue the service `instance`, which was announced or has changed."""
         if instance not in self._line and len(self._line) >= LONGEST_LINE:
             self.ignored += 1
         else:
@@ -55,9 +55,9 @@ class AdvertLimiter:
         return taken
 
     def keep(self, instance: str) -> bool:
-        """Return whether the service can be kept.
+        """Keep the service if there is room for it, and return whether it is kept.
 
-        Call for proven adverts only, or foreign ones fill all places.
+        Call only for proven adverts, or foreign ones could fill all places.
         """
         if instance not in self._services and len(self._services) >= MOST_SERVICES:
             self.ignored += 1
@@ -71,7 +71,10 @@ class AdvertLimiter:
         self._services.discard(instance)
 
     def is_new_mesh(self, mesh: str) -> bool:
-        """Return whether to report this mesh to users: once each, and at most MOST_MESHES in all."""
+        """Return whether to report `mesh` to users, which happens once per mesh.
+
+        At most MOST_MESHES meshes are reported.
+        """
         if mesh in self._meshes or len(self._meshes) >= MOST_MESHES:
             self.ignored += mesh not in self._meshes
             return False
@@ -79,9 +82,9 @@ class AdvertLimiter:
         return True
 
     def is_news(self, rejected: Rejected, now: float) -> bool:
-        """Return whether to report this rejection to users.
+        """Return whether to report `rejected` to users.
 
-        An identical one is repeated after a minute.
+        An identical rejection is reported again after SAY_AGAIN seconds.
         """
         about = (rejected.instance, rejected.code)
         if now - self._complaints.get(about, float("-inf")) < SAY_AGAIN:
@@ -97,18 +100,19 @@ class AdvertLimiter:
 
 
 class Boots:
-    """The highest boot of each node. An advert of an earlier boot is replayed or of an old process.
+    """Remembers the highest boot of each node, and rejects adverts of earlier boots.
 
-    The key is part of a node's identity here: another member may sign adverts for any uuid with its own key.
+    An advert of an earlier boot is replayed or of an old process. A node is identified by uuid and key here,
+    because another member may sign adverts for any uuid with its own key.
     """
 
     def __init__(self) -> None:
         self._highest: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
 
     def judge(self, advert: Advert) -> Advert | Rejected:
-        """Return the advert, or the reason not to follow it.
+        """Return `advert`, or a rejection if its node has already advertised a higher boot.
 
-        Call for proven adverts only.
+        Call only for proven adverts.
         """
         node = advert.uuid, advert.key
         highest = max(advert.boot, self._highest.pop(node, 0))

@@ -70,7 +70,9 @@ class Near:
 
 
 class Adverts:
-    """Writes and reads the TXT record of one cluster. `sign` is None in a mesh without keys.
+    """Writes and reads the adverts of one cluster as TXT records.
+
+    `sign` is None in a mesh without keys.
 
     The record has `v` (1), `c` (the mesh), `n` (name), `b` (boot), `k` (public key), `m` and `s` (signature).
     All of them are text, bytes in hexadecimal; `k` and `s` only in a mesh with keys. `c` is the first 8 bytes
@@ -138,9 +140,9 @@ class Adverts:
     def _near(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Near | None:
-        """Return the foreign node that the advert describes.
+        """Return the node of another mesh that the advert describes, or None if it cannot be read.
 
-        Without this, two machines that both made keys would never notice each other.
+        Two machines that each made their own keys notice each other only by this method.
         """
         if self._sign is None or b"k" not in txt or txt.get(b"v") != FORMAT or not usable(hosts):
             return None
@@ -153,9 +155,9 @@ class Adverts:
         return Near(mesh.hex(), advert.name, f"tcp://{bracketed}:{advert.port}")
 
     def _text(self, advert: Advert) -> bytes:
-        """Return the text to prove.
+        """Return the text that the MAC and the signature of `advert` cover.
 
-        Field boundaries are unambiguous: only the last field can contain a zero byte.
+        Field boundaries are unambiguous, because only the last field can contain a zero byte.
         """
         return b"\0".join(
             (
@@ -171,10 +173,7 @@ class Adverts:
 
 
 class _Unfit(Exception):
-    """Reason why an advert must not be followed.
-
-    Never leaves this module.
-    """
+    """An advert must not be followed; never leaves this module."""
 
     def __init__(self, reason: str, code: str = "ADVERT_MALFORMED") -> None:
         super().__init__(reason)
@@ -213,7 +212,8 @@ def _mac(secret: bytes, text: bytes) -> bytes:
 def usable(hosts: Sequence[str]) -> tuple[str, ...]:
     """Return the addresses that can be dialed, those with the widest reach first, at most MOST_HOSTS.
 
-    Loopback addresses are kept only if there are no others: they mean a different machine on each machine.
+    Loopback addresses are kept only if there are no others, because on another machine they mean that
+    machine.
     """
     ranked = {host: rank for host in hosts if (rank := _rank(host)) is not None}
     if min(ranked.values(), default=_LOOPBACK) < _LOOPBACK:

@@ -27,7 +27,7 @@ RECALL = 10
 
 @dataclass(slots=True, eq=False)
 class OpenProbe:
-    """A probe of this node that is not answered yet."""
+    """A probe that this node has sent and that is still unanswered."""
 
     record: MemberRecord
     boot: int
@@ -38,7 +38,7 @@ class OpenProbe:
 
     @property
     def is_void(self) -> bool:
-        """Return whether the state or boot of the node has changed since the probe was sent."""
+        """Whether the node has died, left or restarted since the probe was sent."""
         return not self.record.is_living or self.record.boot != self.boot
 
 
@@ -53,7 +53,7 @@ class IndirectProbeJob:
 
 
 class Detector:
-    """Sends probes and reports nodes that do not answer to `fates`.
+    """Probes other nodes, and starts to suspect a node that does not answer.
 
     `jitter` returns random numbers in [0, 1).
     """
@@ -98,7 +98,7 @@ class Detector:
     def _spread(self, now: float) -> Results:
         """Send fresh rumors to a few connected nodes.
 
-        In a large mesh they do not wait for probes.
+        In a large mesh, such rumors do not wait for the next probe.
         """
         rumours = self._news.next_batch(self._table.alive, sent=FRESH)
         self._is_spreading = bool(rumours)
@@ -108,7 +108,10 @@ class Detector:
         return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
-        """Return the rumors for the next packet to a node, first of all an accusation that it should deny."""
+        """Return the rumors for the next packet to the node `to`.
+
+        An accusation of that node comes first, so that the node can deny it.
+        """
         record = self._table.records.get(to)
         accusation = record.accusation if record is not None else None
         if accusation is None:
@@ -117,7 +120,7 @@ class Detector:
         return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
-        """Send fresh rumors to a few other nodes, which pass them on with their probes."""
+        """Send fresh rumors to a few nodes other than `about`, which pass them on with their probes."""
         if self._table.alive > HEARSAY:  # a random pick would seldom be connected
             return [Spread(self._news.next_batch(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
@@ -169,9 +172,9 @@ class Detector:
         return self._fates.suspect(record, self._table.me.uuid, now)
 
     def answered(self, by: bytes, number: int, lives: bool) -> Results:
-        """Process the answer to a probe, own or on behalf of another node.
+        """Process an answer to a probe that this node sent for itself or for another node.
 
-        Ignore answers that were not requested.
+        Answers without such a probe are ignored.
         """
         errand = self._errands.get(number)
         if errand is not None:
@@ -214,13 +217,16 @@ class Detector:
     # --- immediate probes ---------------------------------------------------------------------------------
 
     def disconnected(self, record: MemberRecord, now: float) -> Results:
-        """Probe a node at once whose connection broke: its process may have ended."""
+        """Probe a node at once after its connection broke, because its process may have ended."""
         is_asked = any(question.record is record for question in self._questions.values())
         asks: Results = [] if is_asked else [self._ask(record, now)]
         return [*asks, DialProbe(record.node)] if record.node.address else asks
 
     def refused(self, record: MemberRecord, now: float) -> Results:
-        """Start a final probe of a node whose machine refused the connection: ask helpers, and wait once."""
+        """Start the final probe of a node whose machine refused the connection.
+
+        The node is declared dead unless a helper reaches it within two probe timeouts.
+        """
         if record.uuid in self._lost:
             return []
         number = self._lost[record.uuid] = next(self._numbers)
@@ -232,7 +238,7 @@ class Detector:
         return self._send_for(number, question)
 
     def spoke(self, record: MemberRecord) -> None:
-        """Cancel the final probe of a node that has sent something on a newer connection."""
+        """Cancel the final probe of a node that has sent something since."""
         number = self._lost.get(record.uuid)
         if number is not None:
             self._settle(number)

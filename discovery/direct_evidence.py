@@ -20,7 +20,7 @@ from mesh.discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 class DirectEvidence:
     """Processes what nodes send about themselves.
 
-    `old_news` counts messages of earlier boots, `no_room` counts nodes for which the table was full.
+    `old_news` counts messages of earlier boots. `no_room` counts nodes that did not fit in the table.
     """
 
     def __init__(self, table: MemberTable, fates: MemberTransitions, detector: Detector) -> None:
@@ -91,7 +91,7 @@ class DirectEvidence:
                 return self._fates.join(record, node, now)
 
     def heard(self, uuid: bytes, now: float) -> Results:
-        """Record that a message of this node arrived."""
+        """Record that a message from the node `uuid` arrived."""
         record = self._table.records.get(uuid)
         if record is None or not record.is_living:
             return []
@@ -106,9 +106,9 @@ class DirectEvidence:
         return [*self._fates.trust(record, now), Inform(record.uuid, (accusation,))]
 
     def spoke(self, uuid: bytes, now: float) -> Results:
-        """Record a message on the node's control connection.
+        """Record a message on the control connection of the node `uuid`.
 
-        Nothing is left in flight there when the process dies.
+        Such a message proves that the process is alive, because nothing stays in flight there when it dies.
         """
         record = self._table.records.get(uuid)
         if record is None:

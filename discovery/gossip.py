@@ -1,4 +1,4 @@
-"""Gossip about node states: the latest state of each node, what to publish, and whose gossip to receive."""
+"""Gossip about node states: what a node publishes, which nodes it listens to, and what it knows."""
 
 # Rule 1: membership decides which nodes are alive. Gossip describes the living nodes, and revives none.
 # Rule 2: only the owner writes a state. Of two states the one with the higher (boot, counter) counts.
@@ -34,7 +34,7 @@ class Known:
 
 
 class StateGossip:
-    """The states of all other living nodes. Times are monotonic seconds.
+    """The states of all other living nodes, with times in monotonic seconds.
 
     `me` is the uuid of this node, `jitter` returns random numbers in [0, 1), `interval` is the time between
     two messages, and `verify` checks a line's signature against its owner's key. Counters: `forged` lines
@@ -61,7 +61,8 @@ class StateGossip:
         self._last: dict[bytes, StateLine] = {}  # of nodes that are gone
         self._relay = LineRelay(me, jitter)
         self._listening = Listening(me)
-        # Newest versions of these and of nodes with a tombstone. Only a higher version is news.
+        # Newest version of each node in `_states`, and of each with a tombstone. Only a higher version is
+        # news.
         self._newest: dict[bytes, Version] = {}
         self._graves: dict[bytes, tuple[int, float]] = {}  # uuid: boot and time of its tombstone
         self._spoke: dict[bytes, tuple[Version, float]] = {}  # last message of each node, and its time
@@ -139,10 +140,7 @@ class StateGossip:
     def _take(
         self, line: StateLine, sender: bytes, boot_of: Callable[[bytes], int | None], now: float
     ) -> Known | None:
-        """Store a line that differs from the known one.
-
-        Return the state if it is news.
-        """
+        """Store a line that differs from the known one, and return its state if it is news."""
         uuid, version = line.uuid, line.version
         if uuid == self._me:
             return None
@@ -169,15 +167,16 @@ class StateGossip:
         return self._mine if uuid == self._me else self._lines.get(uuid)
 
     def last_of(self, uuid: bytes) -> StateLine | None:
-        """Return the newest state of a node that is still stored, whether or not the node is alive."""
+        """Return the newest stored state of the node, whether or not it is alive."""
         return self._lines.get(uuid) or self._last.get(uuid)
 
     # --- choice of nodes to listen to -----------------------------------------------------------------
 
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
-        """Return the nodes to listen to.
+        """Return the uuids of the nodes to listen to.
 
-        Up to FULL these are all `alive` ones, above that a few and `favourites`.
+        Up to FULL nodes, the result is all of `alive`. Above, it is the neighbors on the rings and some of
+        `favourites`.
         """
         chosen = self._listening.choose(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
@@ -214,10 +213,10 @@ class StateGossip:
         self._graves[uuid] = boot, now
 
     def _doubt(self, uuid: bytes, boot: int, now: float) -> None:
-        """Drop a node that another node reports as gone, if this node has received nothing from it for long.
+        """Drop a node with a tombstone if this node has long received nothing from it.
 
-        A false tombstone thus cannot remove the state of a living node, and a lost report of a death is made
-        up for.
+        A false tombstone therefore cannot remove a living node, and a true one makes up for a lost report of
+        the death.
         """
         known = self._states.get(uuid)
         patience = (SILENT + 2 * self._alive / FULL) * self._interval

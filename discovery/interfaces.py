@@ -64,9 +64,9 @@ def _why_not(interface: Interface, patterns: Sequence[str]) -> str:
 def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the hosts at which others can dial `bound` (tcp://HOST:PORT), those with the widest reach first.
 
-    A concrete address is returned as it is. A wildcard stands for at most MOST_HOSTS addresses of all usable
-    interfaces, IPv4 only if it is an IPv4 wildcard. If none is usable, the interfaces that are down count:
-    unplugging a cable does not change an address. The last resort is loopback.
+    A concrete address is returned as it is. A wildcard yields at most MOST_HOSTS addresses of all usable
+    interfaces, IPv4 only if it is an IPv4 wildcard. If no interface is usable, the unplugged ones count,
+    because unplugging a cable does not change an address. The last resort is loopback.
     """
     host = _host(bound)
     if not _is_wildcard(host):
@@ -126,7 +126,7 @@ T = TypeVar("T")
 
 
 class InterfaceChanges(Generic[T]):
-    """Debounces a value that is polled: reports a change that lasts.
+    """Debounces a polled value: a change is reported only after it has lasted SETTLED seconds.
 
     A cable with a loose contact must not make a node announce itself all the time.
     """

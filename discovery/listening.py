@@ -1,8 +1,8 @@
 """Selection of the nodes whose gossip a node receives directly, when there are too many for all."""
 
 # Law 1: up to FULL nodes, each node receives the gossip of every other.
-# Law 2: above FULL, nodes stand on RINGS rings, each in an order that all nodes compute alike, and listen to
-# both neighbors on each. One ring connects all nodes; several rings shorten the routes.
+# Law 2: above FULL, nodes are placed on RINGS rings, each in an order that all nodes compute alike, and
+# listen to both neighbors on each. One ring connects all nodes; several rings shorten the routes.
 # Law 3: listening is mutual, and all nodes have the same number of listeners, so the traffic per node stays
 # constant.
 # Law 4: a node that joins or leaves changes only the lists of its neighbors.
@@ -43,9 +43,9 @@ class Listening:
         return chosen
 
     def _dearest(self, favourites: set[bytes]) -> set[bytes]:
-        """Return a stable choice of too many favorites.
+        """Return at most FAVOURITES of the favorites, always the same ones.
 
-        The order depends on this node's uuid, so nodes differ.
+        The choice depends on this node's uuid, so that different nodes choose differently.
         """
         ordered = sorted(favourites, key=lambda uuid: blake2b(uuid, key=self._me, digest_size=8).digest())
         return set(ordered[:FAVOURITES])

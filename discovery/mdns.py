@@ -2,7 +2,7 @@
 
 # Rule 1: mDNS can neither block nor break the node, which reads a bounded queue when it has time.
 # Rule 2: mDNS uses only the given interfaces.
-# Rule 3: a node that is not announced any longer has not therefore ended. Other components decide that.
+# Rule 3: a node whose announcement disappears may still be running. Other components decide that.
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ class Mdns:
     """Announces this node and listens for others.
 
     `interfaces` are those of `mesh.discovery.interfaces.mdns_interfaces`. `tell` is called in the mDNS thread
-    whenever there is something to `take`. It must only wake up the reader.
+    whenever `take` has something to return, and must only wake up the reader.
     """
 
     def __init__(
@@ -126,10 +126,7 @@ class Mdns:
             self._roused.wait(left)
 
     async def _life(self) -> None:
-        """Run mDNS from opening the sockets until stopped.
-
-        Errors end it.
-        """
+        """Open the sockets, and run mDNS until it is stopped or an error is raised."""
         loop, roused = asyncio.get_running_loop(), asyncio.Event()
         loop.set_exception_handler(lambda _, context: self._ear.upset(context))
         with self._lock:
@@ -203,7 +200,7 @@ class _Load:
         self._busy = 0
 
     def check(self, now: float, spent: float) -> None:
-        """Check the load at least once a second. Raises: _Flood."""
+        """Check the load, at most once a second. Raises: _Flood, after BUSY_FOR busy seconds in a row."""
         if now - self._since < 1.0:
             return
         is_busy = spent - self._spent > BUSY * (now - self._since)

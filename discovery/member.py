@@ -70,9 +70,9 @@ VIA = ("self", "mdns", "seed", "remembered", "gossip", "hello")
 
 @dataclass(frozen=True, slots=True)
 class Rumour:
-    """A claim about a node: alive, suspect, dead or left.
+    """A claim that a node is alive, suspect, dead or left.
 
-    `by` is the uuid of its accuser.
+    `by` is the uuid of its accuser, or empty.
     """
 
     node: Node
@@ -83,7 +83,7 @@ class Rumour:
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """A report with something new about a node that is not alive here: worth dialing."""
+    """A report brought news of a node that is not alive here, so dialing it is worthwhile."""
 
     member: Member
 
@@ -105,7 +105,7 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A living node, the same process, has changed its address or that of its gossip."""
+    """A living node has changed its address or its gossip address, without a restart."""
 
     member: Member
     old_address: str
@@ -144,10 +144,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """A newcomer claims the name of a living node.
-
-    It is not admitted, and nothing changes.
-    """
+    """A newcomer claims the name of a living node, and is not admitted."""
 
     holder: Member
     newcomer: Member
@@ -165,7 +162,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class IdentityDuplicated:
-    """A rumor of this node and boot at an address that it never had: another process has its identity."""
+    """A second process uses the identity of this node.
+
+    The evidence is a rumor of this node and boot with an address that it never had.
+    """
 
     member: Member
 

@@ -42,9 +42,9 @@ class MemberTransitions:
     # --- nodes that do not count as alive -----------------------------------------------------------------
 
     def stranger(self, node: Node, via: str, now: float, teller: bytes = b"") -> MemberRecord:
-        """Enter an unknown node.
+        """Add a record of an unknown node, and return it.
 
-        `teller` is the node that reported it, if nothing else vouches for it.
+        `teller` is the uuid of the node that reported it, or empty if there is other evidence of it.
         """
         record = MemberRecord(node, via, now, now, teller=teller)
         self._table.add(record)
@@ -65,7 +65,7 @@ class MemberTransitions:
     # --- nodes that count as alive ------------------------------------------------------------------------
 
     def join(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Count a node as alive that was not, and announce it."""
+        """Mark a node as alive, and announce it to other nodes."""
         self._introduce(record, node)
         record.rivalry = None
         self._table.move(record, NodeLife.ALIVE, now)
@@ -73,9 +73,9 @@ class MemberTransitions:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Count a node as alive that was considered dead but has sent something itself.
+        """Mark a node as alive that was considered dead but has sent something itself.
 
-        The node itself denies the accusation to the others. Until it has, each packet to it carries the
+        The node itself denies the accusation to the others. Until it does, each packet to it carries the
         accusation.
         """
         self._introduce(record, node)
@@ -152,7 +152,11 @@ class MemberTransitions:
         return self._end(record, NodeLife.DEAD, by, now)
 
     def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
-        """Mark a node as left that said goodbye to this node or to others."""
+        """Mark a node as left.
+
+        `is_firsthand` means that the node itself said goodbye to this node. Otherwise another node reports
+        the goodbye.
+        """
         record.learn(farewell(record) if is_firsthand else weigh(record.rumour(NodeLife.LEFT)))
         return self._end(record, NodeLife.LEFT, record.uuid, now)
 

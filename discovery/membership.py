@@ -1,8 +1,9 @@
 """Membership of all known nodes, without sockets and clocks."""
 
-# The protocol is SWIM with suspicion, incarnations and Lifeguard's local health. The rules stand in the
-# modules that enforce them: firsthand, hearsay, detector and fates. For each node the order of events is
-# Joined, then Restarted, Moved, Suspected and Trusted, then Dead, Left or Conflict, then Joined again.
+# The protocol is SWIM with suspicion, incarnations and Lifeguard's local health. Each rule is written in the
+# module that enforces it: direct_evidence, rumor_evidence, detector or member_transitions. The events of a
+# node begin with Joined. Restarted, Moved, Suspected and SuspicionRefuted may follow, then Dead, Left or
+# Conflict, then Joined again.
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ __all__ = [
 
 
 class Membership:
-    """Membership of all known nodes, including this one. Times are monotonic seconds.
+    """Membership of all known nodes, including this one, with times in monotonic seconds.
 
     Each method that processes input returns the events and the requests to send. `jitter` returns random
     numbers in [0, 1).
@@ -88,7 +89,7 @@ class Membership:
     def hear(self, node: Node, now: float) -> Results:
         """Process a node's introduction.
 
-        It is alive unless the boot is old, the name taken or the table full.
+        The node counts as alive unless its boot is old, its name taken or the table full.
         """
         if node.uuid == self._me.uuid:
             return []
@@ -97,7 +98,7 @@ class Membership:
         return results
 
     def on_message(self, uuid: bytes, now: float) -> Results:
-        """Record that a message of this node arrived.
+        """Record that a message from the node `uuid` arrived.
 
         Cheap enough to call for each message.
         """
@@ -124,9 +125,9 @@ class Membership:
     def rumoured(
         self, by: bytes, rumours: tuple[Rumour, ...], now: float, is_answer: bool = False
     ) -> Results:
-        """Process rumors of `by` that came without a probe.
+        """Process rumors that `by` sent without a probe.
 
-        `is_answer`: they answer a request for all members.
+        `is_answer` marks the answer to a request for all members.
         """
         return self._said(by, rumours, now, is_answer)
 
@@ -193,10 +194,7 @@ class Membership:
         return results
 
     def deadline(self) -> float:
-        """Return when `tick` is next needed.
-
-        Infinity: time alone changes nothing.
-        """
+        """Return the time in s when `tick` is next needed, or infinity if no timer is pending."""
         return self._timers.deadline()
 
     def lagged(self, seconds: float) -> None:
@@ -236,7 +234,7 @@ class Membership:
 
     @property
     def no_room(self) -> int:
-        """The number of nodes for which the table was full."""
+        """The number of nodes that did not fit in the table."""
         return self._firsthand.no_room + self._hearsay.no_room
 
     def alive(self) -> list[Member]:
@@ -248,7 +246,7 @@ class Membership:
         return [record.member for record in self._table.records.values()]
 
     def is_outlived(self, uuid: bytes) -> bool:
-        """Return whether two processes answer for a node, and the older one is sure to live."""
+        """Return whether two processes claim to be the node, and the older one is certainly alive."""
         record = self._table.records.get(uuid)
         return record is not None and record.rivalry is not None and record.rivalry.is_sure
 
@@ -257,7 +255,7 @@ class Membership:
         return None if record is None else record.member
 
     def by_name(self, name: str) -> Member | None:
-        """Return the node with this name: the living one, else the latest contact, else one only seen."""
+        """Return the member with this name, preferably a living one, then the latest contact."""
         named = self._table.named(name)
         best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)
         return None if best is None else best.member

@@ -21,7 +21,7 @@ TAKE_AGAIN = 0.1  # s before more waiting adverts are read
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A service to announce, and on which interfaces."""
+    """An advert to announce, and the interfaces to announce it on."""
 
     advert: Advert
     interfaces: tuple[str, ...]  # those of mesh.discovery.interfaces.mdns_interfaces
@@ -35,9 +35,9 @@ class ZeroconfInstance:
     """A zeroconf instance with its sockets, this node's service, and a browser for others."""
 
     def __init__(self, adverts: Adverts, wanted: Announcement) -> None:
-        """Open the sockets, in a running loop.
+        """Open the sockets. Raises: CannotSpeak, OSError or an error of zeroconf.
 
-        OSError and other errors report failure.
+        Call in a running event loop.
         """
         self._adverts = adverts
         self._spoken = wanted
@@ -67,10 +67,7 @@ class ZeroconfInstance:
         self._spoken = wanted
 
     async def look(self, heard: Callable[..., None]) -> None:
-        """Query for services again.
-
-        Known services are reported again, and the others answer.
-        """
+        """Query for services again, and report each to the callback, including known ones."""
         # This includes interfaces that failed before, such as one without an address yet.
         await self._zeroconf.async_update_interfaces(_for_zeroconf(self._spoken.interfaces))
         self._check()
@@ -114,7 +111,7 @@ def _bindable(address: str) -> str:
 
 
 class MdnsListener:
-    """Reads announcements as far as the sieve admits them, and passes on news."""
+    """Reads the announcements that the sieve admits, and passes news to `put`."""
 
     def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected | Near], None]) -> None:
         self.sieve = AdvertLimiter()
@@ -135,7 +132,7 @@ class MdnsListener:
     ) -> None:
         """Record that a service was added, updated or removed.
 
-        The argument names are those of zeroconf.
+        zeroconf calls this method with these argument names.
         """
         instance = name.removesuffix("." + service_type)
         if state_change is ServiceStateChange.Removed:

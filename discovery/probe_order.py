@@ -6,7 +6,7 @@ from collections.abc import Callable
 class ProbeOrder:
     """The other living nodes in random order, reshuffled after each round.
 
-    Rounds bound the time until a death is noticed to two rounds, unlike random picks. `jitter` returns random
+    Unlike random picks, rounds guarantee that a death is noticed within two rounds. `jitter` returns random
     numbers in [0, 1).
     """
 

@@ -34,9 +34,9 @@ class LineRelay:
         self._next = b""  # where the next digest begins
 
     def learnt(self, line: StateLine, is_new: bool) -> None:
-        """Record a newer state.
+        """Record `line`, which is newer than the known state of its node.
 
-        `is_new`: the node had none before.
+        `is_new` means that no state of the node was known.
         """
         if is_new:
             insort(self._order, line.uuid)
@@ -44,7 +44,7 @@ class LineRelay:
             self._far[line.uuid] = line  # replaces an older line that waits
 
     def forget(self, uuid: bytes) -> None:
-        """Drop the waiting lines of a node that had a state."""
+        """Drop a node that had a state, with its waiting lines."""
         del self._order[bisect_left(self._order, uuid)]
         self._far.pop(uuid, None)
         self._wanted.pop(uuid, None)
@@ -58,7 +58,7 @@ class LineRelay:
         return replace(line, far=True)
 
     def take(self, known: Mapping[bytes, StateLine]) -> list[StateLine]:
-        """Return the lines to relay now."""
+        """Remove and return the lines to relay now."""
         far = [self._far.pop(uuid) for uuid in list(islice(self._far, LINES))]
         wanted = list(islice(self._wanted, LINES - len(far)))
         for uuid in wanted:

@@ -1,4 +1,4 @@
-"""Messages that membership wants to be sent."""
+"""Messages that membership asks its caller to send."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from mesh.discovery.member import Node, Rumour
 
 @dataclass(frozen=True, slots=True)
 class DirectProbe:
-    """Ask `to` whether it is that node in that boot.
+    """A question to `to` whether it is the node `uuid` in boot `boot`.
 
-    Opens a connection if there is none.
+    A connection is opened if there is none.
     """
 
     to: bytes
@@ -23,7 +23,7 @@ class DirectProbe:
 
 @dataclass(frozen=True, slots=True)
 class IndirectProbe:
-    """Ask `to` whether it can reach that node."""
+    """A request to `to` to probe `node`."""
 
     to: bytes
     number: int
@@ -33,9 +33,9 @@ class IndirectProbe:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Answer to the probe `number` of `to`.
+    """The answer to the probe `number` of `to`.
 
-    A helper that sends `lives=False` asked, but got no answer.
+    From a helper, `lives=False` means that its own probe was not answered.
     """
 
     to: bytes
@@ -46,10 +46,7 @@ class Lives:
 
 @dataclass(frozen=True, slots=True)
 class Inform:
-    """Urgent rumors for `to`.
-
-    They do not justify a new connection.
-    """
+    """Urgent rumors for `to`, which do not justify a new connection."""
 
     to: bytes
     rumours: tuple[Rumour, ...]
@@ -64,7 +61,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class DialProbe:
-    """Try to connect to the node's address, and report whether its machine refused."""
+    """An attempt to connect to the node's address, which reports whether its machine refused."""
 
     node: Node
 

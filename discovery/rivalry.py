@@ -31,7 +31,7 @@ class Rivalry:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the older process lives: what it sent cannot have been in flight at the restart."""
+        """Whether the older process lives, because it sent a message long enough after the restart."""
         return self.heard_older >= self.began + IN_FLIGHT
 
     def note(self, boot: int, now: float) -> None:

@@ -30,7 +30,7 @@ HIGHEST = 2**62
 class RumorEvidence:
     """Processes what nodes report about others.
 
-    `no_room` counts the nodes for which the table was full.
+    `no_room` counts the nodes that did not fit in the table.
     """
 
     def __init__(
@@ -192,12 +192,12 @@ class RumorEvidence:
         return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
 
     def _spoke(self, record: MemberRecord, now: float) -> bool:
-        """Return whether the node itself has sent something just now, in its known boot."""
+        """Return whether the node itself sent something within the last period, in its known boot."""
         is_fresh = now - record.heard < self._timing.period
         return record.is_living and record.spoke == record.boot and is_fresh
 
     def _enter(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
-        """Accept a node as alive by rumor, which is enough in a large mesh."""
+        """Accept a node as alive because of a rumor, which suffices in a large mesh."""
         if self._table.holder(rumour.node.name, record.uuid) is not None:
             return []  # the name must be settled in direct contact
         record.learn(weigh(rumour))
@@ -243,6 +243,6 @@ def pinned(node: Node, known: MemberRecord) -> Node:
 def describes_better(rumour: Rumour, known: MemberRecord) -> bool:
     """Return whether the rumor's addresses are newer than the known ones.
 
-    An accuser may have older ones.
+    An accuser may know only older ones.
     """
     return (rumour.node.boot, rumour.incarnation) > (known.boot, known.incarnation)

@@ -1,6 +1,6 @@
 """Queue of rumors for outgoing packets.
 
-Each is sent often enough to reach all nodes, and then dropped.
+Each rumor is sent often enough to reach all nodes, and then dropped.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from mesh.discovery.adverts import Advert, Near, Rejected
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """A node of this cluster is worth connecting to.
+    """A node of this cluster was found and can be dialed.
 
-    The same one may be found again at any time.
+    The same node may be reported again at any time.
     """
 
     advert: Advert

@@ -160,7 +160,7 @@ _RAM_SHORT = 0.1  # share of free memory below which pressure begins
 
 
 def load_index(sample: Sample) -> float:
-    """Return the load of a node, from 0 (idle) to 1 (busy). Unknown figures count as idle.
+    """Return the load of a node, from 0 (idle) to 1 (busy), where unknown figures count as idle.
 
     Three resources add up, each as a share of what the others leave:
 

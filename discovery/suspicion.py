@@ -1,4 +1,4 @@
-"""Duration of a suspicion, until which the node can deny it."""
+"""Duration of a suspicion, within which the suspect can deny it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from mesh.discovery.timing import SwimTiming
 
 @dataclass(slots=True, eq=False)
 class Suspicion:
-    """A suspicion that `began` (by `Timers.local`) among `alive` nodes, including the suspect."""
+    """A suspicion of one node.
+
+    `began` is a time of `Timers.local`. `alive` counts the living nodes at that time, including the suspect.
+    """
 
     timing: SwimTiming
     alive: int
@@ -21,14 +24,11 @@ class Suspicion:
 
     @property
     def ends(self) -> float:
-        """The end of the suspicion, on the same clock."""
+        """The end of the suspicion, as a time of `Timers.local`."""
         return self.began + self.timing.suspicion(self.alive, len(self.confirmed))
 
     def confirm(self, by: bytes) -> bool:
-        """Count another accuser.
-
-        Return whether that shortens the suspicion.
-        """
+        """Count another accuser, and return whether that shortens the suspicion."""
         is_enough = len(self.confirmed) >= self.timing.wanted(self.alive)
         if is_enough or by == self.accuser or by in self.confirmed:
             return False

@@ -34,7 +34,7 @@ def fresh(boot: int) -> Precedence:
 def weigh(rumour: Rumour) -> Precedence:
     """Return the weight of a rumor.
 
-    Only a higher incarnation outweighs a bad one, or a goodbye by hearsay.
+    Only a rumor with a higher incarnation outweighs an accusation or a reported goodbye.
     """
     return (rumour.node.boot, False, rumour.incarnation, GRAVITY[rumour.state])
 
@@ -107,7 +107,7 @@ class MemberRecord:
 
     @property
     def accusation(self) -> Rumour | None:
-        """The bad rumor that counts until the node denies it, even if it is known here to be alive."""
+        """The accusation that the node has not denied yet, even if this node knows that it is alive."""
         if self.state in (NodeLife.SUSPECT, NodeLife.DEAD):
             return self.rumour(self.state, self.accuser)
         gravity = self.weight[3]
@@ -159,9 +159,9 @@ class MemberTable:
         return self._named.get(name, [])
 
     def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
-        """Return the other record that holds the name.
+        """Return the record that holds the name, other than that of `newcomer`.
 
-        Nodes that are dead, left or only seen hold none.
+        Nodes that are dead, left or only seen hold no name.
         """
         holders = (*LIVING, NodeLife.CONFLICT)
         return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)

@@ -1,7 +1,4 @@
-"""Timers by due time.
-
-A delay of the loop moves all pending timers.
-"""
+"""Timers in order of due time, which delays of the event loop postpone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +16,7 @@ Act = Callable[[float], list[MemberEvent | DiscoveryRequest]]
 
 @dataclass(slots=True, eq=False)
 class Timer:
-    """A pending action.
-
-    Without `act` it was canceled.
-    """
+    """A pending action; `act` is None once it is canceled."""
 
     act: Act | None
 
@@ -47,7 +41,7 @@ class Timers:
         return now - self._lag
 
     def lagged(self, seconds: float) -> None:
-        """Move all timers by a delay of the loop, so that pending input is read before they fire."""
+        """Postpone all timers by a delay of the loop, so that pending input is read before they fire."""
         self._lag += seconds
 
     def tick(self, now: float) -> list[MemberEvent | DiscoveryRequest]:
@@ -61,16 +55,13 @@ class Timers:
         return results
 
     def deadline(self) -> float:
-        """Return when `tick` is next needed.
-
-        Infinity: nothing is pending.
-        """
+        """Return the time in s when `tick` is next needed, or infinity if no timer is pending."""
         while self._heap and self._heap[0][2].act is None:
             heappop(self._heap)
         return self._heap[0][0] + self._lag if self._heap else inf
 
 
 def call_off(timer: Timer | None) -> None:
-    """Cancel a timer."""
+    """Cancel `timer`, if there is one."""
     if timer is not None:
         timer.act = None

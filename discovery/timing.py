@@ -25,9 +25,9 @@ class SwimTiming:
         return self.period / 2
 
     def shortest(self, alive: int) -> float:
-        """Return the seconds of a fully confirmed suspicion.
+        """Return the duration in s of a fully confirmed suspicion.
 
-        Rumors take longer among more nodes.
+        The duration grows with the number of nodes, because rumors take longer to reach them.
         """
         return self.suspicion_mult * max(1.0, log10(max(1, alive))) * self.period
 
@@ -36,7 +36,7 @@ class SwimTiming:
         return self.confirmations if alive - 2 >= self.confirmations else 0
 
     def suspicion(self, alive: int, confirmed: int) -> float:
-        """Return the seconds of a suspicion among `alive` nodes with `confirmed` confirmations."""
+        """Return the duration in s of a suspicion among `alive` nodes with `confirmed` confirmations."""
         shortest, wanted = self.shortest(alive), self.wanted(alive)
         if confirmed >= wanted:
             return shortest

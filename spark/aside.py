@@ -14,8 +14,8 @@ from mesh.history.errors import SparkJobError
 from mesh.history.failures import OF_SPARK, explained
 from mesh.history.files import Files, address
 
-ASIDE = "_damaged"  # beside the partitions: Spark passes over what begins with _
-SUFFIX = ".damaged"  # programs that read all *.parquet pass over it, too
+ASIDE = "_damaged"  # Spark ignores names that begin with _
+SUFFIX = ".damaged"  # readers of *.parquet ignore it, too
 PART = re.compile(r"(?:_compact/[0-9a-f]+/)?(kind=[^/]+/date=[^/]+/hour=[^/]+/[^/]+\.parquet)")
 
 
@@ -35,9 +35,10 @@ def part_of(place: str, file: str) -> str:
 
 
 def set_aside(session: SparkSession, files: Files, place: str, part: str, check: Callable[[], None]) -> str:
-    """Move a damaged file below `place` to ASIDE, and delete the checkpoint. Return its new address.
+    """Move the damaged file `part` of the history at `place` to ASIDE, and return its new address.
 
-    `check` raises when another job writes there. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
+    The checkpoint is deleted, so that all segments are read again. `check` raises when another job writes to
+    the history. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
     """
     file = f"{place}/{part}"
     if not files.exists(file):

@@ -1,11 +1,11 @@
-"""Writes a batch of lines to the table such that no row is there twice, whenever the job is killed.
+"""Writes a batch of lines to the table so that no row is duplicated, even if the job is killed.
 
 A batch is first written beside the table, and made unique there. Then its files are moved in one by one. A
 repeated batch finds the moved rows in the table and adds the rest.
 
-A job that was stalled may wake up while another does the same batch. Each job therefore first removes what
-lies beside the table, so that a stalled one has no files left to move. A batch whose files are gone fails: it
-is not one whose rows were all known.
+A job that was stalled may wake up while another does the same batch. Each job therefore first removes the
+files beside the table, so that a stalled job has no files left to move. A batch whose files are gone fails,
+because it must not pass for a batch without new rows.
 """
 
 import uuid
@@ -19,7 +19,7 @@ from mesh.history.errors import SparkJobError
 from mesh.history.files import Files
 from mesh.history.lines import PARTITION, QUARANTINE, TABLE, explained, rows, stored, unique, unknown
 
-STAGE = "_ingest"  # beside the partitions: Spark passes over what begins with _
+STAGE = "_ingest"  # Spark ignores names that begin with _
 FILES = "kind=*/date=*/hour=*/*.parquet"
 WRITTEN = "_SUCCESS"  # marker that Spark adds to its output on request
 ASKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
@@ -35,7 +35,7 @@ class Added:
 
 
 class Table:
-    """The history in `place`, an address, for its only writer."""
+    """Adds batches to the history at `place`, an address, as its only writer."""
 
     def __init__(self, session: SparkSession, files: Files, place: str) -> None:
         self._session, self._files, self._place = session, files, place
@@ -44,9 +44,9 @@ class Table:
         self._new, self._beside = f"{self._own}/new", f"{self._own}/beside"
 
     def add(self, lines: DataFrame, check: Callable[[], None]) -> Added:
-        """Add a batch. Lines are rows of `value` and `path`, that of the segment.
+        """Add `lines`, rows of `value` and `path`, the path of the segment.
 
-        `check` raises SparkJobError when another job writes here.
+        `check` raises SparkJobError when another job writes to the history.
         """
         check()
         self._files.remove(f"{self._place}/{STAGE}")
@@ -61,10 +61,7 @@ class Table:
         return Added(good, counts.get(QUARANTINE, 0), read - sum(counts.values()))
 
     def _write_unique(self, lines: DataFrame) -> int:
-        """Write the unique rows of the batch.
-
-        Return its number of lines.
-        """
+        """Write the unique rows of the batch, and return its number of lines."""
         counted = Observation()
         given = lines.observe(counted, F.count(F.lit(1)).alias("lines"))
         # As many files per hour as can be written at the same time.
@@ -79,7 +76,7 @@ class Table:
             self._replace([bad], explained(self._read(self._new, [bad])))
 
     def _leave_out_known(self) -> None:
-        """Remove rows that the table has already."""
+        """Remove the rows that are already in the table."""
         touched = {file.rpartition("/")[0] for file in self._files.find(self._new, FILES)}
         there = sorted(part for part in touched if self._files.find(f"{self._place}/{part}", "*.parquet"))
         if there:
@@ -87,7 +84,7 @@ class Table:
             self._replace(there, unknown(new, self._like(new, there)))
 
     def _like(self, new: DataFrame, parts: list[str]) -> DataFrame:
-        """Return the table's rows of the same time.
+        """Return the table's rows in `parts` whose times are between those of the rows `new`.
 
         Equal rows have equal times, so other files need not be read.
         """
@@ -96,7 +93,7 @@ class Table:
         return self._read(self._place, parts).where(F.col("ts").between(first, last) | F.col("ts").isNull())
 
     def _replace(self, parts: list[str], rows: DataFrame) -> None:
-        """Replace these parts of the new rows by rows derived from them."""
+        """Replace `parts` of the new rows by `rows`, which were derived from them."""
         self._write(rows, self._beside)
         for part in parts:
             self._files.remove(f"{self._new}/{part}")

@@ -16,17 +16,17 @@ LOG = re.compile(r"sources/\d+/(\d+)(\.compact)?")
 
 
 def place(to: str, source: str) -> str:
-    """Return the checkpoint of a source.
+    """Return the directory of the checkpoint of `source`.
 
-    Each has its own, so that sources may come and go.
+    Each source has its own, so that sources can be added and removed.
     """
     return f"{to}/{FOLDER}/{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
 def forget_what_is_gone(files: Files, checkpoint: str, source: str, many: int = MANY) -> bool:
-    """Drop the checkpoint if more than half of its files are deleted.
+    """Drop a checkpoint of which more than half of the files are deleted, and return whether it was dropped.
 
-    Call before the stream starts.
+    Checkpoints of at most `many` files are kept. Call before the stream starts.
     """
     remembered = _remembered(files, checkpoint)
     if remembered <= many or remembered <= 2 * files.count(source):

@@ -46,9 +46,9 @@ JSON = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
 
 
 def parsed(lines: DataFrame) -> DataFrame:
-    """Return the lines with `read`, a struct of their columns, and TIMES.
+    """Return `lines` with the columns `read`, a struct of the parsed fields, and TIMES.
 
-    CORRUPT in `read` is null if Spark could parse all columns. Other columns are kept.
+    CORRUPT in `read` is null if Spark could parse all fields. Other columns are kept.
     """
     read = lines.withColumn("read", F.from_json("value", FIELDS, JSON))
     return read.withColumns({name: _time(F.col(f"read.{name}")) for name in TIMES})
@@ -70,10 +70,7 @@ def _time(text: Column) -> Column:
 
 
 def is_good(value: Column) -> Column:
-    """Return whether a parsed line is good.
-
-    Never null.
-    """
+    """Return whether a parsed line is good, never null."""
     kind = field("kind")
     # NaN is greater than infinity here.
     finite = F.greatest(*(F.abs(field(name)) for name in DOUBLE)) < float("inf")
@@ -97,7 +94,7 @@ def is_good(value: Column) -> Column:
 def reason(value: Column) -> Column:
     """Return the reason why a line is bad, as text.
 
-    A null line stands for a file that is too large.
+    A null `value` represents a file that is too large.
     """
     kind = field("kind")
     return F.coalesce(
@@ -123,7 +120,10 @@ def _or_null(condition: Column) -> Column:
 
 
 def _is_no_text(value: Column, names: Sequence[str]) -> Column:
-    """Return whether one of these texts was no text in the line, checked only where it looks like one."""
+    """Return whether one of the fields `names` was a number or an object in the line instead of a text.
+
+    Only values that look like a number or an object are checked, because the check is slow.
+    """
     looks_like_one = reduce(or_, map(_looks_like_no_text, names))
     field = rf'(?<!\\)"(?:{"|".join(names)})"\s*:\s*[^"\s]'
     return F.coalesce(F.when(looks_like_one, value.rlike(field)), F.lit(False))
@@ -132,7 +132,7 @@ def _is_no_text(value: Column, names: Sequence[str]) -> Column:
 def _looks_like_no_text(name: str) -> Column:
     """Return whether a text looks like a number or an object.
 
-    Never null, and fast for words.
+    The result is never null, and fast for plain words.
     """
     text = field(name)
     odd = (text < "A") | (text >= "{") | text.startswith("[") | text.isin("true", "false")
@@ -144,10 +144,7 @@ def _looks_like_no_text(name: str) -> Column:
 
 
 def _is_one_object(value: Column) -> Column:
-    """Return whether the line is one object.
-
-    Spark ignores anything after the first object.
-    """
+    """Return whether the line is a single JSON object, because Spark ignores anything after the first."""
     # Bytes, because counting characters is slow. A brace may also be part of a text: then a full check
     # follows.
     but_the_last = F.substring(value.cast("binary"), F.lit(1), F.octet_length(value) - 1).cast("string")

@@ -51,10 +51,7 @@ def spark() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line.
-
-    Return the exit code.
-    """
+    """Run a command line, and return its exit code."""
     try:
         code = spark.main(arguments, prog_name="spark", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -2,8 +2,8 @@
 
 The rows of an hour are rewritten beside the table. Then a plan is stored, with the files to delete and their
 replacements, and carried out, if necessary by the next writer. A kill before the plan is stored changes
-nothing, a later one only delays. `mesh.history.reading` reads by the plan. Other programs may briefly miss rows of
-one hour, but never see duplicates.
+nothing, and a later one only delays the compaction. `mesh.history.reading` reads by the plan. Other programs may
+briefly miss rows of one hour, but never see duplicates.
 
 `check` is called before each step, and raises when another job writes to the history.
 """
@@ -22,7 +22,7 @@ from mesh.history.errors import SparkJobError
 from mesh.history.files import Files, Reads
 from mesh.history.lines import PARTITION
 
-STAGE = "_compact"  # beside the partitions: Spark passes over what begins with _
+STAGE = "_compact"  # Spark ignores names that begin with _
 PLAN = f"{STAGE}/plan.json"
 # Name of the last plan, from which a reader detects a compaction in between.
 DONE = "_compacted"
@@ -46,7 +46,7 @@ def compact(
 ) -> int:
     """Compact all hours that are over at `now` and have more than FEW files.
 
-    Return how many files fewer.
+    Return by how many the number of files has decreased.
     """
     crowded = {part: names for part, names in parts(files, to).items() if len(names) > FEW}
     over = [part for part in sorted(crowded) if _is_over(part, now or datetime.now(UTC))]
@@ -72,9 +72,9 @@ def parts(files: Files, place: str) -> dict[str, list[str]]:
 
 
 def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
-    """Write the same rows, in order, to few files beside the table (step 1).
+    """Write the rows of `chosen` to few files beside the table, in order (step 1).
 
-    Return the directory.
+    Return the directory of these files, relative to `to`.
     """
     files.remove(f"{to}/{STAGE}")
     # The JVM of a killed writer may continue for a moment, so each writer has a directory of its own.
@@ -105,7 +105,10 @@ def _ordered(rows: DataFrame) -> DataFrame:
 
 
 def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
-    """Store the plan, which will be carried out from now on (step 2)."""
+    """Store the plan, which will be carried out from now on (step 2).
+
+    Return the new files of each hour.
+    """
     new = parts(files, f"{to}/{beside}")
     if missing := sorted(chosen.keys() - new.keys()):
         raise _refused(f"The files that were to replace {to}/{missing[0]} are missing")
@@ -115,7 +118,10 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
 
 
 def in_force(files: Reads, to: str) -> Plan | None:
-    """Return the plan that is being carried out, or was when its writer was killed."""
+    """Return the stored plan, or None.
+
+    A writer is carrying it out, or was killed while it did. Raises: SparkJobError DAMAGED_PLAN.
+    """
     text = files.read(f"{to}/{PLAN}")
     if text is None:
         return None
@@ -133,7 +139,7 @@ def in_force(files: Reads, to: str) -> Plan | None:
 
 
 def finish(files: Files, to: str, check: Callable[[], None]) -> None:
-    """Carry out the plan, if there is one, which may be partly done (step 3)."""
+    """Carry out the stored plan, if there is one, which may be partly done already (step 3)."""
     planned = in_force(files, to)
     if planned:
         for part, names in planned["old"].items():

@@ -21,7 +21,10 @@ PLAN = "=== Streaming Query ==="  # Spark prints the error first, then its plan
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure: its signs in Java's text, and the error with `{to}`, the history, and `{said}`."""
+    """A kind of failure, recognized by `signs` in Java's text.
+
+    In `what` and `hint`, `{to}` is the history. In `what`, `{said}` is the line of Java with the sign.
+    """
 
     code: str
     signs: tuple[str, ...]
@@ -129,6 +132,6 @@ def in_words(to: str, *also: Kind) -> Iterator[None]:
 
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
-    """Return the first line with the first sign, else with the next one."""
+    """Return the first line with the first of `signs`, else with the next sign."""
     lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["no reason was given"]
     return next(line for sign in signs for line in lines if sign in line)[:SHOWN]

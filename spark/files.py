@@ -70,7 +70,7 @@ class Reads(Protocol):
 
 
 class Files(Reads):
-    """The file systems of a session. Failures are Py4JJavaErrors with Java's messages.
+    """The file systems of a session, whose failures are Py4JJavaErrors with Java's messages.
 
     Raises SparkJobError CONNECT for a session of Spark Connect.
     """
@@ -104,7 +104,10 @@ class Files(Reads):
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
 
     def has(self, folder: str, pattern: str) -> bool:
-        """Return whether such a file is in a directory, or where nodes put segments below it."""
+        """Return whether a file in `folder` matches `pattern`.
+
+        Directories in which nodes put segments are searched, too.
+        """
         if folder.startswith(HERE):
             return next(Path(path_here(folder)).rglob(pattern), None) is not None
         return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
@@ -153,9 +156,9 @@ class Files(Reads):
             stream.close()
 
     def create(self, place: str, text: str) -> bool:
-        """Create a file.
+        """Create a file, and return whether it did not exist yet.
 
-        Return False if it exists. Only one of several concurrent calls succeeds.
+        Only one of several concurrent calls succeeds.
         """
         if place.startswith(HERE):  # where Hadoop would check first and then write
             return _create(path_here(place), text)
@@ -175,7 +178,7 @@ class Files(Reads):
         self._write(place, text, overwrite=True)
 
     def replace(self, place: str, text: str) -> None:
-        """Replace a file atomically, also in case of a power failure.
+        """Replace a local file atomically, even in case of a power failure.
 
         On other file systems there may briefly be neither the old file nor the new one.
         """

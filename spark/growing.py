@@ -1,4 +1,4 @@
-"""Segments that were read before they were complete, with their file of notes."""
+"""Segments that were read before they were complete, with the file that records them."""
 
 import time
 from collections.abc import Sequence
@@ -10,24 +10,21 @@ from mesh.history.unfinished import Read, Unfinished
 
 
 class Growing:
-    """Segments in the notes of the history at `to` that may still grow."""
+    """The recorded segments of the history at `to` that may still grow."""
 
     def __init__(self, files: Files, to: str) -> None:
         self._files = files
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """Record the segments that were read.
-
-        Return the paths of those that seem complete.
-        """
+        """Record the segments that were read, and return the paths of those that seem complete."""
         known = Unfinished(self._files.read(self._place))
         known.read(reads, time.time())
         self._remember(known)
         return [it.path for it in reads if it.path not in known.open or self._is_whole(it)]
 
     def grown(self, source: str) -> list[str]:
-        """Return the addresses below `source` to be read again."""
+        """Return the addresses of segments below `source` that have grown, to be read again."""
         known = Unfinished(self._files.read(self._place))
         ours = [path for path in known.open if unquote(path).startswith(f"{source}/")]
         found = known.look({path: self._files.size(unquote(path)) for path in ours}, time.time())

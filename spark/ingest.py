@@ -37,10 +37,10 @@ ENDED = "the job was stopped before this batch"
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """The result of an ingest.
+    """The counts of an ingest, and its duration in seconds.
 
-    It has the new rows, duplicate lines, bad lines (rows of the quarantine), segments read, and the seconds
-    in total.
+    `rows` counts new rows, `repeated` duplicate lines, and `quarantined` bad lines, which are rows of the
+    quarantine.
     """
 
     rows: int = 0
@@ -51,7 +51,7 @@ class Ingested:
 
 
 class Ingest:
-    """Reads all `sources` into the history at `to`. Places are paths or addresses.
+    """Reads all `sources` into the history at `to`; places are paths or addresses.
 
     `tell` is called with messages for the user. `stop`, from any thread, ends the ingest after the current
     batch.
@@ -107,7 +107,7 @@ class Ingest:
     def again_and_again(self, every: float) -> Ingested:
         """Read new segments every `every` seconds until `stop`. Raises: SparkJobError.
 
-        The history is compacted after each hour. Sources may come and go.
+        The history is compacted after each hour. Sources may appear and disappear meanwhile.
         """
         began = time.monotonic()
         with self._writing() as lock:
@@ -170,7 +170,7 @@ class Ingest:
             self._end(queries)
 
     def _kinds(self, sources: Sequence[str]) -> list[tuple[str, str]]:
-        """Return each source with the kinds of segments there: compressed ones are rare."""
+        """Return each source once for each kind of segments in it; only few have compressed ones."""
         return [
             (source, kind)
             for source in sources
@@ -224,7 +224,7 @@ class Ingest:
                 raise
 
     def _add(self, source: str, batch: DataFrame, lock: Lock) -> None:
-        """Add a batch atomically, as later readers see it: see mesh.history.batch."""
+        """Add a batch without duplicates, and mark its complete segments as ingested."""
         seen = Observation()
         # As text: PySpark 4.0 does not pass on lists.
         files = F.to_json(F.collect_set(F.struct(*FILE)))
@@ -236,7 +236,10 @@ class Ingest:
         self._mark(self._growing.read(reads))
 
     def _without_links(self, source: str, batch: DataFrame) -> DataFrame:
-        """Leave out links: Spark would follow them, out of the source or in endless loops."""
+        """Return `batch` without files below symbolic links.
+
+        Spark would follow them, out of the source or in endless loops.
+        """
         for link in self._files.links(source):
             self._tell_once(f"{unquote(link)} is a link and is not followed.")
             batch = batch.where((F.col("path") != link) & ~F.col("path").startswith(f"{link}/"))
@@ -268,7 +271,7 @@ class Ingest:
         )
 
     def _mark(self, paths: list[str]) -> None:
-        """Notify the nodes that wrote these segments that they may delete them."""
+        """Notify the nodes that wrote the segments `paths` that they may delete them."""
         for place, names in marker.by_place(paths).items():
             path = f"{place}/{marker.NAME}"
             try:

@@ -50,7 +50,10 @@ def _programs(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _ask(program: Path) -> Java | None:
-    """Return the Java as the program describes itself: the PATH may have a shim in another directory."""
+    """Return the Java that `program` reports, or None if it does not work.
+
+    A program on the PATH may be a shim for a Java in another directory.
+    """
     try:
         told = subprocess.run(
             [program, *ASK], capture_output=True, text=True, errors="replace", timeout=LIMIT

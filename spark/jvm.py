@@ -41,7 +41,10 @@ SET_BY = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")  # options of each Java, befo
 
 
 def may_run(place: str) -> bool:
-    """Return whether this user may write and run programs in `place`: not if it is mounted noexec."""
+    """Return whether this user may write and run programs in `place`.
+
+    On a file system that is mounted noexec, programs cannot run.
+    """
     try:
         return os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_NOEXEC
     except OSError:
@@ -49,7 +52,10 @@ def may_run(place: str) -> bool:
 
 
 def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
-    """Return the first of some directories from which programs may be run. Raises: SparkJobError JAVA."""
+    """Return the first of `places` from which programs may be run. Raises: SparkJobError JAVA.
+
+    `fits` decides whether a place is usable.
+    """
     for place in places:
         if fits(place):
             return place
@@ -64,7 +70,10 @@ def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
 def unpacking(
     options: str, environ: Mapping[str, str] = os.environ, fits: Callable[[str], bool] = may_run
 ) -> str:
-    """Return the options of Java with a directory where it may run the native code that it unpacks."""
+    """Return Java's `options`, with another temporary directory if the usual one allows no native code.
+
+    Java unpacks native code there and runs it.
+    """
     named = OF_JAVA.findall(" ".join([*(environ.get(name, "") for name in SET_BY), options]))
     usual = "".join(named[-1]) if named else TEMPORARY
     place = runnable(usual, tempfile.gettempdir(), PERSISTENT, fits=fits)
@@ -89,7 +98,9 @@ def home(java: Java) -> str:
 
 
 def start(settings: SparkConf, quiet: bool) -> None:
-    """Start the JVM, unless it runs. Its output goes to stderr, without log and startup messages if `quiet`.
+    """Start the JVM, unless it runs, with its output on stderr.
+
+    With `quiet`, log entries and startup messages are left out.
 
     Raises SparkJobError JAVA.
     """
@@ -114,7 +125,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
 
 
 def _end(gateway: JavaGateway) -> None:
-    """Wait until the JVM has cleaned up, so that callers who wait for this process wait for that, too."""
+    """Wait until the JVM has cleaned up, so that this process does not end before it."""
     # A thread of py4j reports freed Python objects to the JVM once a second. The JVM now frees all of them,
     # and a request without an answer would print a traceback on stderr.
     gateway._gateway_client.is_connected = False
@@ -126,7 +137,10 @@ def _end(gateway: JavaGateway) -> None:
 
 
 def news(lines: Iterable[bytes]) -> Iterable[bytes]:
-    """Yield the lines that are neither startup messages nor log entries, which may have several lines."""
+    """Yield the lines that are neither startup messages nor log entries.
+
+    A log entry may have several lines.
+    """
     in_log = False
     for line in lines:
         text = line.decode(errors="replace")

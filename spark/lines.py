@@ -35,8 +35,8 @@ UNDATED = "1970-01-01", "00"
 def rows(lines: DataFrame) -> DataFrame:
     """Return rows with PARTITION, KEY, `ts`, `segment`, `raw` and `read` from `value` (a line) and `path`.
 
-    `raw` is the line if it is bad. `read` has all columns: separate ones would be copied at each step, which
-    is slow.
+    `raw` is the line if it is bad, else null. `read` is a struct of all columns, because copying separate
+    ones at each step would be slow.
     """
     judged = parsed(lines).withColumn("good", is_good(F.col("value")))
     good, is_state = F.col("good"), F.col("good") & (field("kind") == STATE)
@@ -70,10 +70,10 @@ def utc_hour(ts: Column) -> Column:
 
 
 def unique(rows: DataFrame, parts: int) -> DataFrame:
-    """Return each key once, in order, with the rows of an hour in at most `parts` parts.
+    """Return one row for each key, in order, with the rows of an hour in at most `parts` parts.
 
-    This takes one shuffle and one sort. Rows of one key are practically equal. The name of the segment
-    decides between others.
+    This takes one shuffle and one sort. Rows with equal keys are practically equal. If they are not, the row
+    with the first segment name is kept.
     """
     who = F.hash("key_who", "key_boot")
     chunk = F.hash(who, F.shiftright("key_number", CHUNK))
@@ -84,10 +84,7 @@ def unique(rows: DataFrame, parts: int) -> DataFrame:
 
 
 def stored(rows: DataFrame) -> DataFrame:
-    """Return the rows as stored: PARTITION and STORED.
-
-    A bad line is in `raw`.
-    """
+    """Return the rows with the stored columns, PARTITION and STORED, and bad lines in `raw`."""
     others = F.col("kind") != STATE
     made = {name: field(name) for name in COLUMNS if name not in (*PARTITION, *TIMES)}
     made |= {name: F.when(others, column) for name, column in made.items() if name in OF_THE_OBSERVER}
@@ -102,7 +99,7 @@ def stored(rows: DataFrame) -> DataFrame:
 
 
 def _rank(who: Column) -> Column:
-    """Return a number that sorts rows by hour and key, much faster than its components."""
+    """Return a number that sorts rows by hour and key, much faster than sorting by these columns."""
     hour, owner, number = F.hash(*PARTITION).cast("long"), who.cast("long"), F.col("key_number")
     high = F.shiftleft(hour.bitwiseAND(0xFFFF), 48).bitwiseOR(F.shiftleft(owner.bitwiseAND(0xFFFF), 32))
     return high.bitwiseOR(number.bitwiseAND(0xFFFF_FFFF))
@@ -111,7 +108,7 @@ def _rank(who: Column) -> Column:
 def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
     """Return the rows whose key is not in `known`, sorted.
 
-    Both have PARTITION and STORED, and unique keys.
+    Both frames have PARTITION and STORED, and unique keys.
     """
     # Although small in Parquet, it may not fit into memory: "merge" reads both in order from disk.
     seen = known.withColumns(keys()).select(*PARTITION, *KEY).hint("merge")
@@ -120,7 +117,7 @@ def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def keys() -> dict[str, Column]:
-    """Return KEY, by name, of rows that have PARTITION and STORED."""
+    """Return the columns KEY by name, for rows that have PARTITION and STORED."""
     kind = F.col("kind")
     return _keys(kind == STATE, kind == QUARANTINE, F.col, F.concat_ws("\n", "segment", "raw"))
 
@@ -138,7 +135,7 @@ def _keys(is_state: Column, is_bad: Column, of: Callable[[str], Column], bad: Co
 
 
 def explained(quarantined: DataFrame) -> DataFrame:
-    """Return the bad lines of `rows` with the reason, truncated, and each text once per segment."""
+    """Return the lines of `quarantined`, truncated, with the reason, and each text once per segment."""
     value = F.col("value")
     found_in = F.col("segment").alias("found_in")
     lines = quarantined.select("date", "hour", found_in, F.col("raw").alias("value"))
@@ -158,7 +155,7 @@ def explained(quarantined: DataFrame) -> DataFrame:
 
 
 def _date(path: Column) -> Column:
-    """Return the date of the segment's directory."""
+    """Return the date of the segment's directory, or that of UNDATED if the path has none."""
     text = F.regexp_extract(path, r"/date=(\d{4}-\d\d-\d\d)/hour=\d\d/[^/]*$", 1)
     return F.coalesce(text.try_cast("date"), F.lit(UNDATED[0]).cast("date"))
 

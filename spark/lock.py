@@ -1,4 +1,4 @@
-"""Lock of a history: one job writes at a time, and a killed one does not block it forever."""
+"""Lock of a history: one job writes at a time, and a killed job does not block it forever."""
 
 import json
 import os
@@ -27,7 +27,10 @@ PIDS = Path("/proc/self/ns/pid")  # PID namespace: a container has its own
 
 
 class Lock:
-    """A lock file that names its writer and changes regularly, so that no clock needs to be right."""
+    """A lock file that names its writer.
+
+    Its content changes regularly, so that other jobs see a living writer without comparing clocks.
+    """
 
     def __init__(self, files: Files, place: str) -> None:
         self._files, self._place = files, place
@@ -88,9 +91,9 @@ class Lock:
                 self._files.overwrite(self._path, self._sign())
 
     def _is_ours(self) -> bool:
-        """Return whether the lock is held.
+        """Return whether this job still has the lock.
 
-        Once lost, it stays lost. An empty file is being written.
+        Once lost, the lock stays lost. An empty file does not count as lost, because it is being written.
         """
         if not self._lost:
             self._lost = self._taken(self._read())
@@ -111,7 +114,7 @@ class Lock:
         return json.dumps({**who, "since": self._since, "token": self._token, "beats": self._beats})
 
     def _read(self) -> dict[str, Any] | None:
-        """Return the lock file: None if it is missing, empty while it is written."""
+        """Return the content of the lock file: None if it is missing, empty while it is written."""
         text = self._files.read(self._path)
         try:
             read = json.loads(text or "{}")
@@ -134,8 +137,8 @@ def locked(files: Files, place: str) -> Iterator[Lock]:
 def namespace(boot_id: Path = BOOT_ID, pids: Path = PIDS) -> str:
     """Return the namespace of this process id: this boot of the kernel, and the PID namespace.
 
-    The result is empty if the system does not report it. Two containers may have one host name, and the same
-    process ids.
+    The result is empty if the system does not report it. A host name is not enough, because two containers
+    may have the same one, and the same process ids.
     """
     try:
         return f"{boot_id.read_text().strip()} {os.readlink(pids)}"

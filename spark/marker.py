@@ -1,4 +1,4 @@
-"""Marker files that tell nodes which segments are in the history, so that they may delete them."""
+"""Marker files by which nodes learn which segments are in the history, so that they may delete them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ Ranges = dict[str, list[list[int]]]  # boot of a node: [first, last] numbers
 
 
 def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of segments by the directory of their node, from paths as Spark gives them."""
+    """Return the names of segments by the directory of their node, from the paths that Spark reports."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, _, name = unquote(path).rpartition("/")
@@ -22,7 +22,7 @@ def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def added(text: str | None, segments: Iterable[str]) -> str:
-    """Return the marker with these segments added.
+    """Return the marker `text` with `segments` added.
 
     An invalid marker counts as empty.
     """

@@ -1,4 +1,4 @@
-"""Safe display of texts that come from the mesh."""
+"""Safe display of texts from other nodes and programs."""
 
 import re
 

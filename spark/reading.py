@@ -25,8 +25,8 @@ def history(
 ) -> DataFrame:
     """Return all rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
-    A time that a history cannot hold, such as `datetime.min`, stands for its first or last moment. Bad lines
-    have no ts and count for the hour of their segment. Raises SparkJobError NO_HISTORY.
+    A time outside the range of a history, such as `datetime.min`, is replaced by its first or last moment.
+    Bad lines have no ts and belong to the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
     files = _files(session)
     where = found(files, place)
@@ -54,7 +54,7 @@ def found(files: Reads, place: str) -> str:
 
 
 def exists(session: SparkSession, place: str) -> bool:
-    """Return whether anything was ever ingested there."""
+    """Return whether `place` has a history."""
     return _is_there(_files(session), history_address(place))
 
 
@@ -67,7 +67,7 @@ def _is_there(files: Reads, where: str) -> bool:
 
 
 def _whole(session: SparkSession, files: Reads, where: str) -> DataFrame:
-    """Return the table at one moment: files that compaction moves meanwhile might be missed otherwise."""
+    """Return the table as it is at one moment, without missing files that a compaction moves meanwhile."""
     before = _Compaction.seen(files, where)
     while True:
         rows = _read(session, where)
@@ -97,7 +97,7 @@ class _Compaction:
 def _by_the_plan(
     session: SparkSession, where: str, rows: DataFrame, plan: compaction.Plan, moving: list[str]
 ) -> DataFrame:
-    """Return the rows as they are after the current compaction, without missing or duplicate ones."""
+    """Return the rows as they will be after the current compaction, none missing or duplicated."""
     # Where a move is a copy, a file may be in both places.
     passed = [f"{part}/{name}" for part, names in plan["old"].items() for name in names] + moving
     # The part is included: files of several parts have the same name if one task wrote them.
@@ -111,5 +111,5 @@ def _read(session: SparkSession, where: str) -> DataFrame:
 
 
 def _hour(moment: datetime) -> Column:
-    """Return the hour of a partition; `moment` is in UTC."""
+    """Return the partition's date and hour for `moment`, which is in UTC."""
     return F.struct(F.lit(moment.date()).alias("date"), F.lit(moment.hour).alias("hour"))

@@ -1,4 +1,4 @@
-"""Columns of the history: those of the nodes' snapshot lines, which a test compares."""
+"""Columns of the history, which a test compares with those of the nodes' snapshot lines."""
 
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 

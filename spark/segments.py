@@ -1,6 +1,6 @@
 """Reads segments in a stream, each file as a whole: reading small ones by line takes Spark twice as long.
 
-The uncompressed size of compressed ones is unknown, so they are read by line.
+The uncompressed size of a compressed segment is unknown, so that it is read by line.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) ->
 
 
 def reread(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> DataFrame:
-    """Return rows of these files."""
+    """Return the rows of the files `paths`, as `stream` does."""
     places = [path.translate(PATTERN) for path in paths]
     return _plain(session.read, places) if kind == PLAIN else _compressed(session.read, places)
 
@@ -46,7 +46,7 @@ def reread(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> Da
 def lines(segments: DataFrame) -> DataFrame:
     """Return a row for each non-empty line: `value` and `path`.
 
-    A file that is too large is one null.
+    A file that is too large is one row with a null `value`.
     """
     if "content" in segments.columns:
         found = segments.select("path", F.explode_outer(F.split("content", "\n")).alias("value"))
@@ -98,7 +98,7 @@ def _compressed(reader: Reader, places: Any) -> DataFrame:
 
 
 def _path() -> Column:
-    """Return the path as an address here: Spark uses both file:/ and file:///."""
+    """Return the path as an address with file:///, because Spark also writes file:/."""
     return F.regexp_replace("_metadata.file_path", "^file:/+", "file:///").alias("path")
 
 

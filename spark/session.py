@@ -19,8 +19,8 @@ HERE = {  # on one machine
     # For shuffles: with the 200 of a cluster most would be empty, and take twice the time.
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "2g",
-    # What counts is the end, not a pause: so it takes a fifth less of the processor than with G1.
-    # What Java warns of would stand in the job's own stdout, which may be a JSON document.
+    # A job is judged by its end, not by pauses, and this collector takes a fifth less of the processor than
+    # G1. Java's warnings go to stderr, because stdout may be a JSON document.
     OPTIONS: "-XX:+UseParallelGC -Xlog:disable -Xlog:all=warning:stderr",
 }
 SETTINGS = {
@@ -36,7 +36,7 @@ SETTINGS = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Files of several hours are written in parallel, without sorting all rows first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
-    # More programs read it than the INT96 default, and it allows skipping.
+    # More programs read this type than the default, INT96, and files can be skipped by it.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Groups kept by an aggregate of sketches before it sorts: with 128 the matrix of links takes 50 % longer.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "2000",
@@ -55,8 +55,8 @@ def session(
 
     `conf` takes precedence over the options of spark-submit, and these over SETTINGS.
 
-    Without `master` it is the one of spark-submit, else local[*]. Raises SparkJobError SESSION, and those of
-    mesh.history.java and mesh.history.jvm.
+    Without `master`, that of spark-submit is used, else local[*]. Raises SparkJobError SESSION, or an error
+    of mesh.history.java or mesh.history.jvm.
     """
     submitted = SUBMITTED in os.environ
     settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)

@@ -18,8 +18,8 @@ PATIENCE = 86_400.0  # s after which an incomplete end is a bad line
 class Read(NamedTuple):
     """A segment as it was read.
 
-    It has the address, bytes, the time of the last change (s since 1970), and whether its last line was
-    incomplete and left out.
+    `path` is an address, and `changed` the time of its last change in s since 1970. `torn` means that its
+    last line was incomplete and left out.
     """
 
     path: str
@@ -29,7 +29,7 @@ class Read(NamedTuple):
 
 
 class Open(NamedTuple):
-    """A segment that may grow: its bytes, and since when (s since 1970) it has that size."""
+    """A segment that may grow: its size, and since when it has that size, in s since 1970."""
 
     bytes: int
     since: float
@@ -55,7 +55,7 @@ class Unfinished:
                 self.open.pop(it.path, None)
 
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
-        """Return the segments to read again, given their present bytes; None: deleted."""
+        """Return the segments to read again, given their present sizes in bytes; None means deleted."""
         again = []
         for path, size in sizes.items():
             known = self.open[path]
@@ -69,7 +69,7 @@ class Unfinished:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the table has changed since it was read."""
+        """Whether a segment was added, changed or removed since the table was read."""
         return self.open != self._before
 
     def encode(self) -> str:
@@ -80,7 +80,7 @@ class Unfinished:
 def _parsed(text: str | None) -> dict[str, Open]:
     """Return the table, or an empty one if the text is damaged.
 
-    At worst a segment is not read further.
+    At worst, new lines of a segment are never read.
     """
     try:
         read = json.loads(text or "{}")

@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """The weight of a node: 1 is that of a typical one."""
+    """The learned weight of a node, which is 1 for a typical node."""
 
     node: str
     weight: float
@@ -59,7 +59,7 @@ class Typical:
 
 
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
-    """Return the weights of all nodes that published a state or were sent a read, by name.
+    """Return the weights of all nodes that published a state or received a read, sorted by name.
 
     `history` has corrected clocks, by `mesh.history.views.clocks.aligned`. `half_life_s` is in s.
     """
@@ -80,11 +80,11 @@ def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured
 
 
 def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
-    """Return the weights by name, from the latency and capacity of each node.
+    """Return the weights, sorted by name, from the latency and capacity of each node.
 
-    weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4. Latency under
-    load already includes capacity in part, which is why the root is used. Capacity is in messages per second,
-    or estimated from idle cores by the nodes whose capacity is known.
+    weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4. The root is used
+    because latency under load already includes capacity in part. Capacity is in messages per second, or
+    estimated from idle cores by the nodes whose capacity is known.
     """
     typical = _typical([it for it in nodes if _is_known(it)])
     learnt = [_weighed(it, typical) if typical and _is_known(it) else _unknown(it) for it in nodes]
@@ -100,7 +100,10 @@ def as_file(
     since: datetime,
     until: datetime,
 ) -> dict[str, Any]:
-    """Return the content of weights.json, version 1: the weights of that mesh from this period."""
+    """Return the content of weights.json, version 1.
+
+    `made`, `expires`, `since` and `until` are aware times, stored in UTC.
+    """
     times = {"made": made, "expires": expires, "since": since, "until": until}
     weights: Mapping[str, Any] = {
         it.node: {
@@ -172,7 +175,7 @@ def _relative(value: float, typical: float) -> float:
 
 
 def _figure(value: float) -> str:
-    """Return the value with its significant digits."""
+    """Return the value as text, whole from 10 on and with two digits below."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 

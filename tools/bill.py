@@ -13,7 +13,7 @@ from mesh import __version__
 from mesh.history.report.charts.drawing import library
 from tools.bundled import Bundled, bundled
 
-# The wheels of pyzmq contain it, which no index of Python packages shows.
+# The wheels of pyzmq contain libzmq, which no index of Python packages shows.
 LIBZMQ = {
     "type": "library",
     "bom-ref": "libzmq",
@@ -21,7 +21,7 @@ LIBZMQ = {
     "description": "brought along by pyzmq",
     "licenses": [{"license": {"id": "MPL-2.0"}}],
 }
-# The project contains it, packed by tools/plotly.
+# The project contains plotly.js, packed by tools/plotly.
 PLOTLY = {
     "type": "library",
     "bom-ref": "plotly.js",
@@ -42,7 +42,7 @@ def finished(
 ) -> dict[str, Any]:
     """Return the bill with Heronry as its subject, with libraries from no index, and with stable names.
 
-    `in_wheels`: bundled libraries; those of packages outside the bill are left out.
+    `in_wheels` has bundled libraries, of which only those of packages in the bill are added.
     """
     parts = [part for part in bill["components"] if part["name"] != "heronry"]
     for part in parts:
@@ -66,14 +66,14 @@ def finished(
 
 
 def plotly_version() -> str:
-    """Return the version of the plotly.js in reports, from its header."""
+    """Return the version of plotly.js in reports, from its header."""
     found = re.search(r" v([0-9.]+)\n", library().text[:300])
     assert found is not None, "plotly.js does not say its version"
     return found[1]
 
 
 def flaw(bill: dict[str, Any]) -> str:
-    """Return the first violation of CycloneDX's rules, or ""."""
+    """Return the first violation of CycloneDX's rules, or an empty text."""
     # Imported here, as the import takes 2 s.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator

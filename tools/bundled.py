@@ -18,7 +18,10 @@ HERE = ("libzmq",)  # has a component of its own
 
 
 class Bundled(NamedTuple):
-    """A library in a wheel. `version`: its release, if known; `number`: its soname version."""
+    """A library in a wheel.
+
+    `version` is its release, and `number` its soname version; both are empty if unknown.
+    """
 
     package: str
     name: str
@@ -52,7 +55,7 @@ def bundled() -> list[Bundled]:
 
 
 def in_folders(package: str, files: Mapping[str, str]) -> Iterator[Bundled]:
-    """Yield the libraries among the files of a wheel; `files`: names to paths."""
+    """Yield the libraries among the files of a wheel, of which `files` maps names to paths."""
     for path, place in files.items():
         folder, _, file = path.rpartition("/")
         found = _FILE.fullmatch(file) if folder.endswith((".libs", ".dylibs")) else None
@@ -61,7 +64,7 @@ def in_folders(package: str, files: Mapping[str, str]) -> Iterator[Bundled]:
 
 
 def _inside() -> Iterable[Bundled]:
-    """Return libraries that are linked into an extension module, without a file of their own."""
+    """Yield the libraries that are linked into an extension module, without a file of their own."""
     yield Bundled("lxml", "libxml2", ".".join(map(str, etree.LIBXML_COMPILED_VERSION)))
     yield Bundled("lxml", "libxslt", ".".join(map(str, etree.LIBXSLT_COMPILED_VERSION)))
     # Their releases are unknown.

@@ -172,7 +172,10 @@ def _row(name: str, value: Any) -> str:
 
 
 def made(text: str) -> str:
-    """Return the page with everything between the marks replaced. Raises ValueError if a mark is missing."""
+    """Return the page with everything between the marks replaced.
+
+    Raises ValueError if a mark is missing.
+    """
     before, _ = text.split(BEGIN)
     _, after = text.split(END)
     return f"{before}{BEGIN}\n\n" + "\n\n".join(page()) + f"\n\n{END}{after}"

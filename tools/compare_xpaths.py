@@ -34,7 +34,7 @@ def pairs(count: int, seed: int) -> Iterator[tuple[KeyXPath, str]]:
 
 
 def differs(asked: KeyXPath, xml: str) -> str:
-    """Return the difference in words, or ""."""
+    """Return the difference between both results as text, or an empty text."""
     ours = asked.matches(Document("the/key", "NEWS", check_xml(xml)))
     text = f'<key oid="the/key" domain="NEWS">{xml}</key>'
     theirs = bool(etree.fromstring(text).xpath(f"boolean({asked.text})"))

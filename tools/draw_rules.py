@@ -47,7 +47,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Case:
-    """Rules for some nodes, a message, and its masters; none: each node, for its own clients."""
+    """An example: rules for some nodes, a message, and its masters.
+
+    Without masters, each node is master for its own clients.
+    """
 
     rules: tuple[tuple[str, KeyRule], ...]
     message: Message
@@ -117,7 +120,10 @@ def table() -> str:
 
 
 def drawn(page: str) -> str:
-    """Return the page with everything between the marks replaced. Raises ValueError if a mark is missing."""
+    """Return the page with everything between the marks replaced.
+
+    Raises ValueError if a mark is missing.
+    """
     before, _ = page.split(BEGIN)
     _, after = page.split(END)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"

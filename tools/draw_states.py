@@ -25,7 +25,7 @@ Table = Mapping[Any, Mapping[Any, tuple[Enum, Sequence[Enum]]]]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A state table, `what` it is drawn from, and the page that shows it."""
+    """A state table, the code that has it (`what`), and the page that shows it."""
 
     page: str
     what: str

@@ -1,4 +1,4 @@
-"""Checks that hostile key files, tokens, adverts, gossip and segments are refused by name, and no worse.
+"""Checks that hostile key files, tokens, adverts, gossip and segments cause no error but a refusal.
 
 python -m tools.fuzz_inputs [--seconds N] [--seed N] [WHAT...]
 """
@@ -25,7 +25,10 @@ def made(what: str) -> Iterator[Target]:
 
 
 def try_one(target: Target, data: bytes) -> bool:
-    """Return whether the input is admitted. An error other than a refusal ends the program."""
+    """Return whether the input is admitted.
+
+    An error other than a refusal ends the program.
+    """
     start = time.process_time()
     try:
         admitted = target.read(data)
@@ -38,7 +41,10 @@ def try_one(target: Target, data: bytes) -> bool:
 
 
 def run(target: Target, chance: random.Random, goes_on: Callable[[int], bool]) -> tuple[int, int]:
-    """Try mutants of valid inputs and of admitted mutants; return how many, and how many were admitted."""
+    """Try mutants of valid inputs and of admitted mutants.
+
+    Return how many were tried, and how many were admitted.
+    """
     pool, tried, admitted = list(target.good), 0, 0
     for data in target.good:
         assert try_one(target, data), f"a good one is refused: {data!r}"

@@ -45,7 +45,10 @@ def split(data: bytes) -> list[bytes]:
 
 
 def try_one(data: bytes) -> bool:
-    """Return whether the frames are a message. An error other than RemoteError ends the program."""
+    """Return whether the frames are a message.
+
+    An error other than RemoteError ends the program.
+    """
     frames = split(data)
     start = time.process_time()
     try:

@@ -2,8 +2,8 @@
 
 python -m tools.generate_snapshots --nodes N --hours H --to DIR [OPTION...]
 
-Prints the figures of the history as JSON; `rows`: the lines and states without duplicates. Exit code: 0
-written; 2 a wrong argument. With --seed and --end the same options give the same bytes.
+Prints the figures of the history as JSON; its `rows` have the lines and states without duplicates. Exit code:
+0 written; 2 a wrong argument. With --seed and --end the same options give the same bytes.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def arguments() -> Wish:
-    """Parse the command line. Exits with 2 on an error."""
+    """Parse the command line, and exit with 2 on an error."""
     parser = argparse.ArgumentParser(
         prog="tools/generate_snapshots", description="Generate the history of a mesh."
     )
@@ -98,7 +98,7 @@ def last_hour() -> int:
 
 
 def since_1970(text: str) -> int:
-    """Return a time in µs since 1970. Raises ValueError."""
+    """Return a time in ISO 8601 as µs since 1970, UTC by default. Raises: ValueError."""
     moment = datetime.fromisoformat(text)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()) * SECOND
 

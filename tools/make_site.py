@@ -1,4 +1,4 @@
-"""The site of the pages: builds it, and fails for broken links. `tools/site` runs this."""
+"""Builds the site of the pages, and fails for broken links; `tools/site` runs this program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")  # with 
 
 
 def home(setup: Path = ROOT / "setup.cfg") -> str:
-    """Return the repository's address in setup.cfg; "" without a public one."""
+    """Return the repository's address in setup.cfg, or an empty text if it is not public."""
     config = ConfigParser()
     config.read(setup)
     urls = config["metadata"].get("project_urls", "")
@@ -46,7 +46,10 @@ def target(link: str, folder: str, base: str) -> str:
 
 
 def staged(text: str, folder: str, base: str) -> str:
-    """Return a page of `folder` as the site has it. A link without a target there becomes its text."""
+    """Return a page of `folder` as the site has it.
+
+    A link without a target there becomes its text.
+    """
 
     def kept(found: re.Match[str]) -> str:
         return found[0] if target(found[2], folder, base) else found[1]
@@ -83,7 +86,7 @@ def stage(place: Path, mermaid: Path = MERMAID) -> None:
 
 
 def missing(place: Path) -> list[str]:
-    """Return links to missing pictures and other files, about which the builder is silent."""
+    """Return the links to missing pictures and other files, which the builder does not report."""
     found = []
     for page in sorted((place / "docs").rglob("*.md")):
         links = (link[2].partition("#")[0] for link in LINK.finditer(page.read_text("utf-8")))

@@ -62,7 +62,7 @@ CURVES = {  # file -> message, and figures with labels
 
 
 def main(words: list[str]) -> int:
-    """Write or check all files. Return 1 if one is out of date."""
+    """Write or check all files, and return 1 if one is out of date."""
     stale = []
     for path, content in files(FOLDER):
         if "--check" in words:

@@ -20,7 +20,10 @@ OF_USERS = ("mesh", "mesh.errors", "mesh.sync", "mesh.testing")
 
 
 def verified(package: str = "mesh", root: Path = ROOT) -> list[dict[str, Any]]:
-    """Return pyright's report on each symbol. Its wheel contains the runtime that it needs."""
+    """Return pyright's report on each symbol.
+
+    Its wheel contains the runtime that it needs.
+    """
     command = [sys.executable, "-m", "basedpyright", "--outputjson"]
     # Pyright looks for packages beside the first `python` of the PATH.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -36,7 +39,7 @@ def verified(package: str = "mesh", root: Path = ROOT) -> list[dict[str, Any]]:
 
 
 def unknown(symbols: list[dict[str, Any]], modules: tuple[str, ...] = OF_USERS) -> list[str]:
-    """Return exported names without a known type, or that lead to one."""
+    """Return the exported names whose type is unknown, or leads to an unknown type."""
     names = [it["name"] for it in symbols if not it["isTypeKnown"]]
     return [name for name in names if name.rpartition(".")[0] in modules]
 

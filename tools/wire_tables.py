@@ -52,7 +52,10 @@ def verbs() -> Iterator[str]:
 
 
 def page(old: str) -> str:
-    """Return the page with everything between the marks written anew. ValueError if a mark is missing."""
+    """Return the page with everything between the marks replaced.
+
+    Raises ValueError if a mark is missing.
+    """
     before, _ = old.split(BEGIN)
     _, after = old.split(END)
     generated = "\n".join(reference())

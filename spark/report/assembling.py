@@ -39,7 +39,7 @@ def assemble(
 ) -> Facts:
     """Return the facts from rows of `load.over_time` and `services.over_time`, and from rows of single views.
 
-    Rows of services may have buckets of their own, of `fares_width_s` seconds.
+    `fares` may have buckets of another width, `fares_width_s` seconds.
     """
     times = axis((row.bucket_at for row in load), timedelta(seconds=width_s))
     return Facts(
@@ -57,13 +57,16 @@ def assemble(
 
 
 def waiting(row: Load) -> float | None:
-    """Return the messages in queues, for subscribers, and for unreachable masters."""
+    """Return how many messages wait in queues, for subscribers, and for unreachable masters.
+
+    None means that none of these numbers is known.
+    """
     known = [messages for messages in (row.pending, row.tailback, row.queued) if messages is not None]
     return sum(known) if known else None
 
 
 def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
-    """Return the buckets, with an empty one at each end of a period without data.
+    """Return the starts of the buckets, with an empty bucket at each end of a period without data.
 
     A gap is thus visible, and a history with long gaps stays short.
     """
@@ -78,7 +81,7 @@ def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
 
 
 def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]:
-    """Return the MEASURES by node over the times."""
+    """Return the MEASURES by node at each of `times`."""
     found: dict[tuple[str, datetime], Load] = {(row.node, row.bucket_at): row for row in load}
     names = sorted({row.node for row in load})
 
@@ -89,7 +92,7 @@ def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]
 
 
 def by_address(fares: Sequence[Fare], times: Sequence[datetime], width: timedelta) -> dict[str, Series]:
-    """Return the FARES by address over the times, each with the figure of its bucket of this width."""
+    """Return the FARES by address at each of `times`, from the bucket of `width` that contains it."""
     found = {(row.address, row.bucket_at): row for row in fares}
     buckets = [when - (when - EPOCH) % width for when in times]
     names = sorted({row.address for row in fares})
@@ -170,7 +173,7 @@ def _begins(row: Load) -> datetime:
 
 
 def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
-    """Return the shares of all balanced messages: each candidate's actual one, and that by capacity."""
+    """Return for each candidate its share of all balanced messages, and the share due to its capacity."""
     totals: dict[tuple[str, str], int] = {}
     for row in balance:
         totals[row.whose] = totals.get(row.whose, 0) + row.chosen
@@ -186,10 +189,10 @@ def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
 
 
 def alive(spans: Iterable[Span]) -> tuple[tuple[datetime, int], ...]:
-    """Return each moment at which the number of nodes alive changes, with the number from then on.
+    """Return each moment at which the number of living nodes changes, with the number from then on.
 
-    Moments are exact: buckets would hide a node that was dead for less than one. A node whose lives overlap
-    counts once.
+    Moments are exact, because buckets would hide a node that was dead for less than one. A node whose lives
+    overlap counts once.
     """
     turns: defaultdict[datetime, list[tuple[str, int]]] = defaultdict(list)
     for node, since, until in spans:

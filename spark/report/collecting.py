@@ -47,9 +47,9 @@ Noun = TypeVar("Noun", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view of the history and its lives, of which the first `most` rows become a field of Facts.
+    """A view of the history and its lives, whose first `most` rows become a field of Facts.
 
-    `order` names columns, with "-" in front for descending order.
+    `words` names the view in the progress. `order` names columns, with "-" in front for descending order.
     """
 
     words: str
@@ -170,10 +170,7 @@ def _is_likely(when: datetime, now: datetime) -> bool:
 
 
 def rows_of(frame: DataFrame, noun: type[Noun]) -> tuple[Noun, ...]:
-    """Return a dataclass instance for each row.
-
-    Its fields name the columns.
-    """
+    """Return an instance of `noun` for each row, with the columns that its fields name."""
     moments = {name for name, hint in get_type_hints(noun).items() if "datetime" in str(hint)}
     names = [field.name for field in fields(noun)]
     # A timestamp would be converted to the local zone, without saying so.

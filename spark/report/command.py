@@ -108,7 +108,7 @@ def _facts(sources: Sequence[str], to: str, span: Span, master: str | None, conf
 def _gather(spark: SparkSession, sources: Sequence[str], to: str) -> None:
     """Ingest new segments.
 
-    If another job is writing to the history, report that and continue.
+    If another job is writing to an existing history, print that and continue without new segments.
     """
     try:
         ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
@@ -124,7 +124,7 @@ def _collected(spark: SparkSession, to: str, span: Span, tell: Tell) -> Facts:
 
 
 def again_if_changed(make: Callable[[], T]) -> T:
-    """Return what `make` returns, after retries if a compaction replaced files meanwhile."""
+    """Return the result of `make`, which is called again if a compaction replaced files meanwhile."""
     for _ in range(TRIES - 1):
         try:
             return make()

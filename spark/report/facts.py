@@ -16,7 +16,7 @@ FARES = ("requests_per_s", "failures_per_s", "p50_ms", "p99_ms")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One node over the whole period, from several views. Values are means unless the name says otherwise.
+    """One node over the whole period, from several views; values are means unless the name says otherwise.
 
     `lag_s` is the median of the buckets' maxima. `waiting` is the maximum of messages that waited at the same
     time. Shares are of all balanced messages.
@@ -65,7 +65,7 @@ class Load:
 class Counter:
     """A row of balance.counters: exact counts of one boot of an observer for a candidate.
 
-    `clean`: that boot stopped cleanly, so the figures are final.
+    `clean` means that the boot stopped cleanly, so that the counts are final.
     """
 
     observer: str
@@ -98,7 +98,7 @@ class Quality:
 
     @property
     def whose(self) -> tuple[str, str]:
-        """The choosing node, as name and uuid: several nodes may have had the name in turn."""
+        """The choosing node, as name and uuid, because several nodes may have had the name in turn."""
         return self.observer, self.observer_uuid
 
 
@@ -174,7 +174,7 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """The name alone, for a queue with consumers."""
+        """The name without its prefix, for a queue with consumers."""
         return self.queue.removeprefix("queue/")
 
     @property
@@ -199,7 +199,7 @@ class Parts:
 
     @property
     def name(self) -> str:
-        """The name alone."""
+        """The name without its prefix."""
         return self.queue.removeprefix("queue/")
 
 
@@ -316,8 +316,8 @@ class Facts:
     """All facts, in the order of the views, or the worst first.
 
     `series` has MEASURES by node over `times`, the starts of buckets of `width_s` seconds. `fares` has FARES
-    by address, of the most requested ones. `kinds` counts the rows of the history by kind. A state counts
-    once, however many nodes received it.
+    of the most requested addresses. `kinds` counts the rows of the history by kind. A state counts once,
+    however many nodes received it.
     """
 
     clusters: tuple[str, ...]

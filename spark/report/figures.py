@@ -82,7 +82,7 @@ def spoken(when: datetime | None) -> str:
 
 
 def second(when: datetime | None) -> str:
-    """Return a time with seconds."""
+    """Return a time with seconds, such as "2026-11-21 10:05:00", in UTC."""
     return "-" if when is None else when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -93,7 +93,7 @@ def harmless(text: str) -> str:
 
 
 def short(text: str, most: int = 22) -> str:
-    """Return a text without its middle, since names differ at their ends."""
+    """Return a text shortened in its middle to `most` characters, because names differ at their ends."""
     if len(text) <= most:
         return text
     head = (most - 1) * 2 // 3

@@ -18,9 +18,9 @@ ENDS = {  # by end of the last life
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure in plain words.
+    """A figure with its label and an explanation.
 
-    `is_text`: the value is a word, such as a node's name.
+    `is_text` means that the value is a word, such as a node's name.
     """
 
     label: str
@@ -30,7 +30,7 @@ class Figure:
 
 
 def name(facts: Facts) -> str:
-    """Return the subject of the report."""
+    """Return the title of the report."""
     return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh without data"
 
 

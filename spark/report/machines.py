@@ -22,13 +22,13 @@ def by_machine(facts: Facts, names: Iterable[str]) -> list[Group]:
 
 
 def beside(group: Group) -> str:
-    """Return a machine in words, by the first of its nodes: "heron (beside it wren and ibis)"."""
+    """Return a description of a machine by its nodes: "heron (beside it wren and ibis)"."""
     first, *others = group
     return f"{first} (beside it {listed(others)})" if others else first
 
 
 def labels(facts: Facts, names: Iterable[str]) -> list[str]:
-    """Return each machine of these nodes in words, in their order."""
+    """Return a description of each machine of the nodes `names`, in their order."""
     return [beside(group) for group in by_machine(facts, names)]
 
 

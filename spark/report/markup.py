@@ -15,12 +15,15 @@ class Html(str):
 
 
 def raw(text: str) -> Html:
-    """Return `text` as HTML, unescaped. Pass only text of this program, never foreign text."""
+    """Return `text` as HTML without escaping it.
+
+    Pass only text of this program, never foreign text.
+    """
     return Html(text)
 
 
 def html(content: Any) -> Html:
-    """Return the HTML of a text or of several pieces; nothing for None."""
+    """Return the HTML of a text or of several pieces, which is empty for None."""
     if content is None:
         return Html()
     if isinstance(content, Html):
@@ -57,7 +60,9 @@ def _attribute(key: str, value: Any) -> str:
 def table(
     caption: Any, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, *, label: str
 ) -> Html:
-    """Return a table. The first `words` columns have text, the others figures. The first names the row.
+    """Return a table, in which the first column names the row.
+
+    The first `words` columns have text, the others figures.
 
     `label` is the accessible name for scrolling by keyboard. Each cell has its column's title, for narrow
     screens, where a row is a card.

@@ -62,7 +62,7 @@ def _own(file: str) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """Return a policy that permits only this page's scripts and no requests, even if text became HTML."""
+    """Return a policy that permits only this page's scripts and no requests, as a second defense."""
     hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:"
 
@@ -107,10 +107,7 @@ def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
 
 
 def _section(section: Section) -> Html:
-    """Return the HTML of a section.
-
-    One without data is folded.
-    """
+    """Return the HTML of a section, which is folded if it has no data."""
     title = tag("h2", section.title, id=f"{section.name}-title")
     told = tag("p", section.how, class_="how"), section.body
     has_news = "<figure" in section.body or "<table" in section.body

@@ -12,11 +12,11 @@ OLDEST = 500
 
 
 def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.0) -> DataFrame:
-    """Return one row per node.
+    """Return the mean response time of each node, one row per node.
 
-    Columns: node, answers, unanswered (questions), latency_ms (mean; an unanswered question counts 2 s; what
-    was counted one half-life earlier counts half as much). Over all observers but the node itself, which asks
-    itself over no network. Of several nodes that had one name only the last one's lines count.
+    Columns: node, answers, unanswered (reads), latency_ms (mean; an unanswered read counts 2 s). Answers
+    count half as much for each half-life of age. The answers to all other observers count: a node that
+    asks itself uses no network. If several nodes had the same name, only lines about the last one count.
     """
     boot = Window.partitionBy(*counting.BOOT, "node").orderBy("line")
     lines = of_kind(history, "balance").where(F.col("observer") != F.col("node"))
@@ -50,7 +50,7 @@ def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.
 
 
 def _of_known(lines: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the lines except for those about other nodes that had the name earlier."""
+    """Return the lines except those about other nodes that had the name earlier."""
     last = known.select("node", F.col("uuid").alias("_uuid"))
     joined = lines.join(F.broadcast(last), "node", "left")
     is_other = (F.col("uuid") != "") & (F.col("uuid") != F.col("_uuid"))

@@ -16,9 +16,9 @@ COUNTERS = ("sent", "chosen", "asked", "answered", "seconds")
 def counters(history: DataFrame) -> DataFrame:
     """Return one row per observer, boot and candidate, counted since the boot began.
 
-    Columns: observer, observer_uuid, observer_boot, node, sent, chosen (messages), asked, answered
-    (questions), seconds (that the answers took, all together), clean (the boot ended with a clean stop, so
-    that this is all there was).
+    Columns: observer, observer_uuid, observer_boot, node, sent, chosen (messages), asked, answered (reads),
+    seconds (response times of all answers, added up), clean (the boot stopped cleanly, so that the counts
+    are final).
     """
     return counting.totals(history, "balance", ("node",), COUNTERS).select(
         "observer", *counting.BOOT, "node", *COUNTERS, F.col("stopped").alias("clean")
@@ -28,12 +28,12 @@ def counters(history: DataFrame) -> DataFrame:
 def quality(history: DataFrame) -> DataFrame:
     """Return one row per observer and candidate, counted within the history.
 
-    Columns: observer, observer_uuid, node, sent, chosen, sent_share, chosen_share (of what this observer gave
-    to all), answered, latency_ms (mean of the answers), capacity (idle cores, as `capacity.idle` says),
-    capacity_share (of the candidates that were there: the mean over the minutes, each by the choices in it; a
-    candidate that never said anything counts as the typical one), sent_ratio, chosen_ratio (share /
-    capacity_share: 1 is just), sent_variation, chosen_variation (standard deviation of these ratios / their
-    mean: 0 is just; the same in all rows of an observer).
+    Columns: observer, observer_uuid, node, sent, chosen, sent_share, chosen_share (of all messages of this
+    observer), answered, latency_ms (mean of the answers), capacity (idle cores, as in `capacity.idle`),
+    capacity_share (of all candidates with lines: the mean over the minutes, weighted by the choices in
+    each; a candidate without states counts as the typical one), sent_ratio, chosen_ratio (share /
+    capacity_share: 1 is fair), sent_variation, chosen_variation (standard deviation of these ratios / their
+    mean: 0 is fair; the same in all rows of an observer).
     """
     sums = counting.totals(history, "balance", ("node",), COUNTERS).groupBy(
         "observer", "observer_uuid", "node"
@@ -66,8 +66,8 @@ def quality(history: DataFrame) -> DataFrame:
 def _with_due(history: DataFrame, candidates: DataFrame) -> DataFrame:
     """Return the candidates of each observer with `_due`: the choices due to each by its `_room`.
 
-    An unreachable candidate cannot be chosen. An observer writes no lines about one that is gone, so the
-    choices of each minute are due to the candidates with lines.
+    An unreachable candidate cannot be chosen, and the observer writes no lines about it. The choices of each
+    minute are therefore due only to the candidates with lines.
     """
     minute = F.floor(F.unix_seconds("ts") / MINUTE).alias("_minute")
     lines = of_kind(history, "balance").groupBy("observer", *counting.BOOT, minute, "node")

@@ -13,11 +13,11 @@ FULL = 0.01  # minimum for a fully busy machine
 def idle(history: DataFrame) -> DataFrame:
     """Return one row per node.
 
-    Columns: node, uuid, states, last_at, load_share (mean), foreign_share (load that is not the mesh's),
-    idle_cores (what is left of its cores without the mesh's own load).
+    Columns: node, uuid, states, last_at, load_share (mean), foreign_share (load that the mesh does not
+    cause), idle_cores (cores that remain beside the foreign load).
 
-    With the mean load alone, a node with more messages would seem to have less room for them. So it is
-    the load that a line through (messages a second, load) shows at no messages; where messages do not explain
+    The foreign load is where a line through (messages a second, load) has no messages. The mean load would
+    not do: a node with more messages would seem to have less capacity for them. If messages do not explain
     the load, all of it counts as foreign.
     """
     rate = F.coalesce("published", F.lit(0.0)) + F.coalesce("delivered", F.lit(0.0))

@@ -11,20 +11,20 @@ CLOSE_ENOUGH = 1000  # inverse of the relative error of percentiles
 def skews(history: DataFrame) -> DataFrame:
     """Return one row per node that others have links with.
 
-    Columns: uuid, node, skew_s (how far its clock is ahead of the mesh's common time, which is the median of
-    all clocks; for most of the history), observers (others that measured it).
+    Columns: uuid, node, skew_s (how far its clock is ahead of the median of all clocks, for most of the
+    history), observers (nodes that measured it).
     """
     links = named(of_kind(history, "link")).where(F.col("skew").isNotNull())
-    # The most frequent value of a pair, to a second: a mean is useless if a machine had the year 1970 at
-    # first.
+    # The most frequent value of a pair, to a second, because a mean is useless if a machine began in 1970.
     alike = links.groupBy("uuid", "observer_uuid", F.round("skew")).agg(
         F.avg("skew").alias("skew"), F.count("*").alias("lines"), F.max("node").alias("node")
     )
     pairs = alike.groupBy("uuid", "observer_uuid").agg(
         F.max_by("skew", F.struct("lines", "skew")).alias("skew"), F.max("node").alias("node")
     )
-    # A node finds its own clock right. With that value, this is its clock minus the median of all clocks.
-    # Without it, of three nodes the two with right clocks would seem wrong by half the error of the third.
+    # A node's skew to itself is 0. With that value, the median is the node's clock minus the median of all
+    # clocks. Without it, of three nodes the two with right clocks would seem wrong by half the error of the
+    # third.
     seen = F.sort_array(F.concat(F.collect_list("skew"), F.array(F.lit(0.0))))
     return (
         pairs.groupBy("uuid")
@@ -37,7 +37,7 @@ def aligned(history: DataFrame, known_skews: DataFrame | None = None) -> DataFra
     """Return the history with `ts` in the mesh's common time for nodes that are more than 2 s off.
 
     States are corrected by their owner's clock, other lines by their observer's. `known_skews` is the result
-    of `skews`, if it is at hand.
+    of `skews`, which is computed if it is None.
     """
     known = skews(history) if known_skews is None else known_skews
     wrong = known.where(F.abs("skew_s") > TOLERANCE).select(

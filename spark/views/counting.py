@@ -13,7 +13,7 @@ BOOT = ("observer_uuid", "observer_boot")
 def boots(history: DataFrame) -> DataFrame:
     """Return one row per boot of an observer whose start or clean end is in the history.
 
-    Columns: observer_uuid, observer_boot, started, stopped (whether).
+    Columns: observer_uuid, observer_boot, started, stopped (whether the history has that event).
     """
     events = of_kind(history, "event").where(F.col("event").isin("started", "stopped"))
     return events.groupBy(*BOOT).agg(
@@ -25,8 +25,8 @@ def boots(history: DataFrame) -> DataFrame:
 def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequence[str]) -> DataFrame:
     """Return one row per observer, boot and counted object.
 
-    Columns: observer, BOOT, `about`; what `counters` reached, and in `<counter>_before` what each had reached
-    at the first line in the history, or 0 if the boot's start is in it; first_at, last_at (lines, by a clock
+    Columns: observer, BOOT, `about`; the last values of `counters`, and in `<counter>_before` their values at
+    the first line in the history, or 0 if the boot's start is in it; first_at, last_at (lines, by a clock
     that was set), started, stopped.
     """
     # A counter only grows, so its last value is its maximum, which needs no sorting.
@@ -48,5 +48,5 @@ def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequen
 
 
 def within(name: str) -> Column:
-    """Return the part of a counter that was counted within the history, over all rows of a group."""
+    """Return by how much a counter grew within the history, over all rows of a group."""
     return F.sum(F.col(name) - F.col(f"{name}_before")).alias(name)

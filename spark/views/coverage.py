@@ -13,10 +13,9 @@ def rows(history: DataFrame) -> DataFrame:
     """Return one row per node.
 
     Columns: node, uuid, boots, states, states_lost (numbers that are missing between the first and the last
-    of a boot: no line of them arrived here), first_at, last_at (states), gap_s (longest time without a
-    state, from 30 s, by a clock that was set; null if there was none), gap_at (when that began), lines (of
-    other kinds, that it wrote), future (rows later than now), past (rows before 2020; both by the clock of
-    who wrote them).
+    state of a boot), first_at, last_at (states), gap_s (longest time without a state, from 30 s, by a clock
+    that was set; null if there was none), gap_at (start of that gap), lines (of other kinds, which it
+    wrote), future (rows later than now), past (rows before 2020; both by the clock of the writer).
     """
     told = _states(history).join(_lines(history), ["node", "uuid"], "full")
     counts = {name: F.coalesce(name, F.lit(0)) for name in ("boots", "states", "states_lost", "lines")}
@@ -33,8 +32,8 @@ def rows(history: DataFrame) -> DataFrame:
 def quarantined(history: DataFrame) -> DataFrame:
     """Return one row per reason and node.
 
-    Columns: reason, node (that wrote the segment; null for files that are no node's), rows, segments, example
-    (the text of one of the lines).
+    Columns: reason, node (that wrote the segment; null for a file that no node wrote), rows, segments,
+    example (the text of one of the lines).
     """
     writer = F.regexp_extract("segment", WRITER, 1)
     return (
@@ -85,9 +84,9 @@ def _states(history: DataFrame) -> DataFrame:
 
 
 def _spans(history: DataFrame) -> DataFrame:
-    """Return the spans of states.
+    """Return the states of each node and boot in spans of GAP seconds.
 
-    A gap of GAP or more lies between two spans, which are fewer than states.
+    A gap of GAP or more lies between two spans, and there are fewer spans than states.
     """
     span = F.floor(F.unix_seconds("ts") / GAP).alias("_span")
     return (

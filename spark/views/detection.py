@@ -13,13 +13,13 @@ def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
     """Return one row per death or goodbye.
 
     Columns: how ("dead": an observer noticed it, "left": the node announced it), node, uuid, boot, last_at
-    (its last state), first_observer, first_at, final_at (when the first and the last observer noticed),
+    (its last state), first_observer, first_at, final_at (when the first and the last observer noticed it),
     first_s, final_s (from last_at until then), age_s (since the first observer's last contact, by its own
-    clock), observers, lived_on (states came later, so it was none; last_at, first_s and final_s are null
-    then).
+    clock), observers, lived_on (states came later, so that the node was not dead; last_at, first_s and
+    final_s are null then).
 
-    A node publishes its state every 2 s, so it lived up to 2 s longer than its last state. `lives` is the
-    result of `membership.timeline`, if it is at hand.
+    A node publishes its state every 2 s, so that it lived up to 2 s longer than its last state. `lives` is
+    the result of `membership.timeline`, which is computed if it is None.
     """
     ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
     noticed = (
@@ -46,5 +46,5 @@ def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
 
 
 def _since(last: Column, noticed: str) -> Column:
-    """Return the time since then, at least 0, because clocks differ slightly."""
+    """Return the seconds from `last` to `noticed`, at least 0, because clocks differ slightly."""
     return F.when(last.isNotNull(), F.greatest(F.lit(0.0), seconds(noticed) - seconds(last)))

@@ -17,9 +17,9 @@ def capacity(history: DataFrame) -> DataFrame:
     """Return one row per node.
 
     Columns: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages), load_share
-    (mean), r2; capacity_per_s (messages at which its load would be 1, by linear extrapolation),
+    (mean), r2; capacity_per_s (messages at which the load would be 1, by linear extrapolation),
     capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at, full_first_at,
-    full_last_at (when the trend of its load reaches 1, and 95 %), null if that is never or too far off.
+    full_last_at (when the trend of the load reaches 1, and its 95 % interval), null if never or too far off.
     """
     points, at = _points(history), seconds(settled("_at"))
     fitted = points.groupBy("node", "uuid").agg(
@@ -70,7 +70,10 @@ def _reason(work: Line) -> Column:
 
 
 def _full() -> dict[str, Column]:
-    """Return when the trend reaches 1, if the load rises and the time is in the near future."""
+    """Return when the trend reaches 1, by column.
+
+    A column is null if the load does not rise, or if the time is too far off.
+    """
     trend = Line("_trend")
     full, last = trend.crossing(1.0), F.col("_last")
     horizon = last + FAR * (last - F.col("_first"))

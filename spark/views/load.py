@@ -18,10 +18,8 @@ DENSE = 1.5
 def width(history: DataFrame, buckets: int = 120) -> int | None:
     """Return the least of WIDTHS (s) with which all states fit in `buckets`, or None without states.
 
-    The smallest width is used only if states are frequent enough.
-
-    Empty buckets do not count: a clock that once said 1970 would else make one bucket of all that is of
-    interest. This runs a small job.
+    The smallest width is used only if states are frequent enough. Empty buckets do not count, so that a clock
+    that once showed 1970 does not force wide buckets. The function runs a small Spark job.
     """
     shortest = WIDTHS[0]
     ticks = (

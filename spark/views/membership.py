@@ -66,8 +66,8 @@ def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
     """Return one row per node.
 
     Columns: node, uuid, suspicions, refutations, deaths (each once, for any number of observers), restarts,
-    seen_hours (h of its life that are in the history), changes_per_hour (all of these; null if it was not
-    seen).
+    seen_hours (hours of its life that are in the history), changes_per_hour (sum of these counts; null if
+    seen_hours is 0).
     """
     kinds = {"suspect": "suspicions", "alive": "refutations", "dead": "deaths"}
     noticed = named(of_kind(history, "event")).where(F.col("event").isin(*kinds))
@@ -105,7 +105,7 @@ def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
 def _rows(history: DataFrame) -> DataFrame:
     """Return states and events of nodes.
 
-    An observer's events are about itself.
+    Starts and stops are events of the observer about itself.
     """
     said = of_kind(history, "state", "event").where(
         (F.col("kind") == "state") | F.col("event").isin(*OF_ITSELF, *OF_OTHERS)
@@ -122,7 +122,7 @@ def _rows(history: DataFrame) -> DataFrame:
 
 
 def _ended() -> Column:
-    """Return whether a node's end is real: without later signs of life."""
+    """Return how each boot ended, as `timeline` describes it."""
     everywhere = Window.partitionBy(F.lit(0))
     past = F.when(F.col("last_at") <= F.now(), F.col("last_at"))
     end = F.coalesce(F.max(past).over(everywhere), F.max("last_at").over(everywhere))

@@ -13,11 +13,11 @@ COUNTERS = ("moved_in", "moved_out")
 def of_queues(history: DataFrame, n: int = 1000) -> DataFrame:
     """Return one row for each of the n queues with the most moves, or with parts at several nodes.
 
-    Columns: queue, parts (nodes with messages or consumers of it), put (messages, as the rates say), moved
-    (messages, as the nodes say that got them), moved_share (of what was put), stranded_share (of the time in
-    which something was ready: messages waited at a node without a consumer, while another node had one),
-    stranded_max (messages), starved_share (likewise: messages waited at one node while consumers at another
-    had room for more than waits there), starved_max (messages that could have been taken there).
+    Columns: queue, parts (nodes with messages or consumers of it), put (messages, by the rates), moved
+    (messages, by the counters of the receiving nodes), moved_share (of put), stranded_share (of the time in
+    which messages were ready: some were at a node without a consumer, while another node had one),
+    stranded_max (messages), starved_share (of the same time: messages waited at one node while consumers at
+    another had more credit than work), starved_max (messages that these consumers could have received).
     """
     lines = of_kind(history, "queue").where(F.col("queue").startswith("queue/"))
     found = (
@@ -45,16 +45,16 @@ def _counted(history: DataFrame) -> DataFrame:
 
 
 def _put(lines: DataFrame) -> DataFrame:
-    """Return the messages put into each queue, by each node's mean rate."""
+    """Return how many messages were put into each queue, by each node's mean rate."""
     long = seconds(F.max(settled())) - seconds(F.min(settled()))
     of_node = lines.groupBy("queue", *counting.BOOT).agg((F.avg("arrives") * long).alias("put"))
     return of_node.groupBy("queue").agg(F.round(F.sum("put")).cast("long").alias("put"))
 
 
 def _waited(lines: DataFrame) -> DataFrame:
-    """Return all parts of a queue side by side, every WIDTH seconds.
+    """Return how long and how much work was stranded or starved in each queue, sampled every WIDTH seconds.
 
-    Releases that do not report ready messages are left out.
+    Lines of releases that do not report ready messages are left out.
     """
     moment = F.unix_seconds("ts")
     of_part = (

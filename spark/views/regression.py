@@ -34,9 +34,9 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A least-squares line from the columns of `fit` with that name.
+    """A least-squares line from the columns of `fit` with the same name.
 
-    Null without one.
+    Its columns are null if the rows determine no line.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Line:
         return self._of("y") + self.slope * (x - self._of("x"))
 
     def crossing(self, level: float) -> Crossing:
-        """Return where a rising line reaches `level`, with Fieller's interval.
+        """Return the x where a rising line reaches `level`, with Fieller's interval.
 
         The interval has all x whose confidence band contains `level`. It is wider on the side with less data.
         """
@@ -100,7 +100,7 @@ class Line:
 
     @property
     def _doubt(self) -> Column:
-        """The doubt about the slope: 1 if it could just be 0, less if it is more certain."""
+        """The uncertainty of the slope: below 1, the slope differs from 0 with 95 % confidence."""
         return F.try_divide(F.pow(_student(self.n), F.lit(2.0)) * self._variance, self._explained)
 
 

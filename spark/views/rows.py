@@ -17,7 +17,7 @@ def of_kind(history: DataFrame, *kinds: str) -> DataFrame:
 
 
 def named(frame: DataFrame) -> DataFrame:
-    """Return the rows about identified nodes."""
+    """Return the rows that have the name and the uuid of a node."""
     return frame.where((F.col("uuid") != "") & F.col("node").isNotNull())
 
 
@@ -43,7 +43,7 @@ def ratio(part: Column, whole: Column) -> Column:
 
 
 def newest(frame: DataFrame, last_at: str = "last_at") -> DataFrame:
-    """Return the latest of several nodes that had the same name in turn."""
+    """Return one row for each name, that of the node that had the name last."""
     order = Window.partitionBy("node").orderBy(F.col(last_at).desc_nulls_last(), "uuid")
     return frame.withColumn("_place", F.row_number().over(order)).where(F.col("_place") == 1).drop("_place")
 

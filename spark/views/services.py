@@ -15,10 +15,10 @@ COUNTERS = ("sent", "requests", "replies", *FAILURES, "seconds")
 def fared(history: DataFrame, n: int = 1000) -> DataFrame:
     """Return one row for each of the n pairs of address and node with the most requests.
 
-    Columns: address, node (that served it; empty without one), requests, requests_per_s (over the time for
-    which those nodes counted, whose clients asked), replies, failed, lost, refused, expired (requests), sent
-    (messages without a reply), mean_ms, p50_ms (of the replies), p99_ms (of the worst line), callers (nodes
-    whose clients asked).
+    Columns: address, node (that served it; empty without one), requests, requests_per_s (over the time in
+    which the requesters' nodes counted), replies, failed, lost, refused, expired (requests), sent (messages
+    without a reply), mean_ms, p50_ms (of the replies), p99_ms (of the worst line), callers (nodes of the
+    requesters).
     """
     new = _new(history)
     sums = [F.sum(name).alias(name) for name in COUNTERS]
@@ -87,7 +87,10 @@ def _new(history: DataFrame) -> DataFrame:
 
 
 def _spans(history: DataFrame) -> DataFrame:
-    """Return `_long`: s that a boot counted, from its start if in the history to its last such line."""
+    """Return for each boot `_long`, the seconds between its first and its last line.
+
+    The first line is the start of the boot, if it is in the history.
+    """
     is_start = (F.col("kind") == "event") & (F.col("event") == "started")
     rows = of_kind(history, "service", "event").where((F.col("kind") == "service") | is_start)
     long = seconds(F.max(settled())) - seconds(F.min(settled()))

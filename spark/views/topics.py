@@ -10,7 +10,7 @@ from mesh.history.views.rows import ratio, seconds
 def busiest(history: DataFrame, n: int = 20) -> DataFrame:
     """Return one row per domain and topic, for the n topics with the most messages, the busiest first.
 
-    Columns: domain, topic, messages, messages_per_s (over the time for which its masters wrote lines about
+    Columns: domain, topic, messages, messages_per_s (over the time in which its masters wrote lines about
     topics), bytes (of content), masters (nodes that accepted them).
     """
     totals = counting.totals(history, "topic", ("domain", "topic"), ("messages", "content"))

@@ -1,1 +1,1 @@
-"""Checks a change: what `tools/check` runs."""
+"""The checks of a change, which `tools/check` runs."""

@@ -31,7 +31,7 @@ def _git(root: Path, *words: str) -> list[str]:
 
 
 def related_tests(root: Path, files: Iterable[str]) -> list[str]:
-    """Return the test files that `files` touch.
+    """Return the test files that `files` affect.
 
     These are the changed test files, the tests that mirror a changed module, and the tests that import one,
     directly or through a helper in `tests`.

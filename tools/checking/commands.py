@@ -19,7 +19,10 @@ POLITE = 2.5  # s from SIGINT to SIGKILL
 
 
 class Command:
-    """A running command. Its output goes to a file, which is shown when the command has failed."""
+    """A running command.
+
+    Its output goes to a file, which is shown when the command has failed.
+    """
 
     def __init__(
         self, words: Sequence[str], environ: Mapping[str, str], fds: Sequence[int] = (), shows: bool = False
@@ -68,7 +71,10 @@ class Command:
 
 
 class Commands:
-    """The commands of one check, which can end together. A context manager, which closes their outputs."""
+    """The commands of one check, which can end together.
+
+    The class is a context manager, which closes their outputs.
+    """
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(8)
@@ -98,7 +104,7 @@ class Commands:
         remove_scratch()
 
     def end_remaining(self) -> list[str]:
-        """Kill processes that outlived their command, and wait for their end. Return their command lines."""
+        """Kill processes that outlived their command, wait for their end, and return their command lines."""
         found = dict[int, str]()
         while left := _marked(self._mark):
             found |= left

@@ -15,7 +15,7 @@ QUIET = ("passed", "skipped", "xfailed")
 
 
 class Progress:
-    """Counts the finished tests. `to` is the descriptor to write to."""
+    """Counts the finished tests, and writes their number to the descriptor `to`."""
 
     def __init__(self, to: int) -> None:
         self._to, self._pid = to, os.getpid()

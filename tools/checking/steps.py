@@ -15,7 +15,10 @@ TESTS = "tests"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A line of the output. Its commands run in turn, in the background if others need not wait."""
+    """A step of a check, which is a line of the output.
+
+    Its commands run in turn, in the background if others need not wait.
+    """
 
     name: str
     about: str
@@ -38,7 +41,10 @@ def workers(memory: int) -> int:
 
 
 def steps(scope: Scope, memory: int) -> list[Step]:
-    """Return all steps of `scope`, in their order. Types take longest, so they run beside the others."""
+    """Return all steps of `scope`, in their order.
+
+    Type checks take longest, so they run beside the others.
+    """
     sources = [file for file in scope.files or () if file.endswith((".py", ".pyi"))]
     everything = scope.files is None
     fuzz = ("--seconds", "3" if scope.is_all else "0.5")
@@ -74,7 +80,10 @@ def _is_touched(name: str, has_sources: bool, scope: Scope) -> bool:
 
 
 def pytest_words(is_all: bool, arguments: Sequence[str], memory: int) -> tuple[str, ...]:
-    """Return the command that runs the tests: those at a path in `arguments`, all, or the quick set."""
+    """Return the command that runs the tests.
+
+    These are the tests that `arguments` name by a path, all tests, or the quick set.
+    """
     names_path = any(os.path.exists(word.partition("::")[0]) for word in arguments)
     whole = (TESTS,) if is_all and not names_path else ()
     plugin = ("-p", "tools.checking.progress", "-q", "--no-header")

@@ -1,4 +1,4 @@
-"""Needs of the checks and tests, and the machine's lack of any."""
+"""The needs of checks and tests, and which of them the machine does not meet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CGROUPS = (
 
 
 class Unfit(Exception):
-    """The machine cannot run the checks. The text says what to do."""
+    """The machine cannot run the checks; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def missing(is_all: bool) -> Iterator[Need]:
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit of descriptors as far as the hard limit allows. Return the limit."""
+    """Raise the soft limit of descriptors as far as the hard limit allows, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < FILES:
         soft = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)

@@ -1,4 +1,4 @@
-"""Compares the cost of our code with the accepted cost. Exit code 1: a path costs more."""
+"""Compares the cost of our code with the accepted cost; exit code 1 if a path costs more."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _show(now: dict[str, Cost]) -> None:
 
 
 def judge(was: dict[str, Accepted], now: dict[str, Cost]) -> int:
-    """Print what differs from the accepted costs, and return the exit code."""
+    """Print the differences from the accepted costs, and return the exit code."""
     found = list(changes(was, now))
     worse, better = [x for x in found if x.is_worse], [x for x in found if not x.is_worse]
     strange = was.keys() ^ now.keys()

@@ -67,7 +67,10 @@ def _accepted(row: dict[str, dict[str, float]]) -> Accepted:
 
 
 def write(file: Path, costs: Mapping[str, Cost], python: str = PYTHON) -> None:
-    """Accept `costs` for one Python. Each row keeps its tolerance."""
+    """Accept `costs` for one Python version.
+
+    Each row keeps its tolerance.
+    """
     before = read(file, python) or {}
     rows = {path: _row(cost, before.get(path, Accepted({}))) for path, cost in costs.items()}
     accepted = {**_all(file), python: rows}

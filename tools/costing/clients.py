@@ -37,7 +37,10 @@ class StandingLoop(asyncio.SelectorEventLoop):
 
 
 class ClientPath(ABC):
-    """A connected client with one subscription. `bill` never yields to the loop, so no timer is counted."""
+    """A connected client with one subscription.
+
+    `bill` never yields to the loop, so that no timer is counted.
+    """
 
     def __init__(self) -> None:
         self.meter = Meter()
@@ -114,7 +117,7 @@ class Arriving(ClientPath):
 
     @abstractmethod
     def use(self, count: int) -> int:
-        """Use the messages that have arrived; return their number."""
+        """Use the messages that have arrived, and return their number."""
 
     def finished(self, step: Coroutine[Any, Any, Any]) -> Any:
         """Return the result of a step, which must not wait."""

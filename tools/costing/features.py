@@ -100,7 +100,10 @@ class SitePath:
             self.bill(count)
 
     def _site(self, site: str, other: str, names: Sequence[str], dials: tuple[str, ...]) -> list[SimNode]:
-        """Return the nodes of a site. Its gateway to `other` is the last node here, and the first there."""
+        """Return the nodes of a site.
+
+        The gateway to `other` is the last node of HERE, and the first of THERE.
+        """
         tables = tables_of([RemoteSite(other, domains=(NEWS,), accepts=Accepts(domains=(NEWS,)))])
         gateway = names[-1] if site == HERE else names[0]
         nodes = []

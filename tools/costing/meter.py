@@ -58,7 +58,7 @@ class Meter:
         return bill
 
     def metered(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function with counting."""
+        """Return `function`, wrapped so that its work is counted."""
 
         @wraps(function)
         def counted(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -67,7 +67,7 @@ class Meter:
         return counted
 
     def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function, and count."""
+        """Call `function`, and count its work."""
         if self._is_counting:
             return function(*args, **kwargs)
         self._is_counting = True
@@ -80,7 +80,7 @@ class Meter:
             self._is_counting = False
 
     def _trace(self) -> Callable[[], None]:
-        """Begin to count with a trace function; return the function that ends counting."""
+        """Begin to count with a trace function, and return the function that ends counting."""
         before = sys.gettrace(), sys.getprofile()
 
         def stop() -> None:
@@ -92,7 +92,7 @@ class Meter:
         return stop
 
     def _monitor(self) -> Callable[[], None]:
-        """Begin to count with `sys.monitoring`; return the function that ends counting."""
+        """Begin to count with `sys.monitoring`, and return the function that ends counting."""
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
         events = monitoring.events
         callbacks = {

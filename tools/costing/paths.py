@@ -51,7 +51,11 @@ PATHS: dict[str, Callable[[], Path]] = {
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a path. `figures`: of an envelope and of each message. `functions`: of a full envelope."""
+    """The cost of a path.
+
+    `figures` has the costs of an envelope and of each message. `functions` has the instructions of each
+    function in a full envelope.
+    """
 
     figures: dict[str, dict[str, float]]
     functions: dict[str, int]

@@ -84,7 +84,7 @@ class Boss:
         self.say(c.Settle(1, self._epoch, (first, last), request=3))
 
     def on_closed(self, key: Hashable) -> None:
-        """Fail, as the node closed the connection."""
+        """Raise AssertionError, because the node closed the connection."""
         raise AssertionError("the node has hung up")
 
 

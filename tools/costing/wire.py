@@ -24,7 +24,10 @@ WELCOME = c.Welcome(
 
 
 class Wire:
-    """A substitute for the client's sockets. `made` is the last instance."""
+    """A substitute for the client's sockets.
+
+    `made` is the last instance.
+    """
 
     made: Wire
 

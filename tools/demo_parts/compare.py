@@ -2,8 +2,8 @@
 
 python -m tools.demo_parts.compare PUBLISHED LINES EVERY ARRIVED...
 
-PUBLISHED counts up to its line number LINES, and in that range the first and then each EVERYth; each ARRIVED
-file counts as a whole.
+Of the first LINES lines of PUBLISHED, the first and then each EVERYth should have arrived. Each ARRIVED
+file is compared as a whole.
 """
 
 import sys
@@ -27,7 +27,7 @@ def expected(count: int, every: int) -> int:
 
 
 def difference(published: Path, count: int, arrived: Path, every: int = 1) -> str:
-    """Return the first difference in words, or ""."""
+    """Return the first difference as text, or an empty text."""
     number = 0
     pairs = zip_longest(lines(published, count, every), lines(arrived))
     for number, (sent, got) in enumerate(pairs, start=1):

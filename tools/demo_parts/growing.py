@@ -21,7 +21,7 @@ class Lines:
         return self.count
 
     def last(self) -> str:
-        """Return the last complete line, or ""."""
+        """Return the last complete line, or an empty text."""
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
         return whole.rpartition(b"\n")[2].decode()
 

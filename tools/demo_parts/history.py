@@ -33,13 +33,16 @@ class Stopped:
 
 
 class History:
-    """The history of a demo. `report` is the page to write."""
+    """The history of a demo, of which a report is written to the page `report`."""
 
     def __init__(self, processes: Processes, screen: Screen, nodes: dict[str, Node], report: Path) -> None:
         self._processes, self._screen, self._nodes, self._report = processes, screen, nodes, report
 
     def tell(self) -> None:
-        """Stop all nodes, and show the report. Raises Failed when it differs from the nodes' counters."""
+        """Stop all nodes, and show the report.
+
+        Raises Failed if the report differs from the nodes' counters.
+        """
         stopped = [Stopped(node.name, node.boot, node.stop()) for node in self._nodes.values() if node.is_up]
         if find_spec("pyspark") is None:
             self._fetch()
@@ -81,13 +84,13 @@ class History:
 
 
 def unseen(facts: dict[str, Any], nodes: Iterable[str]) -> list[str]:
-    """Return the nodes without a row of their own, in words."""
+    """Return the nodes without a row of their own, as text."""
     seen = {row["name"] for row in facts["nodes"] if row["states"]}
     return [f"no state of {name}" for name in nodes if name not in seen]
 
 
 def differences(facts: dict[str, Any], stopped: list[Stopped]) -> list[str]:
-    """Return the differences between the report and nodes that stopped cleanly, in words."""
+    """Return the differences between the report and nodes that stopped cleanly, as text."""
     found = []
     for it in stopped:
         rows = [r for r in facts["counters"] if (r["observer"], r["observer_boot"]) == (it.node, it.boot)]

@@ -32,13 +32,13 @@ class Node:
 
     @property
     def state(self) -> str:
-        """The state in words."""
+        """The state as text."""
         if self.is_up:
             return "up" if self.boot == 1 else f"up, boot {self.boot}"
         return "killed with -9" if self.kills else "starting"
 
     def words(self) -> str:
-        """Return the end of its stderr."""
+        """Return the end of the node's stderr."""
         return self._program.words() if self._program else ""
 
     def launch(self) -> None:
@@ -60,7 +60,7 @@ class Node:
         )
 
     def is_ready(self) -> bool:
-        """Return whether the node has reported that it is ready. Raises Failed if it has ended."""
+        """Return whether the node has reported that it is ready. Raises: Failed, if it has ended."""
         assert self._program is not None
         line, end, _ = self._program.out.read_text().partition("\n")
         if end and not self.is_up:
@@ -71,13 +71,13 @@ class Node:
         return self.is_up
 
     def start(self) -> float:
-        """Start the node; return the seconds until it was ready."""
+        """Start the node, and return the seconds until it was ready."""
         self.launch()
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
         return time.monotonic() - self._started
 
     def stop(self) -> dict[str, int]:
-        """Stop the node cleanly; return its counters."""
+        """Stop the node cleanly, and return its counters."""
         assert self._program is not None
         self._processes.end([self._program])
         self.is_up = False
@@ -96,7 +96,10 @@ class Node:
 
 
 def all_nodes(processes: Processes) -> list[Node]:
-    """Start all nodes, each with its mesh.toml. They link as configured, in any order of their starts."""
+    """Start all nodes, each with its mesh.toml.
+
+    They link as configured, whatever the order of their starts.
+    """
     nodes = []
     for name, file in FILES.items():
         path = processes.place / f"{name}.toml"

@@ -101,7 +101,10 @@ class Writer:
             await self._waiting.put(published)
 
     async def _await_last_words(self) -> None:
-        """Record the final answers of messages that had to wait. A refusal ends the program."""
+        """Record the final answers of messages that had to wait.
+
+        A refusal ends the program.
+        """
         while (published := await self._waiting.get()) is not None:
             final = await self._m.final(published)
             self._final.write(final.state.encode() + b"\n")

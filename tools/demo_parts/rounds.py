@@ -27,7 +27,7 @@ class Receiver:
 
     node: str
     lines: Lines
-    every: int  # receives one of so many lines
+    every: int  # receives one of this many lines
     options: tuple[str, ...] = ()
 
     def lacks(self, published: int) -> bool:
@@ -69,7 +69,7 @@ class Round:
         return Lines(Path(f"{self._base}-{what}"))
 
     def begin(self) -> None:
-        """Start the receivers, and when all are subscribed the publisher."""
+        """Start the receivers, and the publisher as soon as all are subscribed."""
         for to in self._receivers:
             path = to.lines.path
             arguments = (f"{PARTS}.subscriber", to.node, str(path), *to.options)
@@ -88,9 +88,9 @@ class Round:
         )
 
     def kill_and_restart(self, node: Node, rest: float) -> Kill:
-        """Kill a node on the route to the master while publishing goes on, and start it again.
+        """Kill a node on the route to the master while publishing continues, and start it again.
 
-        The node stays dead until its death was noticed, and `rest` seconds more.
+        The node stays dead until its death is noticed, and `rest` seconds more.
         """
         warnings = self._warned.look()
         node.kill()
@@ -168,7 +168,7 @@ class Round:
         )
 
     def _compare(self, published: Path, count: int, receivers: list[Receiver]) -> tuple[bool, list[str]]:
-        """Return (whether all are equal, the text for each)."""
+        """Return whether all are equal, and the comparison's text for each receiver."""
         paths = [str(to.lines.path) for to in receivers]
         program = self._processes.run(
             f"{self.name}-compare",
@@ -218,6 +218,9 @@ class Round:
         return [*first, heron, letters, avalon, back]
 
     def _row(self, name: str, count: int | None, what: str, state: str | None = None) -> Row:
-        """Return a row. `state` replaces the node's state, or is "" in a second row of a node."""
+        """Return a row of the table.
+
+        `state` replaces the node's state, or is empty in a second row of a node.
+        """
         node = self._nodes[name]
         return Row(name, count, what, node.is_up, node.state if state is None else state)

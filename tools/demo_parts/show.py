@@ -36,7 +36,10 @@ class Demo:
         self.nodes: dict[str, Node] = {}
 
     def run(self, seconds: float | None) -> None:
-        """Run for `seconds`, or forever. Raises Failed when a message is lost, doubled or out of order."""
+        """Run for `seconds`, or forever if that is None.
+
+        Raises Failed when a message is lost, doubled or out of order.
+        """
         self._start()
         self._once()
         while not self.outcomes[1:] or seconds is None or self._left(seconds) > SHORTEST + ENDING:
@@ -123,7 +126,7 @@ class Demo:
             self._screen.summary(self.outcomes[-20:])
 
     def tell_outcome(self, early: bool) -> None:
-        """Print the table of the rounds, and its meaning."""
+        """Print the table of all rounds, their sums, and the result."""
         self.summarize()
         self._screen.say(self._sum())
         if not early:
@@ -132,7 +135,7 @@ class Demo:
             )
 
     def _sum(self) -> str:
-        """Return the sums of all rounds, in words."""
+        """Return the sums of all rounds as text."""
         lines, letters, warnings, kills = (
             sum(counts)
             for counts in zip(
@@ -147,7 +150,7 @@ class Demo:
 
 
 def positive(text: str) -> float:
-    """Parse a number of seconds. Raises ValueError."""
+    """Parse a number of seconds. Raises: ValueError."""
     seconds = float(text)
     if not 0 < seconds < 1e6:
         raise ValueError(text)
@@ -198,7 +201,7 @@ def main() -> int:
 
 
 def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None) -> bool:
-    """Run the demo; return True if Ctrl-C ended it late enough for a report."""
+    """Run the demo, and return whether Ctrl-C ended it late enough for a report."""
     try:
         demo.run(seconds)
         return False

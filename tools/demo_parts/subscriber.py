@@ -1,4 +1,4 @@
-"""Writes the messages that one node delivers to a file, a line each, until SIGTERM.
+"""Writes to a file the messages that one node delivers, a line each, until SIGTERM.
 
 python -m tools.demo_parts.subscriber NODE FILE [KEY]
 

@@ -23,7 +23,7 @@ def default_text() -> Path:
 
 
 def lines_of(path: Path) -> list[bytes]:
-    """Return the lines, without their line ends. Raises UnfitText with the reason."""
+    """Return the lines, without their line ends. Raises: UnfitText, with the reason."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)

@@ -51,7 +51,7 @@ BAD, REPEATED, COPIED, LATE = (40, 7), (60, 3), (150, 11), (100, 13)
 
 
 class Blemishes:
-    """The errors of each segment, in turn. Each kind occurs among the first segments."""
+    """The errors of each segment, in turn, so that each kind occurs among the first segments."""
 
     def __init__(self, chance: random.Random, clean: bool) -> None:
         self._chance = chance

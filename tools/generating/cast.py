@@ -32,7 +32,10 @@ FIRST, LAST = 100_000, 1_700_000  # µs of the first and last state
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The error of a machine's clock, in µs. Within `unset` of each boot the clock shows 1970."""
+    """The error of a machine's clock, in µs.
+
+    During the first `unset` µs of each boot, the clock shows 1970.
+    """
 
     ahead: int = 0
     unset: int = 0
@@ -79,11 +82,11 @@ class Machine:
     first_boot: int
 
     def busy(self, at: int) -> float:
-        """Return the used share of its capacity at this time of the day, 0..1."""
+        """Return the used share of the machine's capacity at this time of the day, 0..1."""
         return self.peak * self.daily(at)
 
     def daily(self, at: int) -> float:
-        """Return the share of its peak at this time: 1 at the busiest hour, 0.2 at night."""
+        """Return the share of the machine's peak at this time: 1 at the busiest hour, 0.2 at night."""
         return 0.6 + 0.4 * math.cos(2 * math.pi * (at - self.busiest) / DAY)
 
 
@@ -102,14 +105,14 @@ def domain_of(index: int) -> str:
 
 
 def asked_by(index: int, count: int) -> list[int]:
-    """Return the masters that a node queries: those of its domain and of the next ones, without itself."""
+    """Return the masters that a node queries: the others of its domain and of the next domains."""
     first = index - index % MASTERS
     around = [(first + step) % count for step in range(min(count, ASKED + 1))]
     return [other for other in around if other != index][:ASKED]
 
 
 def linked_to(index: int, count: int) -> list[int]:
-    """Return the nodes to which it has a link, on both sides of it in the ring."""
+    """Return the nodes to which a node has a link, on both sides of it in the ring."""
     near = [side * step for step in range(1, LINKED // 2 + 1) for side in (1, -1)]
     others = dict.fromkeys((index + step) % count for step in near)
     return [other for other in others if other != index]

@@ -23,7 +23,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A boot of the machine `index`. It runs in the ticks `start` .. `end`, both included."""
+    """A boot of the machine `index`, which runs from the tick `start` to the tick `end`, both included."""
 
     index: int
     boot: int
@@ -35,7 +35,10 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A planned outage: the machine ends at `tick`, and restarts `down` ticks later; None: never."""
+    """A planned outage: the machine ends at `tick`.
+
+    The machine restarts `down` ticks later, or never if that is None.
+    """
 
     tick: int
     how: End
@@ -43,7 +46,10 @@ class Outage:
 
 
 def draw(boots: Sequence[int], ticks: int, chance: random.Random) -> list[Life]:
-    """Draw the boots of all machines in a history of `ticks` ticks. `boots`: their first boot numbers."""
+    """Draw the boots of all machines in a history of `ticks` ticks.
+
+    `boots` has the number of each machine's first boot.
+    """
     return [
         life
         for index, boot in enumerate(boots)
@@ -90,5 +96,8 @@ def _lives(index: int, boot: int, outages: Sequence[Outage], ticks: int, chance:
 
 
 def _moment(how: End, chance: random.Random) -> int:
-    """Return the µs within a tick: a goodbye comes after all other lines, a death at any time."""
+    """Return the µs within the last tick at which a boot ends.
+
+    A goodbye comes after all other lines, a death at any time.
+    """
     return 1_950_000 if how is End.STOPPED else chance.randint(300_000, 1_500_000)

@@ -18,7 +18,10 @@ Noise = Callable[[int], float]  # a number around 1, by argument
 
 
 def write(node: Alive, alive: Mapping[int, Alive], boots: Mapping[int, str], at: int, noise: Noise) -> None:
-    """Write all figures of the time `at`. `boots`: the fields about each machine, by index."""
+    """Write all figures of the time `at`.
+
+    `boots` has the fields about each machine, by index.
+    """
     _links(node, alive, at, noise)
     _balances(node, alive, boots, at, noise)
     _queues(node, at, noise)

@@ -28,7 +28,7 @@ ROUND = 4096  # ticks between two lines of figures
 class Wish:
     """The request for a history.
 
-    `since` in µs since 1970; `close`: ticks after which a segment is closed.
+    `since` is in µs since 1970. `close` is the number of ticks after which a segment is closed.
     """
 
     nodes: int
@@ -43,7 +43,10 @@ class Wish:
 
 
 class History:
-    """A generated history. `run` writes it; afterwards `truth` and `summary` describe it."""
+    """A generated history.
+
+    `run` writes it; afterwards `truth` and `summary` describe it.
+    """
 
     def __init__(self, wish: Wish) -> None:
         chance = random.Random(wish.seed)
@@ -100,7 +103,7 @@ class History:
         return self._noise[number * 2_654_435_761 % 2**32 >> 20]
 
     def _tick(self, tick: int) -> bool:
-        """Simulate a tick. Return whether it was the last one."""
+        """Simulate a tick, and return whether it was the last one."""
         self._start(tick)
         self._speak(tick)
         is_last = tick == self._wish.ticks - 1 or self._has_enough()
@@ -160,7 +163,7 @@ class History:
         )
 
     def _stop(self, tick: int, is_last: bool) -> None:
-        """Stop the nodes whose time has come with a goodbye, at the last tick all of them."""
+        """Stop the nodes whose boots end with a goodbye in this tick, or all nodes in the last tick."""
         at = self._at(tick, GOODBYE)
         going = [node for node in self._roster.speakers if is_last or node.life.end == tick]
         for node in going:
@@ -229,7 +232,7 @@ class History:
             self._die(node, tick)
 
     def _state(self, node: Alive, at: int) -> None:
-        """Publish the state of a node; other nodes and the node itself write it."""
+        """Publish the state of a node, which other nodes and the node itself write."""
         machine, log = node.machine, node.log
         if machine.clock.unset:
             log.offset = machine.clock.offset(at, node.began)
@@ -258,7 +261,10 @@ class History:
             self._say(node, f"1.5{rest}", self._at(tick, NEWS))
 
     def _say(self, about: Alive, rest: str, at: int) -> None:
-        """Write an event at all other nodes. `rest` begins with its age."""
+        """Write an event at all other nodes.
+
+        `rest` begins with the age of the event.
+        """
         for other in self._roster.speakers:
             if other is not about:
                 other.log.add(EVENT, at, f"{about.about}{rest}")

@@ -37,7 +37,10 @@ class Alive:
 
 
 class Roster:
-    """The live nodes. `alive` by index; `speakers` in their order within a tick."""
+    """The live nodes.
+
+    `alive` has them by index, and `speakers` in their order within a tick.
+    """
 
     def __init__(self) -> None:
         self.alive: dict[int, Alive] = {}

@@ -32,7 +32,10 @@ class Shelf:
 
 
 class Log:
-    """The log of one boot of a node. `add` gets the fields after the number of a line."""
+    """The log of one boot of a node.
+
+    `add` receives the fields after the number of a line.
+    """
 
     def __init__(self, machine: Machine, boot: int, shelf: Shelf, began: int) -> None:
         self.line = 0
@@ -48,7 +51,7 @@ class Log:
         self._begin(began)
 
     def add_state(self, at: int, rest: str) -> None:
-        """Add a state. `at`: the true time in µs."""
+        """Add a state of the true time `at`, in µs."""
         self.line += 1
         self._states += 1
         seconds, micros = divmod(at + self.offset, SECOND)
@@ -56,7 +59,10 @@ class Log:
         self._lines.append(self._last_state)
 
     def add(self, kind: str, at: int, rest: str) -> None:
-        """Add another line; many have the same time."""
+        """Add a line of another kind.
+
+        The text of its time is kept, because many lines have the same time.
+        """
         self.line += 1
         self._kinds[kind] += 1
         clock = at + self.offset

@@ -9,7 +9,10 @@ from mesh.snapshots.line import KINDS, STATE
 
 @dataclass(slots=True)
 class Boot:
-    """The final counts of one boot of a node. Times are true ones, ISO 8601."""
+    """The final counts of one boot of a node.
+
+    Times are true ones, in ISO 8601.
+    """
 
     observer: str
     observer_uuid: str
@@ -25,7 +28,7 @@ class Boot:
 
 @dataclass(slots=True)
 class Truth:
-    """The figures of closed segments; those of unfinished ones are separate."""
+    """The figures of closed segments, with those of unfinished segments apart."""
 
     unique: Counter[str] = field(default_factory=Counter)  # kind -> different (observer_uuid, boot, line)
     states: int = 0  # different (uuid, boot, version)
@@ -38,7 +41,10 @@ class Truth:
     boots: list[Boot] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures for JSON. `rows`: the lines and states without duplicates."""
+        """Return the figures for JSON.
+
+        `rows` has the lines and states without duplicates.
+        """
         unique = {kind: self.unique[kind] for kind in KINDS}
         rows = {**unique, STATE: self.states}
         bad = sum(self.bad.values())

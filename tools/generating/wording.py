@@ -37,7 +37,10 @@ def about(machine: Machine, boot: int) -> str:
 def state(
     machine: Machine, version: int, wall: int, up: int, busy: float, pending: int, sessions: int, links: int
 ) -> str:
-    """Return the rest of a line with a node state. `wall` and `up` in µs."""
+    """Return the rest of a line with a node state.
+
+    `wall` and `up` are in µs.
+    """
     cpu = round(min(100.0, 2 + 96 * busy), 3)
     published = round(machine.capacity * busy, 3)
     free = int(machine.ram * (0.7 - 0.4 * busy))
@@ -52,7 +55,10 @@ def state(
 
 
 def event(kind: str, text: str) -> str:
-    """Return the rest of a line with an event. `text` must not need JSON escapes."""
+    """Return the rest of a line with an event.
+
+    `text` must not need JSON escapes.
+    """
     return f',"event":"{kind}","text":"{text}"}}'
 
 

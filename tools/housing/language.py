@@ -69,7 +69,7 @@ def docstrings() -> Iterator[Docstring]:
 
 
 def by_package() -> Mapping[str, tuple[int, int, int]]:
-    """Return for each package its docstrings, the marked ones, and those of the wider count."""
+    """Return the numbers of docstrings, marked ones, and those of the wider count, by package."""
     found: dict[str, Counter[str]] = {}
     for one in docstrings():
         counts = found.setdefault(one.package, Counter())

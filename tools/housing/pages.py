@@ -39,7 +39,10 @@ def blocks(text: str) -> Iterator[str]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield each sentence of a page. A list item or a paragraph ends one."""
+    """Yield each sentence of a page.
+
+    A sentence ends with its list item or paragraph at the latest.
+    """
     for block in blocks(text):
         yield from END.split(block)
 

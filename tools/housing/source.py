@@ -89,7 +89,10 @@ def docstrings() -> Mapping[str, int]:
 
 
 def set_later() -> list[str]:
-    """Return attributes of other components that a constructor of the core sets, also in its own methods."""
+    """Return attributes of other components that a constructor of the core sets.
+
+    Methods of the class that the constructor calls are included.
+    """
     return [found for path in files("mesh/core") for found in _set_later(path)]
 
 

@@ -20,7 +20,10 @@ NEW_FASHION = 0.1  # chance that the preferred nodes change
 
 @dataclass(slots=True)
 class Place:
-    """A place in the crowd, with one client after the other. `node`: fixed, or "" for any."""
+    """A place in the crowd, with one client after the other.
+
+    `node` is the node of all its clients, or empty for any node.
+    """
 
     kind: str
     number: int
@@ -52,7 +55,10 @@ class Roles(ABC):
 
 @dataclass(slots=True)
 class Crowd:
-    """The clients, with random events while the run waits for something else: see `look_after`."""
+    """The clients of a run, with random events.
+
+    `look_after` starts, resumes and disturbs them while the run waits for something else.
+    """
 
     processes: Processes
     nodes: Mapping[str, Sequence[str]]  # command prefixes by node
@@ -125,7 +131,7 @@ class Crowd:
         return all(place.program is not None and place.goes_on == inf for place in self.places)
 
     def dismiss(self, kind: str) -> None:
-        """Stop all clients of that kind, without successors."""
+        """Stop all clients of `kind`, without successors."""
         for place in [place for place in self.places if place.kind == kind]:
             self.places.remove(place)
             if place.program is not None:
@@ -138,5 +144,5 @@ class Crowd:
 
 
 def lines(path: Path) -> list[str]:
-    """Return the lines of a file, with their ends; none if the file does not exist."""
+    """Return the lines of a file, with their line ends, or none if the file does not exist."""
     return path.read_text().splitlines(keepends=True) if path.exists() else []

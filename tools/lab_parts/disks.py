@@ -1,4 +1,7 @@
-"""Small disks for nodes, in memory, which are filled during a run. Needs root."""
+"""Small disks for nodes, in memory, which are filled during a run.
+
+Mounting them needs root.
+"""
 
 import subprocess
 import tempfile

@@ -152,7 +152,7 @@ ROWS: Mapping[int, Fault] = {**PROCESS, **NETWORK, **DISK}
 
 
 def befall(row: int, victims: Victims) -> None:
-    """Run the fault of a row; all is healed afterwards."""
+    """Run the fault of `row`, and heal the network afterwards."""
     ROWS[row](victims)
     if victims.lab is not None:
         victims.lab.join()

@@ -28,7 +28,10 @@ class Planned(Protocol):
 
 
 class Counted(Protocol):
-    """The common part of results. `log`: the folder of the logs after an error."""
+    """The common part of results.
+
+    `log` is the folder of the logs after an error, or empty.
+    """
 
     log: str
 
@@ -68,9 +71,10 @@ def played(
     make: Callable[[Stage[P]], Run[R]],
     suffixes: Sequence[str],
 ) -> R:
-    """Run the result of `make`, with nodes of the given names; keep files with `suffixes` after an error.
+    """Build a run by `make`, run it, and return its result.
 
-    Raises Failed when the mesh stops working, or Interrupted.
+    `names` are those of its nodes. After an error, files with `suffixes` are kept. Raises Failed when the
+    mesh stops working, or Interrupted.
     """
     with ExitStack() as stack:
         needs_lab = any(row in NETWORK for row in plan.rows)

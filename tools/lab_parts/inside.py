@@ -1,4 +1,7 @@
-"""Command prefixes that limit or disturb a program. Each becomes the command, with its process id."""
+"""Command prefixes that limit or disturb a program.
+
+The prefix is replaced by the command, which thus has the process id of the prefix.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +13,7 @@ def on_core(core: int) -> list[str]:
 
 
 def limited(*, descriptors: int = 0, memory: int = 0) -> list[str]:
-    """Return a prefix that limits descriptors, or bytes of address space; 0: unlimited."""
+    """Return a prefix that limits descriptors, or bytes of address space; 0 means no limit."""
     limits = {"nofile": descriptors, "as": memory}
     return ["prlimit", *(f"--{name}={most}" for name, most in limits.items() if most)]
 

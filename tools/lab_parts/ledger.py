@@ -57,7 +57,7 @@ class Count:
 
 
 def counted(answered: Pairs, came: dict[str, Any]) -> Count:
-    """Count the messages of a publisher that a subscriber must receive, and the errors."""
+    """Return the number of messages of a publisher that a subscriber must receive, and the errors."""
     have = ranges(came["numbers"])
     gaps = [gap for first, last in answered for gap in have.missing(first, last)]
     return Count(size(answered), size(gaps), came["doubled"], came["disordered"])

@@ -29,7 +29,9 @@ LIMIT = 10.0  # s until a killed process has ended
 
 
 class NetLab:
-    """A switch with hosts, each in a namespace of its own. The machine's own network is not changed.
+    """A switch with hosts, each in a network namespace of its own.
+
+    The machine's own network is not changed.
 
     Each host also gets `dead` interfaces without a network, eth1 and on, each with an unreachable address:
     odd ones have no cable, even ones a cable without a peer. They exist before eth0, and the default route
@@ -72,7 +74,7 @@ class NetLab:
 
     @classmethod
     def named(cls, name: str, hosts: int) -> Self:
-        """Return such a lab without a connection to its switch."""
+        """Return a lab that another program has built, without a connection to its switch."""
         lab = cls(hosts, switch=True)
         lab._name(name)
         return lab
@@ -93,17 +95,23 @@ class NetLab:
         return f"10.99.0.{host}"
 
     def command(self, host: int, argv: Sequence[str]) -> list[str]:
-        """Return the command that runs `argv` on a host. Files and unix sockets are those of this machine."""
+        """Return the command that runs `argv` on a host.
+
+        Files and unix sockets are those of this machine.
+        """
         return ["ip", "netns", "exec", self._namespace(host), *argv]
 
     def run(self, host: int, argv: Sequence[str], **popen: Any) -> subprocess.Popen[Any]:
-        """Start a program on a host. The program is killed with the lab, if it still runs then."""
+        """Start a program on a host.
+
+        The program is killed with the lab, if it still runs then.
+        """
         process = subprocess.Popen(self.command(host, argv), **popen)
         self._processes.append(process)
         return process
 
     def output(self, host: int, argv: Sequence[str]) -> str:
-        """Return the output of a short program. Raises CalledProcessError if the program fails."""
+        """Return the output of a short program. Raises: CalledProcessError, if the program fails."""
         done = subprocess.run(self.command(host, argv), capture_output=True, text=True, check=True)
         return done.stdout
 
@@ -162,9 +170,10 @@ class NetLab:
         cut: bool = False,
         oneway: bool = False,
     ) -> None:
-        """Set the faults of the wire between two hosts; without figures remove them.
+        """Set the faults of the wire between two hosts, or remove them if no figures are given.
 
-        Times in s, chances from 0 to 1 for each packet; `oneway`: only from `one` to `other`.
+        Times are in s, and chances from 0 to 1 for each packet. With `oneway`, only packets from `one` to
+        `other` are affected.
         """
         assert self._patchbay is not None, "this lab has the kernel's bridge: say NetLab(…, switch=True)"
         rule = {

@@ -24,7 +24,10 @@ class Patchbay:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     def start(self, inside: Sequence[str]) -> None:
-        """Start the switch. `inside`: the prefix of commands in the namespace of the ports."""
+        """Start the switch process.
+
+        `inside` is the prefix of commands in the namespace of the ports.
+        """
         self._place = Path(tempfile.mkdtemp(prefix="mesh-lab-", dir="/tmp"))
         log = self._place / "log"
         with log.open("w") as errors:  # not our stderr, whose reader would wait
@@ -60,7 +63,7 @@ class Patchbay:
         self._socket.connect(str(rules))
 
     def rule(self, one: str, other: str, rule: Mapping[str, object]) -> None:
-        """Set the rule for frames from one port to another; return when it is in effect."""
+        """Set the rule for frames from one port to another, and return when it is in effect."""
         self._say({"from": one, "to": other, **rule})
 
     def split(self, groups: Sequence[Sequence[str]]) -> None:
@@ -91,5 +94,8 @@ class Patchbay:
 
 
 def without_offload(interface: str) -> list[str]:
-    """Return the command that makes a host send complete packets with checksums, as no card does it."""
+    """Return the command that makes a host send complete packets with checksums.
+
+    Usually the network card completes them, but here there is none.
+    """
     return [sys.executable, str(SWITCH), "--no-offload", interface]

@@ -16,7 +16,10 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER: reset instead of close
 
 
 class Proxy:
-    """A proxy on a free port of 127.0.0.1. `passed` counts bytes from the dialer, `broken` counts breaks."""
+    """A proxy on a free port of 127.0.0.1.
+
+    `passed` counts bytes from the dialer, and `broken` counts breaks.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self.port = 0

@@ -13,7 +13,10 @@ TAKER, PUTTER = "taker", "putter"
 
 
 class QueueRoles(Roles):
-    """Producers and consumers, with their records by queue. `rate`: messages per second of each producer."""
+    """Producers and consumers, with their records by queue.
+
+    `rate` is the number of messages per second of each producer.
+    """
 
     fates: ClassVar[Mapping[str, tuple[str, int]]] = {
         "leaves": (TAKER, 4),

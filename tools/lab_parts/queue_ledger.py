@@ -15,7 +15,10 @@ WRONG = ("lost", "doubled", "acked twice", "unwanted", "out of order")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """An error, and when it was seen. `unwanted`: the put was refused."""
+    """An error of the kind `what`, and when it was seen.
+
+    An "unwanted" message was delivered although its put was refused.
+    """
 
     what: str
     job: Job
@@ -25,7 +28,10 @@ class Anomaly:
 
 @dataclass(slots=True)
 class Book:
-    """The records of one queue. `keeps_order`: its messages never move."""
+    """The records of one queue.
+
+    `keeps_order` means that its messages never move.
+    """
 
     keeps_order: bool = False
     answers: dict[Job, str] = field(default_factory=dict)  # OK, or the code of a refusal
@@ -52,7 +58,7 @@ class Book:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """Return all anomalies."""
+    """Return all anomalies in the records."""
     return [*_lost(book), *_given(book), *(_disordered(book) if book.keeps_order else ())]
 
 

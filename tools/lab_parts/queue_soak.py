@@ -42,7 +42,7 @@ class QueuePlan:
 
 @dataclass(slots=True)
 class QueueResult:
-    """The result of a run."""
+    """The result of a run: the records of its clients, the faults, and the anomalies."""
 
     books: dict[str, Book]
     faults: Counter[str] = field(default_factory=Counter)
@@ -130,7 +130,10 @@ async def _declare(m: mesh.Client) -> bool:
 
 
 async def _is_empty(m: mesh.Client) -> bool:
-    """Return whether all nodes have no messages; those in doubt after a crash are neither ready nor out."""
+    """Return whether no node has messages.
+
+    The bytes are checked, because messages that a crash left uncertain are neither ready nor out.
+    """
     try:
         rows = [await m.queue(name).info() for name in (WORK, HOME)]
     except MeshError:
@@ -139,7 +142,7 @@ async def _is_empty(m: mesh.Client) -> bool:
 
 
 def queues_soaked(plan: QueuePlan, tell: Tell) -> QueueResult:
-    """Run the plan; see `played`."""
+    """Run the plan, and return its result, as `played` does."""
 
     def made(stage: Stage[Lively]) -> QueueSoak:
         return QueueSoak(plan, stage, tell)

@@ -15,7 +15,7 @@ SERVER, ASKER = "server", "asker"
 class ServiceRoles(Roles):
     """Servers and requesters, with their records by address.
 
-    `rate`: requests per second of each requester.
+    `rate` is the number of requests per second of each requester.
     """
 
     fates: ClassVar[Mapping[str, tuple[str, int]]] = {

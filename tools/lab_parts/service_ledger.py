@@ -37,7 +37,7 @@ LATE = 1.0  # s after a timeout for a late begin
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """An error."""
+    """An error of the kind `what` with a request."""
 
     what: str
     name: Name
@@ -101,7 +101,7 @@ def cases_of(book: Book) -> dict[Name, Case]:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """Return all anomalies."""
+    """Return all anomalies in the records."""
     found: list[Anomaly] = []
     for name, case in cases_of(book).items():
         wrong = [*_ended(case, name[0] in book.killed), *_begun(case), *_replied(case)]

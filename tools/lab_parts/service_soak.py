@@ -37,7 +37,7 @@ class ServicePlan:
 
 @dataclass(slots=True)
 class ServiceResult:
-    """The result of a run."""
+    """The result of a run: the records of its clients, the faults, and the anomalies."""
 
     books: dict[str, Book]
     faults: Counter[str] = field(default_factory=Counter)
@@ -89,7 +89,7 @@ class ServiceSoak:
         self._crowd.is_restless = True
 
     def _end(self) -> None:
-        """Stop the faults, and wait for a while of calm, and until all requests have ended."""
+        """Stop the faults, wait for a while of calm, and then until all requests have ended."""
         until, crowd, seconds = self._processes.until, self._crowd, self._plan.seconds
         crowd.is_restless = False
         self._tell(seconds, "the last requests")
@@ -108,7 +108,7 @@ class ServiceSoak:
 
 
 def services_soaked(plan: ServicePlan, tell: Tell) -> ServiceResult:
-    """Run the plan; see `played`."""
+    """Run the plan, and return its result, as `played` does."""
 
     def made(stage: Stage[Lively]) -> ServiceSoak:
         return ServiceSoak(plan, stage, tell)

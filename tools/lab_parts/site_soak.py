@@ -56,7 +56,7 @@ Tell = Callable[[float, str], None]  # finished faults, and a description
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """The plan: kills of gateways, `rate` messages per second of each publisher; drawn from `seed`."""
+    """The plan: `kills` of gateways from `seed`, and `rate` messages per second of each publisher."""
 
     kills: int
     rate: int
@@ -65,7 +65,7 @@ class SitePlan:
 
 @dataclass(slots=True)
 class SiteResult:
-    """The result of a run, by reader."""
+    """The result of a run, with the counts of each reader."""
 
     counts: dict[str, Count] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
@@ -132,7 +132,7 @@ class SiteSoak:
     # --- the sites --------------------------------------------------------------------------------------
 
     def _make(self) -> None:
-        """Make keys and files of both sites."""
+        """Make the keys and the configuration files of both sites."""
         files = {}
         for site, name in NAMES.items():
             state = self._states[site] = self._processes.place / name
@@ -226,9 +226,9 @@ class SiteSoak:
     async def _until(
         self, condition: Callable[[], object], limit: float, failure: str, is_wrong: bool = True
     ) -> None:
-        """Wait for a condition.
+        """Wait for a condition for at most `limit` seconds.
 
-        Raises Failed after `limit` seconds if `is_wrong`; otherwise just returns.
+        Raises Failed if it does not hold by then, unless `is_wrong` is false.
         """
         end = asyncio.get_running_loop().time() + limit
         while True:

@@ -26,7 +26,11 @@ Tell = Callable[[int, str], None]  # answered messages, and a description
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan: answered messages, `rate` per second of each publisher; faults of `rows` from `seed`."""
+    """The plan of a run.
+
+    The run ends after `messages` answers. Each publisher sends `rate` messages per second. Faults of `rows`
+    are drawn from `seed`.
+    """
 
     messages: int
     rate: int
@@ -81,7 +85,7 @@ class Soak:
         pause(seconds)
 
     def _advances(self, before: int) -> None:
-        """Wait for further answers. Raises Failed without any."""
+        """Wait for further answers. Raises: Failed, if there are none."""
         self._processes.until(lambda: self._answered() > before, STALL, "no message was answered")
 
     def _answered(self) -> int:
@@ -118,7 +122,7 @@ class Soak:
 
 
 def soaked(plan: Plan, tell: Tell) -> Result:
-    """Run the plan; see `played`."""
+    """Run the plan, and return its result, as `played` does."""
 
     def made(stage: Stage[Processes]) -> Soak:
         return Soak(plan, stage, tell)

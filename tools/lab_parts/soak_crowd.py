@@ -10,14 +10,17 @@ from tools.running.processes import Processes, Program
 
 
 class SoakCrowd:
-    """The clients, and their records. `rate`: messages per second of each publisher."""
+    """The clients of a run, and their records.
+
+    `rate` is the number of messages per second of each publisher.
+    """
 
     def __init__(self, processes: Processes, names: Sequence[str], rate: int) -> None:
         self._processes, self._names, self._rate = processes, names, rate
         self._publishers: list[Program] = []
 
     def gather(self) -> None:
-        """Start all clients; return when they work."""
+        """Start all clients, and return when all have written their first records."""
         place, start, until = self._processes.place, self._processes.start, self._processes.until
         for name in self._names:
             start(

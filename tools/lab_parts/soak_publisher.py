@@ -28,7 +28,7 @@ MOST = 100_000  # unanswered messages
 
 
 class Book:
-    """The numbers that were answered, accepted or refused."""
+    """The numbers of the accepted and of the refused messages."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class Book:
 
 
 async def post(m: mesh.Client, topic: str, who: int, rate: int, book: Book) -> None:
-    """Post without waiting for answers; wait for space when the window is full."""
+    """Post without waiting for answers, but wait for space when the window is full."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     begin, padding = bytes((who,)), b"." * (SIZE - 9)

@@ -116,7 +116,7 @@ def environment(host: int) -> dict[str, str]:
 
 
 def attached() -> NetLab:
-    """Return the lab that was built. Raises Failed when there is none."""
+    """Return the lab that was built. Raises: Failed, if there is none."""
     try:
         saved = json.loads((place() / "lab.json").read_text())
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def attached() -> NetLab:
 
 
 def take_down() -> None:
-    """Remove everything that is left of the lab."""
+    """Remove everything that is left of the lab. Raises: Failed, if there is none."""
     if not place().exists():
         raise Failed("No lab stands here.")
     with suppress(FileNotFoundError):

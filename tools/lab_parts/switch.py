@@ -35,7 +35,10 @@ BEHIND = 0.02  # s of delay for reordered frames, at least
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule for frames from one port to another. Times in s, the rest chances up to 1."""
+    """The rule for frames from one port to another.
+
+    Times are in s, and the other figures are chances from 0 to 1.
+    """
 
     delay: float = 0.0
     jitter: float = 0.0
@@ -59,7 +62,10 @@ class Rule:
 
 
 class Switch:
-    """A switch of named ports. A frame leaves at the last port of its address, or at all ports."""
+    """A switch of named ports.
+
+    A frame leaves at the port where its receiver was last seen, or at all ports if there is none.
+    """
 
     def __init__(self, control: Path, ports: Iterable[str], chance: random.Random) -> None:
         self._ports = {name: _opened(name) for name in ports}
@@ -147,7 +153,10 @@ def _opened(name: str) -> socket.socket:
 
 
 def set_offload(interface: str, command: int, value: int = 0) -> None:
-    """Set an offload option as `ethtool -K` does; an interface without the option is right already."""
+    """Set an offload option as `ethtool -K` does.
+
+    An interface without the option needs no change.
+    """
     wish = array.array("B", struct.pack("II", command, value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sP", interface.encode(), wish.buffer_info()[0])

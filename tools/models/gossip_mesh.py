@@ -1,4 +1,7 @@
-"""A mesh of gossip only: nodes publish in turn, and receive at once. Time counts intervals."""
+"""A mesh of gossip only: nodes publish in turn, and receive at once.
+
+Time counts intervals.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -45,7 +48,10 @@ class SimNode:
 
 
 class GossipMesh:
-    """A mesh of gossip. `alive` is the membership of all nodes, `loss` the share of lost messages."""
+    """A mesh of gossip.
+
+    `alive` is the membership of all nodes, and `loss` the share of lost messages.
+    """
 
     def __init__(self, count: int, seed: int = 0, loss: float = 0.0) -> None:
         self.rng = Random(seed)

@@ -14,7 +14,8 @@ from tools.models.swim_wires import SPEED, SwimWires
 class SwimNetwork(SwimWires[SwimNode]):
     """The memberships of a mesh.
 
-    `has_hints`: the transport notices broken connections, as when a process dies and its machine does not.
+    With `has_hints`, the transport notices broken connections, as when a process dies and its machine does
+    not.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         return node
 
     def together(self, size: int) -> list[SwimNode]:
-        """Return `size` nodes that know each other, and know that they do."""
+        """Start `size` nodes that all have met already, without rumors about each other, and return them."""
         nodes = [self.start(f"n{i}") for i in range(size)]
         for node in nodes:
             for other in nodes:
@@ -51,7 +52,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         return nodes
 
     def __getitem__(self, name: str) -> SwimNode:
-        """Return the newest process of that name."""
+        """Return the newest process with that name."""
         return next(p[-1] for p in reversed(self.processes.values()) if p[-1].name == name)
 
     def kill(self, node: SwimNode) -> None:

@@ -36,7 +36,10 @@ REDIAL = 1.0  # s between two attempts to dial
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The greeting that opens a connection; its answer has the known nodes as well."""
+    """The greeting that opens a connection.
+
+    Its answer also has the known nodes.
+    """
 
     node: Node
     is_answer: bool = False
@@ -47,7 +50,10 @@ Message = DiscoveryRequest | Hello
 
 
 class SwimNode:
-    """A process. `members` is under test; the rest is a node's work around it."""
+    """A process of the simulated mesh.
+
+    `members` is the tested membership; the rest does a node's work around it.
+    """
 
     def __init__(self, net: SwimWires[SwimNode], node: Node) -> None:
         self.net = net
@@ -146,7 +152,10 @@ class SwimNode:
                 self.net.send(self, self.net.process(uuid), Inform(uuid, rumours))
 
     def dial(self, uuid: bytes, is_idle: bool = False) -> bool:
-        """Open a connection with a greeting, unless the message is not worth it."""
+        """Open a connection with a greeting, and return whether it was opened.
+
+        `is_idle` means that the message is not worth a connection.
+        """
         if is_idle or uuid not in self.net.processes:
             return False
         self.net.send(self, self.net.process(uuid), Hello(self.node))

@@ -1,4 +1,4 @@
-"""The wires between many memberships in one program: time is a heap, random numbers have a seed.
+"""The wires between many memberships in one program, with simulated time and seeded random numbers.
 
 Links are like TCP by default: first in, first out, and lost messages arrive later.
 """
@@ -44,7 +44,10 @@ E = TypeVar("E", bound=End)
 
 
 class SwimWires(Generic[E]):
-    """Processes, and the wires between them. `loss` is a share of messages; `is_tcp` turns it into delay."""
+    """Processes, and the wires between them.
+
+    `loss` is the share of lost messages, which `is_tcp` turns into delay.
+    """
 
     def __init__(self, seed: int, loss: float, is_tcp: bool, timing: SwimTiming | None) -> None:
         self.random = Random(seed)
@@ -76,7 +79,7 @@ class SwimWires(Generic[E]):
         return [p for p in self._all() if p.is_up]
 
     def times(self, kind: type[MemberEvent], name: str) -> list[float]:
-        """Return the times at which a node concluded that about the node `name`."""
+        """Return the times at which nodes concluded an event of `kind` about the node `name`."""
         return [h.at for h in self.happened if isinstance(h.event, kind) and subject(h.event) == name]
 
     # --- messages -------------------------------------------------------------------------------------------
@@ -93,7 +96,7 @@ class SwimWires(Generic[E]):
         return is_apart or (bool(self.cuts) and frozenset((a.name, b.name)) in self.cuts)
 
     def send(self, sender: E, target: E, message: object) -> None:
-        """Send a message."""
+        """Send a message, unless the wire is cut."""
         self.packets += 1
         if self.is_cut(sender, target):
             return
@@ -128,7 +131,7 @@ class SwimWires(Generic[E]):
         self.now = end
 
     def until(self, is_so: Callable[[], bool], within: float, step: float = 0.1) -> float:
-        """Let time pass until the condition holds, and return how long.
+        """Let time pass until the condition holds, and return the seconds.
 
         Raises AssertionError after `within` seconds.
         """

@@ -18,7 +18,7 @@ POLL = 0.2  # s between polls, as events have timestamps
 
 
 class Company:
-    """Nodes that should all see each other, and the clients that ask them."""
+    """Nodes that should all see each other, and the clients that read their events."""
 
     def __init__(self, processes: Processes, watch: Watch, nodes: Sequence[Node]) -> None:
         self._processes = processes
@@ -27,7 +27,7 @@ class Company:
         self._more = EACH * len(nodes)
 
     def start(self) -> float:
-        """Start all nodes at once; return when the last one was started, in s since 1970."""
+        """Start all nodes at once, and return the time of the last start, in s since 1970."""
         for node in self._nodes.values():
             node.launch()
         started = time.time()
@@ -43,11 +43,14 @@ class Company:
         return [other for other in self._nodes if other != name]
 
     def met(self, since: float) -> float:
-        """Return the seconds until all had seen all."""
+        """Return the seconds until each node had seen all others."""
         return self.said(CAME, list(self._nodes), list(self._nodes), since)
 
     def end(self, name: str, number: signal.Signals, word: str) -> float:
-        """Send a signal to a node; return the seconds until all others reported `word`. Then kill it."""
+        """Send a signal to a node, and return the seconds until all others reported `word`.
+
+        The node is killed afterwards.
+        """
         self._watch.forget()
         self._watch.leave(name)
         node, since = self._nodes[name], time.time()
@@ -57,7 +60,7 @@ class Company:
         return taken
 
     def start_again(self, name: str) -> float:
-        """Restart a node; return the seconds until it sees all, and all see it."""
+        """Restart a node, and return the seconds until it sees all others, and they see it."""
         since = time.time()
         node = self._nodes[name]
         node.start()
@@ -66,7 +69,7 @@ class Company:
         return max(self.said(CAME, others, [name], since), self.said(CAME, [name], others, since))
 
     def said(self, kinds: Sequence[str], by: Sequence[str], of: Sequence[str], since: float) -> float:
-        """Return the seconds until the events were reported. Raises Failed after a limit."""
+        """Return the seconds until the events were reported. Raises: Failed, after a limit."""
         limit = time.monotonic() + LIMIT + self._more
         while True:
             self._watch.look()

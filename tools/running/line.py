@@ -48,7 +48,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def start_line(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
-    """Start the named nodes, or all four; return when all see each other."""
+    """Start the named nodes, or all four, and return when all see each other."""
     names = names or tuple(KNOWN)
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     nodes = []

@@ -14,7 +14,10 @@ ANYWHERE = ("--bind", "tcp://127.0.0.1:0")
 
 
 class Node:
-    """A node. `options` of `mesh up` give its address, and the nodes that it knows."""
+    """A node in a process of its own.
+
+    The `options` of `mesh up` give its address, and the nodes that it knows.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,7 @@ class Node:
         return self._program
 
     def launch(self, *more: str) -> None:
-        """Start the node with its data, and with more options this once.
+        """Start the node with its data, and with `more` options this once.
 
         `is_ready` returns whether the node is ready.
         """
@@ -58,7 +61,7 @@ class Node:
         )
 
     def is_ready(self) -> bool:
-        """Return whether the node is ready. Raises Failed if it has ended."""
+        """Return whether the node is ready. Raises: Failed, if it has ended."""
         if self.program.ended():
             raise Failed(f"{self.name} ended by itself: {self.program.words()}")
         line, end, _ = self.program.out.read_text().partition("\n")
@@ -78,7 +81,7 @@ class Node:
         self.is_up = False
 
     def stop(self) -> None:
-        """Stop the node as its service does. Raises Failed on an error."""
+        """Stop the node as its service does. Raises: Failed, if its exit code is not 0."""
         self._processes.end([self.program])
         self.is_up = False
         if self.program.code:
@@ -86,7 +89,10 @@ class Node:
 
 
 def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
-    """Start nodes of which all but the first know the first; return when all see each other."""
+    """Start nodes, and return when all see each other.
+
+    All others know the first node from the start.
+    """
     first = Node(processes, names[0], *ANYWHERE, log_level=log_level)
     first.start()
     others = [

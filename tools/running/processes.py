@@ -29,7 +29,10 @@ class Failed(Exception):
 
 
 class Program:
-    """A process. Its stdout and stderr are files, `out` and `err`, over all its starts."""
+    """A process, with its stdout and stderr in files.
+
+    `out` and `err` have the output of all its starts.
+    """
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
         self.name, self.pid = name, process.pid
@@ -54,12 +57,15 @@ class Program:
             os.killpg(self.pid, signal.SIGKILL)
 
     def words(self) -> str:
-        """Return the end of its stderr."""
+        """Return the end of the program's stderr."""
         return self.err.read_text(errors="replace").strip()[-1000:]
 
 
 class Processes:
-    """A temporary directory and the programs that use it; leaving the context ends and removes all."""
+    """A temporary directory, and the programs that use it.
+
+    Leaving the context ends the programs and removes the directory.
+    """
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -100,9 +106,9 @@ class Processes:
         shutil.rmtree(self.place)
 
     def start(self, name: str, *arguments: str, inside: Sequence[str] = ()) -> Program:
-        """Start `python -m` with these arguments, out of reach of a Ctrl-C at the terminal.
+        """Start `python -m` with `arguments`, out of reach of a Ctrl-C at the terminal.
 
-        `inside`: a command prefix, which becomes that command.
+        `inside` is a command prefix, which is replaced by that command.
         """
         return self.launch(name, *inside, sys.executable, "-m", *arguments)
 
@@ -124,13 +130,13 @@ class Processes:
         return program
 
     def run(self, name: str, *arguments: str, limit: float = 30.0) -> Program:
-        """Run a program to its end. Raises Failed if that takes longer than `limit` seconds."""
+        """Run a program to its end. Raises: Failed, if that takes longer than `limit` seconds."""
         program = self.start(name, *arguments)
         self.until(program.ended, limit, f"{name} did not end")
         return program
 
     def end_all_but(self, pids: Collection[int]) -> None:
-        """End all other programs."""
+        """End all programs except those with `pids`."""
         self.end([program for program in self._programs if program.pid not in pids])
 
     def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:
@@ -147,7 +153,10 @@ class Processes:
         failure: str,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
-        """Wait for a condition. Raises Failed after `limit` seconds, or Interrupted."""
+        """Wait for a condition.
+
+        Raises Failed after `limit` seconds, or Interrupted on a signal.
+        """
         end = time.monotonic() + limit
         while not condition():
             if time.monotonic() >= end:
@@ -157,7 +166,7 @@ class Processes:
                 meanwhile()
 
     def pause(self, seconds: float) -> None:
-        """Sleep. Raises Interrupted at once on a signal."""
+        """Sleep for `seconds`. Raises: Interrupted, at once on a signal."""
         end = time.monotonic() + seconds
         while not self.interrupted and time.monotonic() < end:
             time.sleep(min(LOOK, max(0.0, end - time.monotonic())))

@@ -2,8 +2,8 @@
 
 python -m tools.running.queue_consumer NODE QUEUE EVENTS SEED
 
-Runs until SIGTERM. A line for each event: TIME WHAT NAME NUMBER TRIES. WHAT: took; acking, acked; nacked;
-late: the job was no longer its own.
+Runs until SIGTERM. Each event is a line: TIME WHAT NAME NUMBER TRIES. Possible values of WHAT: took, acking,
+acked, nacked, or late (the job was no longer this consumer's).
 """
 
 import asyncio

@@ -24,7 +24,7 @@ Waiting = asyncio.Queue[tuple[int, mesh.Receipt] | None]  # None: no more
 
 
 async def put(queue: mesh.Queue, name: str, rate: int, unanswered: Waiting, stop: asyncio.Event) -> None:
-    """Put without waiting for answers; wait for space when the window is full."""
+    """Put without waiting for answers, but wait for space when the window is full."""
     start, number = time.monotonic(), 0
     while not stop.is_set():
         due = int((time.monotonic() - start) * rate)

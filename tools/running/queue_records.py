@@ -8,7 +8,10 @@ Job = tuple[str, int]  # producer process, and its sequence number
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a job at a consumer, and its time (s). `tries`: the earlier deliveries."""
+    """An event of a job at a consumer, and its time (s).
+
+    `tries` is the number of earlier deliveries.
+    """
 
     at: float
     what: str
@@ -17,7 +20,10 @@ class Event:
 
 
 def read_answers(lines: Iterable[str]) -> dict[Job, str]:
-    """Return OK, or the code of the refusal, for each job. An incomplete last line is ignored."""
+    """Return OK, or the code of the refusal, for each job.
+
+    An incomplete last line is ignored.
+    """
     found = {}
     for line in lines:
         if line.endswith("\n"):
@@ -27,6 +33,9 @@ def read_answers(lines: Iterable[str]) -> dict[Job, str]:
 
 
 def read_events(lines: Iterable[str]) -> list[Event]:
-    """Return the events of a consumer. An incomplete last line is ignored."""
+    """Return the events of a consumer.
+
+    An incomplete last line is ignored.
+    """
     split = [line.split() for line in lines if line.endswith("\n")]
     return [Event(float(at), what, (name, int(n)), int(tries)) for at, what, name, n, tries in split]

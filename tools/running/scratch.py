@@ -12,7 +12,7 @@ ROOM = 16 << 20  # bytes that a simulation or a fuzzer needs
 def memory_directory(room: int = ROOM, place: Path = MEMORY, has_programs: bool = False) -> Path | None:
     """Return a directory in memory with `room` bytes free, or `None`.
 
-    `has_programs`: the directory must allow execution.
+    With `has_programs`, the directory must allow execution.
     """
     if not os.access(place, os.W_OK):
         return None

@@ -79,7 +79,7 @@ class Asker:
 
 
 async def ask_all(asker: Asker, rate: int, stop: asyncio.Event) -> None:
-    """Send requests at a steady rate whatever their outcomes; return when all have ended."""
+    """Send requests at a steady rate whatever their outcomes, and return when all have ended."""
     start, count = time.monotonic(), 0
     unfinished: Open = set()
     while not stop.is_set():

@@ -13,9 +13,9 @@ NOBODY = "nobody/here"  # an address without servers
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A request, as its content states it for its server and for the checks.
+    """A request, as its content describes it for its server and for the checks.
 
-    `fate` is the action of its server: reply, fail or drop. `seconds`: the time to work on it.
+    `fate` is the action of its server: reply, fail or drop. `seconds` is the time to work on it.
     """
 
     name: Name
@@ -34,10 +34,11 @@ def task_of(content: bytes) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A line of a requester. `what`: asked, got (one reply), ended.
+    """A line of a requester.
 
-    `word` is the kind of request, the server that a reply names, or a code. A line "asked" also has the
-    address, the task, and the timeout in s; a line "got" the request that is answered.
+    `what` is asked, got (one reply) or ended. `word` is the kind of request, the server that a reply names,
+    or a code. A line "asked" also has the address, the task, and the timeout in s. A line "got" has the
+    request that the reply answers.
     """
 
     at: float
@@ -52,7 +53,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A line of a server. `what`: began; or replying, failing, dropping, written just before that."""
+    """A line of a server: the start of a request, or an action that ends it.
+
+    `what` is began, replying, failing or dropping. The last three are written just before the action.
+    """
 
     at: float
     what: str
@@ -60,7 +64,10 @@ class Served:
 
 
 def asked_lines(lines: Iterable[str]) -> list[Asked]:
-    """Parse the lines of a requester. An incomplete last line is ignored."""
+    """Parse the lines of a requester.
+
+    An incomplete last line is ignored.
+    """
     return [_asked(line.split()) for line in lines if line.endswith("\n")]
 
 
@@ -76,6 +83,9 @@ def _asked(words: list[str]) -> Asked:
 
 
 def served_lines(lines: Iterable[str]) -> list[Served]:
-    """Parse the lines of a server. An incomplete last line is ignored."""
+    """Parse the lines of a server.
+
+    An incomplete last line is ignored.
+    """
     split = [line.split() for line in lines if line.endswith("\n")]
     return [Served(float(at), what, (life, int(number))) for at, what, life, number in split]

@@ -2,8 +2,8 @@
 
 python -m tools.running.service_server NODE ADDRESS LIFE RECORDS
 
-Runs until SIGTERM, then finishes open requests. A line for each event: TIME WHAT NAME NUMBER. WHAT: began; or
-replying, failing, dropping, written just before that.
+Runs until SIGTERM, then finishes open requests. Each event is a line: TIME WHAT NAME NUMBER. Possible values
+of WHAT: began, or replying, failing and dropping, each written just before that action.
 """
 
 import asyncio
@@ -35,7 +35,10 @@ class Work:
         self._file.write(f"{time.monotonic():.6f} {what} {name} {number}\n")
 
     async def do(self, task: Task, request: mesh.Request[Any]) -> None:
-        """Handle a request. A dropped request fails once no reference to it is left."""
+        """Handle a request.
+
+        A dropped request fails once no reference to it is left.
+        """
         await asyncio.sleep(task.seconds)
         if task.fate == "drop":
             self.write("dropping", task)
@@ -50,7 +53,7 @@ class Work:
 
 @asynccontextmanager
 async def told(m: mesh.Client) -> AsyncIterator[None]:
-    """Print the client's events to stderr meanwhile."""
+    """Print the client's events to stderr until the context ends."""
     telling = asyncio.create_task(tell_events(m))
     try:
         yield

@@ -16,7 +16,7 @@ WRONG = ("dead", "conflict")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A report by the node `by`: the kind of event, its `node`, and `at` in s since 1970, by its clock."""
+    """A report by the node `by` about an event of `node`, at `at` in s since 1970, by its clock."""
 
     by: str
     kind: str
@@ -29,7 +29,7 @@ def seconds(
 ) -> float | None:
     """Return the seconds until all of `by` had reported one of `kinds` for each other node of `of`.
 
-    None: not yet.
+    None means that some of them have not reported it yet.
     """
     first: dict[tuple[str, str], float] = {}
     for s in said:
@@ -40,12 +40,15 @@ def seconds(
 
 
 def falsely(said: Iterable[Said], victim: str) -> list[Said]:
-    """Return reported deaths of nodes that lived, while `victim` did not."""
+    """Return reported deaths of nodes that lived, all except `victim`."""
     return [s for s in said if s.kind in WRONG and s.node != victim]
 
 
 class Watch:
-    """The clients of nodes, one for each that joined. Leaving the context closes them."""
+    """The clients of nodes, one for each node that joined.
+
+    Leaving the context closes them.
+    """
 
     def __init__(self, place: Path) -> None:
         self.said: list[Said] = []  # the oldest of each node first

@@ -51,7 +51,7 @@ class Cast:
     """The mesh of a scenario.
 
     `rules` is one of plain, chain, several, drawn, free, shared. `masters` has the masters by domain; an
-    empty tuple stands for the node where a message is published. Each of `sites` has its own masters.
+    empty tuple means the node where a message is published. Each of `sites` has its own masters.
     """
 
     rules: str
@@ -91,7 +91,10 @@ class Cast:
         return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends if not sends.via}
 
     def others(self, place: Place) -> list[RemoteSite]:
-        """Return the site configuration of `place`. A site accepts from another one what that one sends."""
+        """Return the site configuration of `place`.
+
+        A site accepts from another site what that site sends.
+        """
         through = any(sends.via == place.name for other in self.sites for sends in other.sends)
         back = {other.name: sends for other in self.sites for sends in other.sends if sends.to == place.name}
         return [
@@ -120,12 +123,15 @@ class Cast:
         return {"rules": self.files[node], "known": known, "links": "configured", "scope": "local"}
 
     def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
-        """Return the masters of a topic. A key's rule precedes a domain's, which precedes `*`."""
+        """Return the masters of a topic.
+
+        A key's rule precedes a domain's, which precedes `*`.
+        """
         other = self.masters.get(ANY_DOMAIN, ()) if domain else ()
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def behind(self, way: str) -> frozenset[str]:
-        """Return the nodes whose messages pass through the node `way`, directly or over other nodes."""
+        """Return the nodes whose messages pass through the node `way`, directly or through other nodes."""
         found, more = frozenset[str](), frozenset({way})
         while more - found:
             found |= more
@@ -167,7 +173,7 @@ def ruled(
 ) -> Cast:
     """Return a mesh with the rules `files`.
 
-    `meets_all`: whether nodes may link nodes that their rules do not name.
+    `meets_all` says whether nodes may link to nodes that their rules do not name.
     """
     named = {
         node: tuple(dict.fromkeys(r.node for r in rules if r.node != node)) for node, rules in files.items()

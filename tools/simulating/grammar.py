@@ -18,7 +18,10 @@ Rules = dict[str, tuple[Rule, ...]]  # by node
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """The domains and keys of the same masters. `strata` has the stratum of each node."""
+    """The domains and keys of the same masters.
+
+    `strata` has the stratum of each node.
+    """
 
     domains: tuple[str, ...]
     keys: tuple[str, ...]

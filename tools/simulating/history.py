@@ -10,7 +10,10 @@ from hashlib import sha256
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of the client, node or fault `who`. The comment below lists the kinds and their fields."""
+    """An event of the client, node or fault `who`.
+
+    The comment below lists the kinds and their fields.
+    """
 
     at: float
     kind: str
@@ -74,7 +77,7 @@ class Event:
 
 
 class History:
-    """The events of one run, which grow during the run."""
+    """The events of one run, in order; they are added during the run."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

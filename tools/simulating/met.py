@@ -50,7 +50,11 @@ def met_of_durables(history: History) -> Counter[str]:
 
 @dataclass(slots=True)
 class _Move:
-    """A message in transit. `boot` of its source and `lives` of its target are from its start."""
+    """A message in transit to the node `to`.
+
+    `boot` is that of its source, and `lives` counts the ended processes of its target, at the start of the
+    move.
+    """
 
     to: str
     boot: int

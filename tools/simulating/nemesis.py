@@ -1,4 +1,4 @@
-"""Faults of a scenario. Each seed enables some of them, at random rates (swarm testing)."""
+"""The faults of a scenario: each seed enables some of them, at random rates (swarm testing)."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def rot(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def old_copies(script: Script, dice: Random) -> Iterator[Step]:
-    """Replace a store by an old copy. Its node must refuse to continue with it."""
+    """Replace a store by an old copy, with which its node must refuse to continue."""
     now = WARM_UP + dice.uniform(0.0, 20.0)
     while now + 60.0 < script.seconds:
         node, age = _node(dice, script), dice.choice([6.0, 15.0, 30.0])
@@ -216,7 +216,7 @@ def lies(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def lost_with_its_master(script: Script, rest: float, dice: Random) -> Iterator[Step]:
-    """Stop the masters of a retained value in memory: nodes that have it in a cache must forget it."""
+    """Stop the masters of a retained value in memory, so that nodes with a cached copy must forget it."""
     now, cast = script.seconds - rest + 1.0, script.cast
     client, domain = dice.choice(list(script.clients)), dice.choice(cast.domains)
     for key in TOPICS:

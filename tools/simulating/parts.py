@@ -140,7 +140,7 @@ def _caught(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _moving(script: Script, dice: Random, name: str, now: float) -> Iterator[Step]:
-    """Put messages at one node, and move them to another one. The last step is the move."""
+    """Put messages at one node, and move them to another one; the last step is the move."""
     one, other = dice.sample(script.nodes, 2)
     queue = dice.choice(QUEUES)
     yield Step(now - 1.0, "client", (name, one))
@@ -177,7 +177,7 @@ def _cramped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _grouped(script: Script, dice: Random) -> Iterator[Step]:
-    """Put more of a group when a consumer has begun at another node than the one where the group waits."""
+    """Put more messages of a group after a consumer has begun at another node than that of the group."""
     for node in script.nodes:
         yield Step(FIRST, "declare", (f"boss-{node}", GROUPED, "distribution=local redistribution=1.0"))
         yield Step(FIRST, "client", (f"grouped-{node}", node))
@@ -232,7 +232,7 @@ def _forgotten(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _put_back(script: Script, dice: Random) -> Iterator[Step]:
-    """Replace a store by an old copy, and let its node continue with that."""
+    """Replace a store by an old copy, with which its node continues."""
     node, now, age = dice.choice(script.nodes), WARM_UP + dice.uniform(0.0, 4.0), dice.choice([7.0, 12.0])
     yield Step(now, "copy", (node,))
     for after, kind in ((0.0, "kill"), (0.1, "put back"), (0.2, "accept"), (0.3, "start")):

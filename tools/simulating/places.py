@@ -1,4 +1,4 @@
-"""The sites of a scenario, and what each of them sends to the others."""
+"""The sites of a scenario, and the topics that each of them sends to the others."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Masters = Mapping[str, tuple[str, ...]]  # names of masters by domain or key
 class Sends:
     """The domains, and the topics of any domain, that one site sends to another.
 
-    `dials`: whether its gateways dial. `via`: the site in between if the two are no neighbors. `max_bytes`
-    may wait for the other site; further messages are refused or dropped. `letters`, `serves`: the local
-    clients and addresses to which the other site may send.
+    `dials` says whether its gateways dial. `via` is the site in between if the two are no neighbors.
+    `max_bytes` may wait for the other site; further messages are refused or dropped. The other site may send
+    to the clients `letters` and to the addresses `serves`.
     """
 
     to: str
@@ -37,7 +37,10 @@ class Sends:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A site: a mesh of its own, whose rules are plain or drawn. See casts.Cast for its masters."""
+    """A site: a mesh of its own, whose rules are plain or drawn.
+
+    `masters` and `keys` are those of `casts.Cast`.
+    """
 
     name: str
     nodes: tuple[str, ...]
@@ -49,7 +52,7 @@ class Place:
 
     @property
     def knows(self) -> tuple[str, ...]:
-        """The sites to which it is linked, directly or over others."""
+        """The sites to which this site is linked, directly or through others."""
         return tuple(sends.to for sends in self.sends)
 
     def lets_write(self, site: str, client: str) -> bool:
@@ -69,7 +72,10 @@ def secret_of(site: str, role: str) -> bytes:
 
 
 def destinations(places: Iterable[Place], home: str, domain: str, key: str) -> frozenset[str]:
-    """Return the sites that receive messages published at `home`. None of them forwards these."""
+    """Return the sites that receive messages published at `home`.
+
+    These sites do not forward the messages to further sites.
+    """
     sends = next(place.sends for place in places if place.name == home)
     return frozenset(each.to for each in sends if each.wants(domain, key))
 

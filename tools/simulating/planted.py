@@ -47,7 +47,10 @@ Patch = tuple[Any, str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug to plant: `seed` of that profile, or a later one, finds it by breaking `invariant`."""
+    """A bug to plant.
+
+    The scenario `seed` of `profile`, or a later one, finds the bug by breaking `invariant`.
+    """
 
     profile: str
     seed: int
@@ -79,7 +82,10 @@ def answer_before_commit() -> list[Patch]:
 
 
 def _without(table: str, rides_later: bool) -> list[Patch]:
-    """Keep the row of a table out of a message's transaction: write it with the next message, or never."""
+    """Keep the row of a table out of a message's transaction.
+
+    The row is written with the next message, or never.
+    """
     accept = Log.accept
 
     def apart(self: Any, *args: Any) -> Any:

@@ -28,7 +28,10 @@ class BrokenBug(Exception):
 
 @dataclass(frozen=True)
 class Search:
-    """The search for one planted bug. `broken` is the exception that its patch raised."""
+    """The search for one planted bug.
+
+    `broken` is the exception that its patch raised, or empty.
+    """
 
     name: str
     profile: str
@@ -71,7 +74,10 @@ def search(name: str, seeds: Iterable[int] | None = None) -> Search:
 
 
 def find_planted(console: Console, file: Path | None = None, reduce: bool = True) -> bool:
-    """Return whether each planted bug is found. `file` gets a JSON row for each search at its end."""
+    """Return whether each planted bug is found.
+
+    `file` receives a JSON row for each search as soon as it ends.
+    """
     rows = []
     for name in BUGS:
         row = search(name)

@@ -57,7 +57,7 @@ def relayed_back() -> list[Patch]:
 
 
 def by_the_gateway() -> list[Patch]:
-    """Send messages as those of a client of the gateway."""
+    """Send messages with a client of the gateway as their sender."""
     leaving = passing.leaving
 
     def renamed(envelope: Any, *args: Any) -> Any:
@@ -78,7 +78,7 @@ def stamped_anew() -> list[Patch]:
 
 
 def last_to_come_stays() -> list[Patch]:
-    """Keep the value of two sites that arrives last."""
+    """Keep whichever value of two sites arrives last."""
     newer = RetainedValue.is_newer_than
 
     def is_newer_than(self: Any, other: Any, here: str = "") -> bool:

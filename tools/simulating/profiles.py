@@ -9,9 +9,9 @@ SIZES = (3, 3, 4, 5, 5, 7, 9)  # nodes of a mesh
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile.
+    """A profile of faults and work.
 
-    `faults` may be enabled, each at random; () = all. `seconds` is the range for the length of a run. The
+    `faults` may be enabled, each at random; () means all. `seconds` is the range for the length of a run. The
     fields from `erases` on that are numbers from 0.0 to 1.0 are probabilities.
     """
 

@@ -57,7 +57,7 @@ def _declared(script: Script, dice: Random) -> Iterator[Step]:
 def taken_by(
     script: Script, dice: Random, name: str, node: str, queue: str, now: float, selector: str
 ) -> Iterator[Step]:
-    """Yield a consumer that comes, consumes, perhaps stops and consumes again, or dies and returns."""
+    """Yield a consumer that connects, consumes, perhaps stops and consumes again, or dies and returns."""
     yield Step(max(0.0, now - 0.5), "client", (name, node))
     life, i = 0, 0
     while now < script.seconds:
@@ -96,7 +96,7 @@ def _disturbed(script: Script, dice: Random, name: str, sub: str, now: float, en
 
 
 def put_by(script: Script, dice: Random, name: str, node: str, names: Sequence[str]) -> Iterator[Step]:
-    """Put in bursts, with pauses between the bursts."""
+    """Yield puts in bursts, with pauses between the bursts."""
     yield Step(0.0, "client", (name, node))
     persistent, is_plain = dice.choice([0.5, 0.9, 1.0]), dice.random() < 0.4
     now, pause = FIRST + 0.5, dice.choice([0.5, 2.0, 5.0])
@@ -151,10 +151,10 @@ def _caught(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _seldom(script: Script, dice: Random) -> Iterator[Step]:
-    """Let messages wait without a consumer.
+    """Let messages wait in a queue that seldom has a consumer.
 
-    A consumer comes, and the node stops during the delivery; or its clock is set back, it stops before that,
-    and more is put.
+    Then a consumer connects, and the node stops during the delivery. Or the clock is set back, the node
+    restarts before the consumer connects, and more messages are put.
     """
     now = WARM_UP + dice.expovariate(1 / 4)
     node = dice.choice(script.nodes)

@@ -14,7 +14,10 @@ Fails = Callable[[tuple[Step, ...]], bool]
 
 
 def reduced(script: Script, invariant: str, tries: int = TRIES) -> Script:
-    """Return the shortest script found that still breaks `invariant`: fewer faults first, then less work."""
+    """Return the shortest script found that still breaks `invariant`.
+
+    Faults are left out first, then work.
+    """
 
     def fails(steps: tuple[Step, ...]) -> bool:
         return any(v.invariant == invariant for v in told(with_steps(script, steps)).violations)

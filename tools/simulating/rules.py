@@ -30,7 +30,7 @@ def drawn(dice: Random) -> Cast:
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """Yield changes, unsigned lists, and older lists."""
+    """Yield changes of the rules, and forged lists."""
     now, pace, number = WARM_UP + dice.expovariate(1.0), dice.choice([1.0, 4.0, 8.0]), 0
     while now < script.seconds - LAST and number < MOST:
         kind = dice.random()
@@ -45,7 +45,10 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _changed(script: Script, dice: Random, now: float, number: int, by_all: bool) -> Iterator[Step]:
-    """Change the shared rules, or the file of each node. The number of a file says when it was written."""
+    """Change the shared rules, or the file of each node.
+
+    `number` says which version of a file is later.
+    """
     masters = script.nodes[:3]
     if by_all:
         yield Step(now, "set rules", (dice.choice(script.nodes), _words(masters, dice)))
@@ -56,7 +59,7 @@ def _changed(script: Script, dice: Random, now: float, number: int, by_all: bool
 
 
 def _words(masters: Sequence[str], dice: Random) -> str:
-    """Return a master of a domain, sometimes one of a key in addition, or no rule."""
+    """Return the master of a domain as text, sometimes also one of a key, or no rule."""
     if dice.random() < 0.1:
         return ""
     domain, key = dice.sample(masters, 2)

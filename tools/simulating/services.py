@@ -50,7 +50,7 @@ def _grouped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def server(script: Script, dice: Random, name: str, address: str, now: float, local: str) -> Iterator[Step]:
-    """Yield a server that comes, serves, perhaps stops and serves again, moves, or dies and returns."""
+    """Yield a server that connects, serves, perhaps stops and serves again, moves, or dies and returns."""
     credit, seconds = dice.choice(CREDITS), dice.choice(TAKES)
     yield Step(0.0 if now == FIRST else now - 0.5, "client", (name, dice.choice(script.nodes)))
     yield Step(now, "serve", (name, f"{name}.0", address, credit, local, seconds))

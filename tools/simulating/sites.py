@@ -31,9 +31,10 @@ ENOUGH = 400  # steps of a kind
 
 
 def drawn(dice: Random, sites: tuple[int, ...]) -> Cast:
-    """Draw sites, of which each is a mesh of its own.
+    """Draw sites, each a mesh of its own.
 
-    Each two are linked, or they form a row, whose ends may know each other over the site in between.
+    Either all sites are linked to each other, or they form a row, whose ends may know each other through the
+    site in between.
     """
     names = SITES[: dice.choice(sites)]
     nodes = iter(NAMES)
@@ -75,7 +76,10 @@ def _place(dice: Random, name: str, mesh: Cast, sends: tuple[Sends, ...]) -> Pla
 
 
 def _sends(dice: Random, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Sends]]:
-    """Yield what each of two sites sends to the other. At least one of the two dials."""
+    """Yield the topics that each of two sites sends to the other.
+
+    At least one of the two dials.
+    """
     for one, other in [pair for pair in pairs if pair[0] < pair[1]]:
         dials = dice.choice([(True, False), (False, True), (True, True)])
         for pair, does_dial in zip(((one, other), (other, one)), dials, strict=True):
@@ -169,7 +173,7 @@ FAULTS = (_gateway, _gateways, _master, _parted, _broken, _split, _set_back)
 
 
 def asides(script: Script, dice: Random) -> Iterator[Step]:
-    """Yield what not all scenarios have: syncs, conflicting publishes, and gateways that stop meanwhile."""
+    """Yield steps of some scenarios only: syncs, conflicting publishes, and gateways that stop meanwhile."""
     kinds = [kind for kind in (_wished, _crossed, _amid) if dice.random() < 0.5]
     now = WARM_UP + dice.expovariate(1 / 5)
     for _ in range(ENOUGH if kinds else 0):
@@ -195,7 +199,7 @@ def _crossed(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def with_little_room(cast: Cast, dice: Random) -> Cast:
-    """Return `cast` with small limits for waiting messages, in one of two cases."""
+    """Return `cast` unchanged or, at random, with small limits for waiting messages."""
     if dice.random() < 0.5:
         return cast
     room, rejects = dice.choice(ROOM), dice.random() < 0.3
@@ -222,7 +226,7 @@ def _worked(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _published(script: Script, dice: Random) -> Iterator[Step]:
-    """Publish in bursts, with pauses between the bursts, often to the same topics at several sites."""
+    """Yield publishes in bursts with pauses, often to the same topics at several sites."""
     now, persistent, rate = FIRST + 3.0, dice.choice([0.6, 0.9, 1.0]), dice.choice([0.3, 1.0, 3.0])
     for _ in range(ENOUGH):
         if now >= script.seconds:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """A step: `kind` is done at the time `at`, in s, with `args`."""
+    """A step of a script, with its time in s, its kind and its arguments."""
 
     at: float
     kind: str

@@ -99,7 +99,7 @@ def _staying(script: Script) -> frozenset[str]:
 
 
 def _clients_of(node: str, script: Script) -> frozenset[str]:
-    """Return all clients that were ever at that node."""
+    """Return all clients that were ever at `node`."""
     at = {name for name, where in script.clients.items() if where == node}
     asked = {
         step.args[0] for step in script.steps if step.kind in ("client", "move") and step.args[1] == node

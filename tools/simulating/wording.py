@@ -7,7 +7,7 @@ from mesh.mapping.rules import Rule
 
 
 def agreed_of(words: str) -> Agreed:
-    """Parse words as a list of rules: NODE=DOMAIN or NODE:KEY, and NODE! for a node that none may link."""
+    """Parse words as a list of rules: NODE=DOMAIN, NODE:KEY, or NODE! for a node that must not be linked."""
     found = NONE
     for word in words.split():
         if word.endswith("!"):
@@ -33,7 +33,7 @@ def _rule(word: str) -> Rule:
 
 
 def master_of(own: str, words: str, domain: str, key: str) -> str:
-    """Return the master by file and shared rules; "": the node where the message is published."""
+    """Return the master by file and shared rules; "" means the node where the message is published."""
     rules = counting(RuleSet(own_of(own), ()), agreed_of(words)).rules
     by_key = [rule.node for rule in rules if key in rule.keys]
     return next(iter(by_key or [rule.node for rule in rules if domain in rule.domains]), "")

@@ -37,7 +37,7 @@ def written(seed: int, profile: Profile) -> Script:
     settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     if profile.durables:
-        late = ()  # a node that starts alone misses new ones
+        late = ()  # a lone start misses new durable subscriptions
     script = Script(
         seed,
         profile.name,

@@ -1,4 +1,7 @@
-"""The golden messages: their bytes never change. docs/wire-vectors.json has all of them."""
+"""The golden messages, whose bytes never change.
+
+docs/wire-vectors.json has all of them.
+"""
 
 import hashlib
 

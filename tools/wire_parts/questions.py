@@ -95,7 +95,10 @@ def values() -> list[type[msgspec.Struct]]:
 
 
 def verbs(table: Mapping[str, Verb], replies: Mapping[str, tuple[type, ...]], hidden: str) -> Iterator[str]:
-    """Yield the table of verbs that one kind of peer can ask. `hidden` begins arguments of the other kind."""
+    """Yield the table of verbs that one kind of peer can ask.
+
+    A meaning that begins with `hidden` belongs to an argument of the other kind, which is left out.
+    """
     yield "| verb | arguments | reply | right | meaning |"
     yield "| --- | --- | --- | --- | --- |"
     for name, shapes in replies.items():
@@ -108,7 +111,7 @@ def verbs(table: Mapping[str, Verb], replies: Mapping[str, tuple[type, ...]], hi
 
 
 def forwarded() -> Iterator[str]:
-    """Yield the arguments that each question has which nodes forward."""
+    """Yield the table of the arguments that nodes add to a question that they forward."""
     yield "A question that nodes forward has two more arguments:"
     yield ""
     yield "| argument | type | default | meaning |"

@@ -51,7 +51,7 @@ def description(shape: type) -> Iterator[str]:
 
 
 def meanings(shape: type) -> Mapping[str, str]:
-    """Return what the docstrings of a struct and its bases say of each field."""
+    """Return the meaning of each field, from the docstrings of a struct and its bases."""
     found: dict[str, str] = {}
     for each in reversed(shape.__mro__):
         _, _, attributes = inspect.cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
@@ -60,7 +60,7 @@ def meanings(shape: type) -> Mapping[str, str]:
 
 
 def fields(shape: type[msgspec.Struct]) -> Iterator[Field]:
-    """Yield the fields of a struct. KeyError for a field without a meaning."""
+    """Yield the fields of a struct. Raises: KeyError, for a field without a meaning."""
     hints, said = get_type_hints(shape, include_extras=True), meanings(shape)
     for field in msgspec.structs.fields(shape):
         kind = type_in_words(hints[field.name])

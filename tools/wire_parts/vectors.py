@@ -41,7 +41,10 @@ def frame(data: bytes, *, is_body: bool) -> Mapping[str, str]:
 
 
 def message(name: str) -> Mapping[str, Any]:
-    """Return one golden message. Each of its bodies is one frame."""
+    """Return one golden message.
+
+    Each of its bodies is one frame.
+    """
     frames = enumerate(GOLDENS[name])
     return {"name": name, "frames": [frame(data, is_body=at > 0 and at % 2 == 0) for at, data in frames]}
 
@@ -59,7 +62,10 @@ def cookie_proof() -> Mapping[str, str]:
 
 
 def curve_proof() -> Mapping[str, str]:
-    """Return the keys, and the proofs of a client, of a mesh with keys. The secret of the mesh is COOKIE."""
+    """Return the keys of a mesh with keys, and the proofs of a client in it.
+
+    The secret of the mesh is COOKIE.
+    """
     mine, server = curve_pair(b"\x42" * 32), curve_pair(derived(COOKIE, CLUSTER, SERVER))
     client, place = role_secret(COOKIE, CLUSTER, "client"), curve_place(mine.public, server.public)
     return {

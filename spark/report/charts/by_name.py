@@ -26,7 +26,7 @@ SYMBOLS = ("circle", "diamond-open", "square-open")
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A value for each name, with its interval."""
+    """A value for each name, with its interval if it has one."""
 
     values: Values
     low: Values = ()
@@ -34,7 +34,7 @@ class Dots:
 
 
 def dots(names: Sequence[str], rows: Mapping[str, Dots], unit: str) -> Chart:
-    """Return a chart with a row for each name and a dot for each kind, the first name at the top."""
+    """Return a chart with a row for each name, the first at the top, and a dot for each of `rows`."""
     figure = Figure()
     for number, (sort, these) in enumerate(rows.items()):
         colour = COLOURS[number]

@@ -36,7 +36,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Plotly's JavaScript: `packed` as a page carries it, gzip in base64, and its text."""
+    """Plotly's JavaScript: `packed` as a page embeds it (gzip in base64), and as `text`."""
 
     packed: str
     text: str
@@ -44,7 +44,7 @@ class Library:
 
 @cache
 def library() -> Library:
-    """Return the part of Plotly for charts with axes, a third of the whole, made by tools/plotly."""
+    """Return the part of Plotly for charts with axes, which tools/plotly extracts from the whole."""
     found = files("mesh.history.report.charts").joinpath("plotly.js.gz").read_bytes()
     return Library(b64encode(found).decode(), gzip.decompress(found).decode())
 
@@ -82,7 +82,7 @@ def name(text: str) -> str:
 
 
 def names_beside(names: Sequence[str]) -> dict[str, Any]:
-    """Return an axis of shortened names, with only some of very many."""
+    """Return an axis of shortened names, of which at most NAMED are shown."""
     shown = names[:: ceil(len(names) / NAMED) or 1]
     texts = [name(short(text)) for text in shown]
     return {

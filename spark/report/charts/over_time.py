@@ -47,7 +47,7 @@ class Axis:
 
     @property
     def span(self) -> Span | None:
-        """The time from the start of the first bucket to the end of the last; None without any."""
+        """The time from the start of the first bucket to the end of the last; None without buckets."""
         return (self.edges[0], self.edges[-1]) if self.times else None
 
 
@@ -140,7 +140,7 @@ def heat(axis: Axis, rows: Mapping[str, Values], unit: str, most: float | None =
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A period of a row, and the mark at its end ("": none)."""
+    """A bar of a chart: a period of `row`, and the kind of mark at its end, or empty for no mark."""
 
     row: str
     since: datetime
@@ -149,9 +149,9 @@ class Bar:
 
 
 def spells(span: Span | None, bars: Sequence[Bar], marks: Mapping[str, tuple[str, str]]) -> Chart:
-    """Return rows with bars over time.
+    """Return a chart with rows of bars over time.
 
-    `marks` has the symbol and color for each kind of end.
+    `marks` maps each kind of end to a symbol and a color.
     """
     rows = list(dict.fromkeys(bar.row for bar in bars))
     figure = Figure()
@@ -183,7 +183,7 @@ def spells(span: Span | None, bars: Sequence[Bar], marks: Mapping[str, tuple[str
 
 
 def points(span: Span | None, rows: Mapping[str, Sequence[tuple[datetime, float, str]]], unit: str) -> Chart:
-    """Return a chart of single events: for each kind (when, value, whose)."""
+    """Return a chart of single events, given by kind as (time, value, node)."""
     figure = Figure()
     for number, (sort, happened) in enumerate(rows.items()):
         figure.add_scatter(

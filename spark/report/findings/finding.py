@@ -10,9 +10,9 @@ RANKS = {BAD: "Problem", WARN: "Check", NOTE: "Note", GOOD: "All well"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One or two sentences.
+    """A finding, in one or two sentences.
 
-    `about` is the section with details.
+    `about` is the name of the section with details.
     """
 
     rank: str
@@ -21,5 +21,5 @@ class Finding:
 
 
 def so(names: list[str]) -> str:
-    """Return a sentence that extends a finding to more names."""
+    """Return a sentence that extends a finding to `names`, or an empty text without names."""
     return f" So {'does' if len(names) == 1 else 'do'} {listed(names)}." if names else ""

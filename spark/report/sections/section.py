@@ -20,9 +20,9 @@ LOW = 5  # rows of a table that is never folded
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section.
+    """A section of the page.
 
-    `name` is its anchor. `how` explains it in one sentence, with units.
+    `name` is its anchor. `how` explains the section in a few sentences, with units.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Section:
 
 
 def nothing(text: str) -> Html:
-    """Return a text in place of an empty chart."""
+    """Return a paragraph that replaces an empty chart."""
     return tag("p", text, class_="nothing")
 
 
@@ -56,7 +56,7 @@ def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
 
 
 def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
-    """Return a chart over time in words, as its accessible description."""
+    """Return a description of a chart over time, for people who cannot see it."""
     told = [f"{name} {write(mean(values))}, at most {write(most(values))}" for name, values in rows.items()]
     rest = f"; and {len(told) - FEW:,} more" if told[FEW:] else ""
     return f"{unit}. Means and peaks: {'; '.join(told[:FEW])}{rest}."
@@ -65,7 +65,7 @@ def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | Non
 def worst(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, shown: int = SHOWN
 ) -> Html:
-    """Return a table of the first rows, with the number of the others."""
+    """Return a table of the first `shown` rows, with the number of the others."""
     left = len(rows) - shown
     more = tag("span", f" and {left:,} more", class_="more") if left > 0 else None
     whole = table([caption, more], header, rows[:shown], words, label=caption)
@@ -77,7 +77,7 @@ def findable(
 ) -> Html:
     """Return a table of all rows.
 
-    A long one shows its first rows and a search field.
+    A long table shows its first rows and a search field.
     """
     whole = table(caption, header, rows, words, label=caption)
     if len(rows) <= FIRST:
@@ -95,9 +95,9 @@ def findable(
 
 
 def _foldable(caption: str, whole: Html, rows: int) -> Html:
-    """Return the table so that page.js folds it on a telephone, where each row is a card, unless it is low.
+    """Return the table so that page.js can fold it on a phone, unless it has few rows.
 
-    On a wider window it is open, and looks as it would without.
+    On a phone each row is a card. In a wider window the table is open and looks unchanged.
     """
     if rows <= LOW:
         return whole

@@ -37,7 +37,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _newcomer(net: SimNetwork, here: Counted) -> float:
-    """Start a third node, which receives all subscriptions. Return the CPU time of `here`."""
+    """Start a third node that receives all subscriptions, and return the CPU seconds of `here`."""
     before = here.spent
     third = started(net, "egret", "heron")
     want = here.core.parts.demand.interests

@@ -14,8 +14,8 @@ SETTLING = 4.0  # and before, to leave out first contacts
 def measured(size: int) -> dict[str, float]:
     """Run `size` node cores in a simulated network.
 
-    Times are in simulated s, `start` in s of CPU of each core. The garbage collector is off, as it would walk
-    through the memory of all of them together.
+    Times are in simulated s, except `start`, which is in s of CPU of each core. The garbage collector is off,
+    because it would walk through the memory of all cores.
     """
     gc.disable()
     try:

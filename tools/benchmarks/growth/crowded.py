@@ -42,7 +42,7 @@ def memory() -> float:
 
 
 def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
-    """Return percent of a core for one member of a mesh in which a suspicion is refuted every second.
+    """Return the CPU use of one member in percent of a core, while a suspicion is refuted every second.
 
     The member answers one probe per second, sends one, and all packets are full of rumors.
     """
@@ -66,7 +66,7 @@ def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
 
 
 def rumour_of(others: list[Node], denials: list[int], random: Random, second: int) -> Rumour:
-    """Return a random rumor, of which half are news."""
+    """Return a random rumor, which is news half of the time."""
     i = random.randrange(len(others))
     denials[i] += random.random() < 0.5
     return Rumour(others[i], denials[i], NodeLife.ALIVE)

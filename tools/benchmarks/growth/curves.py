@@ -11,7 +11,8 @@ SLOW = 0.85  # of the time until all know: gossip spreads
 class Figure:
     """A figure of an experiment.
 
-    `key` is its name in the experiment; `unit` is s or B; `limit` is that of the exponent.
+    `key` is its name in the experiment, `unit` is s or B, and `limit` is the limit for its exponent of
+    growth.
     """
 
     key: str
@@ -22,7 +23,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment. `usual`: the default for the largest size; `most`: the largest size that makes sense."""
+    """An experiment with a quantity that grows.
+
+    `usual` is the default for the largest size, and `most` the largest size that makes sense.
+    """
 
     name: str
     least: int

@@ -18,7 +18,10 @@ REAL = {"real connections": sockets.measured, "nodes, real": processes.measured}
 
 @dataclass(slots=True)
 class Followed:
-    """The values along a curve. `ended` is the reason for an early end, `wrong` is an error."""
+    """The values along a curve.
+
+    `ended` is the reason for an early end, and `wrong` an error; both are empty otherwise.
+    """
 
     experiment: Experiment
     values: list[tuple[int, dict[str, float]]] = field(default_factory=list)
@@ -56,7 +59,7 @@ def follow(
 
 
 def expected(took: Points, size: int) -> float:
-    """Return the expected seconds, if the growth continues and is at least linear."""
+    """Return the expected seconds for `size`, if the growth continues and is at least linear."""
     if not took:
         return 0.0
     (*_, (before, seconds)) = took

@@ -1,4 +1,4 @@
-"""A client of a node core, which sends what a client sends, and counts what it receives."""
+"""A client of a node core, which sends commands like a real client, and counts its input."""
 
 from array import array
 from collections import deque
@@ -100,7 +100,7 @@ class Guest:
         self.say(c.Publish((body_frames(e),)), e)
 
     def read(self) -> bool:
-        """Read all input. Return whether there are messages to acknowledge."""
+        """Read all input, and return whether there are messages to acknowledge."""
         before = self.have
         while self._told:
             command, envelopes = read(self._told.popleft())

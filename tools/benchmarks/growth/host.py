@@ -46,7 +46,7 @@ class Nowhere:
 class Host:
     """A node core with its store.
 
-    CPU times in s: `spent` by the core, `loaded` and `written` by its store. `group` commits are written as
+    The core has used `spent` s of CPU, and its store `loaded` and `written` s. `group` commits are written as
     one.
     """
 
@@ -98,7 +98,7 @@ class Host:
         return self.spent - before
 
     def cost_of_each(self, things: Iterable[T], work: Callable[[T], object]) -> float:
-        """Return the CPU seconds that the core needs for `work` on all things together."""
+        """Return the CPU seconds that the core needs for `work` on all `things` together."""
         before = self.spent
         for thing in things:
             work(thing)

@@ -7,13 +7,16 @@ import psutil
 
 
 def resident() -> int:
-    """Return the resident bytes; in a process that has only grown these are in use."""
+    """Return the resident bytes of this process.
+
+    In a process that has only grown, all of them are in use.
+    """
     gc.collect()
     return int(psutil.Process().memory_info().rss)
 
 
 def paused() -> float:
-    """Return the seconds of a full collection, which delays a large node now and then."""
+    """Return the seconds of a full garbage collection, which delays a large node now and then."""
     start = process_time()
     gc.collect()
     return process_time() - start

@@ -20,7 +20,10 @@ PATIENCE = 120.0  # simulated s
 
 
 class Counted(SimNode):
-    """A node whose time is counted. `spent`: CPU seconds of its core and of its store in memory."""
+    """A node whose CPU time is counted.
+
+    `spent` has the CPU seconds of its core and of its store in memory.
+    """
 
     spent = 0.0
 
@@ -43,7 +46,7 @@ class Counted(SimNode):
 
 
 class CountedWorker(Worker):
-    """A worker whose time is counted to its node."""
+    """A worker whose CPU time counts for its node."""
 
     process: Counted
 
@@ -52,14 +55,14 @@ class CountedWorker(Worker):
 
 
 def started(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> Counted:
-    """Return a running node that publishes node states."""
+    """Start and return a node that publishes node states."""
     node = Counted(net, name, seeds, {"sample": lambda: IDLE, **settings})
     node.start()
     return node
 
 
 def until(net: SimNetwork, condition: Callable[[], bool], what: str) -> float:
-    """Return the simulated seconds until the condition holds."""
+    """Run the network until the condition holds, and return the simulated seconds."""
     start = net.now
     while not condition():
         if net.now - start > PATIENCE:
@@ -69,7 +72,7 @@ def until(net: SimNetwork, condition: Callable[[], bool], what: str) -> float:
 
 
 class Ways:
-    """Connections of clients to one node; see guest.Line."""
+    """The connections of clients to one node, as a `guest.Line`."""
 
     name = "guests"
 

@@ -1,4 +1,4 @@
-"""A program for one experiment at one size, as memory in use by others would falsify the figures."""
+"""A program for one experiment at one size, as memory of earlier experiments would distort the figures."""
 
 import json
 import sys

@@ -20,7 +20,10 @@ WORST = "worse than quadratic"
 
 
 def tail(points: Points) -> list[tuple[float, float]]:
-    """Return the points from which growth is computed. A value of 0 has no logarithm."""
+    """Return the points from which growth is computed.
+
+    A value of 0 is left out, because it has no logarithm.
+    """
     if not points:
         return []
     least = points[-1][0] / TAIL

@@ -19,7 +19,7 @@ AT_ONCE = 64  # unanswered greetings, fewer than the listen backlog
 
 
 def measured(size: int) -> dict[str, float]:
-    """Connect `size` clients by ipc and wait for each welcome; return the figures."""
+    """Connect `size` clients by ipc, wait for each welcome, and return the figures."""
     with Processes() as processes, ExitStack() as closing:
         node = Node(processes, "heron", *ANYWHERE)
         node.start()

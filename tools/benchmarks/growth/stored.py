@@ -38,7 +38,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _append(path: Path, size: int) -> tuple[bytes, float]:
-    """Store the messages; return the subscriber's resume token, and the CPU time of node and store."""
+    """Store the messages, and return the subscriber's resume token and the CPU time of node and store."""
     store = SQLiteStore(path)
     host = Host(store, backlog_bytes=ROOM)
     reader, publisher = Guest(host, "reader"), Guest(host, "publisher")
@@ -59,7 +59,7 @@ def _append(path: Path, size: int) -> tuple[bytes, float]:
 
 
 def _let_go(host: Host, size: int, token: bytes) -> float:
-    """Let the subscriber return and read everything; return the CPU time of node and store."""
+    """Let the subscriber return and read everything, and return the CPU time of node and store."""
     before = host.spent + host.written
     reader = Guest(host, "reader", token)
     reader.subscribe(1, "exact", "room/temp", resumed=True)

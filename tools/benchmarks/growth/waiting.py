@@ -16,7 +16,7 @@ def oldest(size: int) -> dict[str, float]:
 
 
 def _overrun(policy: str, size: int) -> float:
-    """Return the seconds for each further message when each forces a drop."""
+    """Return the CPU seconds per message when each one forces a drop."""
     host = Host(window_bytes=ROOM, window_count=1, backlog_bytes=ROOM)
     reader, publisher = Guest(host, "reader"), Guest(host, "publisher")
     reader.subscribe(1, "exact", "room/temp", overflow=policy, max_queue=size)

@@ -45,7 +45,10 @@ class Count:
 
 
 def counted(wanted: int, arrived: Iterable[Sequence[int]]) -> Count:
-    """Count errors: 0 to `wanted` - 1 should arrive once, in growing order within each subscription."""
+    """Return the errors in numbers that arrived, given by subscription.
+
+    Each number from 0 to `wanted` - 1 should arrive once, in growing order within each subscription.
+    """
     seen = bytearray(wanted)
     doubled = disordered = 0
     for numbers in arrived:

@@ -27,7 +27,7 @@ Queue = asyncio.Queue[Posted | None]  # None: no more
 
 
 async def publish(m: mesh.Client, topic: str, domain: str, name: str, rate: int, unanswered: Queue) -> None:
-    """Publish without waiting for answers; wait for space when the window is full."""
+    """Publish without waiting for answers, but wait for space when the window is full."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     start, number = time.monotonic(), 0

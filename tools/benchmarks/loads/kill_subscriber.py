@@ -1,4 +1,4 @@
-"""Writes each message that a subscriber receives while nodes die to a file, until SIGTERM.
+"""Writes the messages of a subscriber to a file while nodes die, until SIGTERM.
 
 python -m tools.benchmarks.loads.kill_subscriber NODE QUERY ARRIVALS
 

@@ -1,8 +1,8 @@
-"""Sends each message at its time on a fixed schedule, whatever the duration of the one before.
+"""Sends each message at its time on a fixed schedule, even if an earlier message took long.
 
 python -m tools.benchmarks.loads.latency_sender NODE TOPIC DOMAIN RATE COUNT
 
-Prints how late each message was posted (s), as JSON.
+Prints the delay of each post (s) as JSON.
 """
 
 import asyncio

@@ -7,7 +7,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load of one run. `topics` are used in rotation; with `alone` each message awaits its answer."""
+    """The load of one run.
+
+    `topics` are used in rotation. With `alone`, each message waits for the answer to the one before.
+    """
 
     name: str
     root: str  # of the topics, unique to the run

@@ -18,7 +18,10 @@ def with_own_nodes(address: str) -> tuple[str, str]:
 
 @asynccontextmanager
 async def opened(node: str, **options: Any) -> AsyncIterator[mesh.Client]:
-    """Yield a connected client; one with a node of its own knows the subscriptions of the other side."""
+    """Yield a connected client.
+
+    A client with a node of its own is ready when it knows the subscriptions of the other side.
+    """
     if not node.startswith(f"{OWN} "):
         async with mesh.connect(node, **options) as m:
             yield m

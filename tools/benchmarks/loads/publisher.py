@@ -21,7 +21,10 @@ from tools.benchmarks.loads.opening import opened
 
 
 def contents(load: Load) -> list[bytes]:
-    """Return all messages, which are made before the measurement as they are no costs of the mesh."""
+    """Return all messages.
+
+    They are made before the measurement, because making them is not a cost of the mesh.
+    """
     padding = b"." * (load.size - NUMBER)
     return [content(number, padding) for number in range(load.messages)]
 

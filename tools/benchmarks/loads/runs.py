@@ -17,7 +17,10 @@ LIMIT = 180.0  # s that a run may take
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The figures of one load, sent once. Times in s; `cpu` by process."""
+    """The figures of one load, sent once.
+
+    Times are in s, and `cpu` is by process.
+    """
 
     load: Load
     count: Count
@@ -39,7 +42,7 @@ class Run:
 def run(processes: Processes, at: Node, to: Node, load: Load, way: Sequence[Node] = ()) -> Run:
     """Publish the load at one node while a client of the other is subscribed.
 
-    `way`: nodes between them, whose CPU counts, too. Raises Failed if a program fails.
+    `way` has the nodes between them, whose CPU counts, too. Raises Failed if a program fails.
     """
     nodes = {node.name: psutil.Process(node.program.pid) for node in (at, *way, to)}
     subscriber = processes.start("subscriber", "tools.benchmarks.loads.subscriber", to.name, load.packed())

@@ -2,9 +2,9 @@
 
 python -m tools.benchmarks.loads.snapshot_writer DIR SECONDS PACE
 
-PACE: how much faster than such a node it is; 0: do everything except writing. Prints as JSON the CPU time (s)
-of this process from the first line until the log is closed, the duration (s), the lines, and the counters of
-the log.
+PACE is the factor by which the program is faster than such a node; 0 writes nothing. Prints as JSON the CPU
+time (s) of this process from the first line until the log is closed, the duration (s), the lines, and the
+counters of the log.
 """
 
 import json

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures for one history. Times in s; `memory`: peak of MB resident in JVM and Python together."""
+    """The figures for one history.
+
+    Times are in s. `memory` is the peak of MB resident in JVM and Python together.
+    """
 
     lines: int  # all lines in the segments
     segments: int

@@ -78,7 +78,10 @@ async def main(node: str, packed: str) -> dict[str, object]:
 
 
 async def all_of(tally: Tally, messages: int) -> None:
-    """Wait until all messages have arrived, or the stream stalls. The limit for the first one is longer."""
+    """Wait until all messages have arrived, or the stream stalls.
+
+    The limit for the first message is longer.
+    """
     seen, since = 0, time.monotonic()
     while tally.count < messages and (time.monotonic() - since < (STALL if seen else 3 * STALL)):
         if tally.count != seen:

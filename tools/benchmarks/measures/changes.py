@@ -44,8 +44,8 @@ LONGER = 4.0  # most s between last change and healing
 class Change:
     """A change of rules.
 
-    `seconds`: from its OK until a message of `last`, the slowest node, was routed by it. `took`: time until
-    the OK.
+    `took` is the time in s until its OK, and `seconds` that from the OK until all nodes routed a message by
+    it. `last` is the slowest node.
     """
 
     seconds: float
@@ -58,7 +58,7 @@ class Change:
 class Found:
     """The findings of all changes.
 
-    `healed`: s after each cut until the isolated node uses the missed rule.
+    `healed` has the s after each cut until the isolated node used the missed rule.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -164,7 +164,10 @@ class Trial:
                 self._heard.set()
 
     def _is_by(self, name: str, route: Sequence[str]) -> bool:
-        """Return whether the message went to the node of the rule. The reader's node may follow."""
+        """Return whether the message went to the node of the rule.
+
+        The reader's node may follow on its route.
+        """
         wanted = [*dict.fromkeys((name, self._master))]
         return [*route[: len(wanted)]] == wanted and {*route[len(wanted) :]} <= {FIRST}
 
@@ -199,7 +202,10 @@ class Trial:
         return msgspec.to_builtins(row, builtin_types=(bytes,))
 
     async def _went_by(self, names: set[str]) -> float:
-        """Wait until a message of each node was routed by the current rule; return the last one's time."""
+        """Wait until the current rule has routed a message of each node.
+
+        Return the time at which the last of them arrived.
+        """
         try:
             async with asyncio.timeout(LIMIT):
                 while not names <= self._since.keys():
@@ -215,7 +221,10 @@ class Trial:
 
 
 def told(found: Found, missing: str = "") -> Report:
-    """Return the report. `missing`: why nothing could be measured here."""
+    """Return the report.
+
+    `missing` says why nothing could be measured here, or is empty.
+    """
     rows = [*_rows(found)] if found.changes else [Row(name, 0.0, missing=missing) for name in ROWS]
     return Report("changes", rows, asdict(found))
 

@@ -16,7 +16,7 @@ STEPS = 2
 
 
 def measured(times: int, advance: Callable[[], None], nodes: int = NODES) -> Report:
-    """Measure each `times` times. `nodes`: the number of nodes that one node knows."""
+    """Measure each command `times` times, with one node that knows `nodes` nodes."""
     with Processes() as processes:
         firsts = [first_message(processes, f"node{n}") for n in range(times)]
     advance()

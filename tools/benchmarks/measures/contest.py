@@ -35,7 +35,7 @@ def steps(picked: Collection[str], cases: Collection[str] = EVERY) -> int:
 
 
 def in_turns(names: Sequence[str], turn: int) -> Iterator[str]:
-    """Yield the names, rotated in each round, as the first one meets a machine that has rested."""
+    """Yield the names, rotated in each round, because the first one finds a rested machine."""
     begin = turn % len(names) if names else 0
     yield from names[begin:]
     yield from names[:begin]

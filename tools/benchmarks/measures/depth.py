@@ -35,7 +35,10 @@ NODES = ("heron", "stork")  # few jobs at the first, many after it
 
 @dataclass(slots=True)
 class Deep:
-    """A node whose queue has `jobs` jobs, each in its own envelope. Memory in MB, rates per second."""
+    """A node whose queue has `jobs` jobs, each in its own envelope.
+
+    Memory is in MB, and rates are per second.
+    """
 
     jobs: int
     ready: float = 0.0  # s from the start of the process,
@@ -151,7 +154,7 @@ def _take(processes: Processes, node: Node, deep: Deep, jobs: int, turn: int) ->
 
 
 def _status(node: Node, what: str) -> float:
-    """Return MB of the node's process."""
+    """Return a memory figure of the node's process in MB."""
     lines = Path(f"/proc/{node.program.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) * 1024 / 1e6
 
@@ -166,7 +169,10 @@ async def _declare(processes: Processes, node: Node) -> None:
 
 
 async def _waiting(processes: Processes, node: Node) -> int:
-    """Return the number of jobs in the queue. Jobs of a consumer that ended are ready again by then."""
+    """Return the number of jobs in the queue.
+
+    Jobs of a consumer that ended are ready again by then.
+    """
     async with _client(processes, node) as m:
         row = await m.queue(QUEUE).info()
     return row.ready + row.out + row.delayed

@@ -24,7 +24,11 @@ Start = Callable[[Processes], list[Node]]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A kind of end, and its name in the events of the others. `name` is that of its rows."""
+    """A way in which a node ends.
+
+    `name` is that of its rows in the report, `number` its signal, and `word` its name in the events of other
+    nodes.
+    """
 
     name: str
     number: signal.Signals
@@ -47,7 +51,7 @@ WAYS = (
 
 @dataclass(slots=True)
 class Ends:
-    """The measured ends of one kind. Times in s."""
+    """The measured ends of one kind; times are in s."""
 
     way: Way
     seen: list[float] = field(default_factory=list)  # until all others reported it
@@ -76,7 +80,7 @@ def by_a_seed(processes: Processes) -> list[Node]:
 
 
 def find(start: Start, found: Found) -> None:
-    """Measure once more, in a new mesh."""
+    """Measure one start in a new mesh, and add its figures to `found`."""
     with Processes() as processes, Watch(processes.place) as watch:
         nodes = start(processes)
         company = Company(processes, watch, nodes)
@@ -88,7 +92,7 @@ def find(start: Start, found: Found) -> None:
 
 
 def go(ends: Ends, count: int, seed: int, advance: Callable[[], None]) -> None:
-    """End `count` nodes of one mesh in that way, one after the other, and start each again."""
+    """End a node of one mesh `count` times in the way of `ends`, and start it again each time."""
     chance = random.Random(seed)
     names = ends.way.nodes
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):

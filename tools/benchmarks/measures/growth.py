@@ -37,7 +37,7 @@ def measured(
 ) -> Report:
     """Measure sizes up to `most`, or the defaults, that take `limit` seconds at most.
 
-    `plot`: the file for a plot.
+    `plot` is the file for a plot; None means no plot.
     """
     curves = [follow(experiment, most, advance, limit) for experiment in chosen]
     if plot is not None:

@@ -29,7 +29,7 @@ class Way:
 
 
 def measured(rounds: int, seconds: int, advance: Callable[[], None]) -> Report:
-    """Measure `rounds` rounds of `seconds` seconds."""
+    """Measure each route for `seconds` seconds in each round."""
     with Processes() as processes:
         n = started(processes)
         ways = [

@@ -19,7 +19,10 @@ LIMIT = 60.0  # s after which a death is never detected
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A scenario: `size` nodes, of which one is killed. `rarer`: divisor for the kills among many nodes."""
+    """A scenario: `size` nodes, of which one is killed.
+
+    `rarer` is the divisor for the number of kills.
+    """
 
     name: str
     size: int
@@ -73,7 +76,7 @@ def rows_of(story: Story, seen: list[float]) -> list[Row]:
 
 
 def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
-    """Measure `count` kills of each scenario, and twenty hours for each."""
+    """Measure `count` kills of each scenario, then HOURS x `count` simulated hours without kills."""
     rows: list[Row] = []
     details: dict[str, object] = {"seed": seed}
     falsely = 0

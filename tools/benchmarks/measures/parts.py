@@ -1,6 +1,6 @@
 """The cost of queues with parts at several nodes.
 
-Measured are jobs that are all consumed at other nodes, a slow consumer, and idle queues.
+The cases are jobs that are all consumed at other nodes, a slow consumer, and idle queues.
 """
 
 import asyncio
@@ -38,7 +38,11 @@ Advance = Callable[[], None]
 
 @dataclass(slots=True)
 class Found:
-    """Jobs per second at one node and at three, a ratio per round; s of work; % of a core."""
+    """The measured figures.
+
+    `alone` and `apart` have the jobs per second of each round, at one node and at three. `idle` is in percent
+    of a core.
+    """
 
     alone: dict[int, list[float]] = field(default_factory=dict)  # by window
     apart: dict[int, list[float]] = field(default_factory=dict)
@@ -95,7 +99,7 @@ def _flow(
 def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution, jobs: int) -> float:
     """Put all jobs at the node of the slow consumer, and return the duration relative to the ideal one.
 
-    Ideal: no consumer ever waits for a job, and each works as fast as it did on its jobs, including acks.
+    In the ideal case no consumer waits for a job, and each works as fast as it did on its jobs, with acks.
     """
     name = f"skewed-{distribution}"
     _ask(processes, nodes[0], lambda m: m.queue(name).declare(distribution=distribution))

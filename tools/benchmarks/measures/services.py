@@ -1,4 +1,4 @@
-"""The speed of requests beside those of peers: the same on the same machine, in turns."""
+"""The speed of requests beside those of peers, with the same loads on the same machine, in turns."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,7 +30,10 @@ Found = dict[tuple[str, str], list[Outcome]]  # by case and caller
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The size of the measurement. `registrations` are those of the mesh with many."""
+    """The size of the measurement.
+
+    `registrations` are those of the mesh with many registrations.
+    """
 
     rounds: int
     requests: int
@@ -50,7 +53,7 @@ class Wanted:
 
 
 def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
-    """Run all cases in each round, then the skewed mesh, then the one with many registrations."""
+    """Run all cases in each round, then the skewed mesh, then the mesh with many registrations."""
     found = _asked(wanted, advance)
     by_balancer = {
         name: skewed.tried(name, wanted.requests // REQUESTS_BY_SKEWED, advance) for name in wanted.balancers

@@ -20,7 +20,7 @@ from tools.running.processes import Failed, Processes
 class Relayed:
     """The figures of a run: messages per second, and bytes on the wire per byte of content.
 
-    `flaw`: why there is no result.
+    `flaw` says why there is no result, or is empty.
     """
 
     rate: float = 0.0
@@ -77,7 +77,10 @@ def _relayed(processes: Processes, bridge: Bridge, sending: Sending) -> Relayed:
 
 
 def told(found: Found, missing: str) -> Report:
-    """Return the report. `missing`: why nothing can be measured here."""
+    """Return the report.
+
+    `missing` says why nothing can be measured here, or is empty.
+    """
     rows = [*_figures(found, missing), *_ratios(found, missing)]
     trials = {rate_of(*key): [asdict(run) for run in runs] for key, runs in found.items()}
     return Report("sites", rows, {"trials": trials})

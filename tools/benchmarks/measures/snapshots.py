@@ -20,7 +20,7 @@ ENDING = 60.0  # s until the programs end
 
 
 def measured(seconds: float, advance: Callable[[], None]) -> Report:
-    """Measure each for `seconds` seconds."""
+    """Measure the log alone, and whole nodes, for `seconds` seconds each."""
     with Processes() as processes:
         alone = write_alone(processes, seconds)
         advance()
@@ -44,7 +44,7 @@ def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
 
 
 def run_nodes(processes: Processes, seconds: float) -> dict[bool, list[float]]:
-    """Return percent of a core of the nodes that write (True), and of the others, in one mesh."""
+    """Return the CPU use in percent of a core: of the nodes that write (True), and of the others."""
     place = processes.place / "snapshots"
     nodes: dict[Node, bool] = {}
     for number in range(NODES):
@@ -97,7 +97,7 @@ def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
 
 
 def percent(run: dict[str, Any]) -> float:
-    """Return percent of a core."""
+    """Return the CPU use of a run in percent of a core."""
     return float(100 * run["cpu"] / run["seconds"])
 
 

@@ -32,9 +32,10 @@ def sizes(most: int) -> list[int]:
 
 
 def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Report:
-    """Measure all sizes up to `most` lines. `plot`: the file for a plot.
+    """Measure all sizes up to `most` lines.
 
-    A size that fails is the last one, and leaves the results of smaller ones valid.
+    A size that fails is the last one, and leaves the results of smaller ones valid. `plot` is the file for a
+    plot; None means no plot.
     """
     runs: list[Measured] = []
     failed = []

@@ -31,9 +31,10 @@ ROWS = ("start, fewer", "start"), ("start, fewer, peak", "start, peak")  # s and
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A start.
+    """The figures of a start.
 
-    `ready`: s from the start of the process; `cpu`: s until then; `peak`: MB of memory until then.
+    `ready` is the time in s from the start of the process. `cpu` and `peak` are the CPU time in s and the
+    memory in MB until then.
     """
 
     envelopes: int
@@ -49,7 +50,7 @@ def sizes(messages: int) -> tuple[int, int]:
 
 
 def measured(messages: int, advance: Callable[[], None]) -> Report:
-    """Measure with many single messages that wait for a subscriber, and with a tenth of them."""
+    """Measure a start with many single messages that wait for a subscriber, and one with a tenth of them."""
     found = []
     for size in sizes(messages):
         with Processes() as processes:

@@ -34,7 +34,10 @@ def started(processes: Processes) -> Nodes:
 
 
 def loads(turn: int, messages: int, nodes: Nodes) -> list[tuple[Load, tuple[Node, ...]]]:
-    """Return one load of each kind, and the nodes that it passes. Loads to compare are neighbors."""
+    """Return one load of each kind, and the nodes that it passes.
+
+    Loads to be compared are neighbors in the list.
+    """
     root = f"bench/{turn}"
     plain, n = (nodes.at, nodes.to), nodes
     return [
@@ -75,7 +78,7 @@ def _row(name: str, runs: list[Run]) -> Row:
 
 
 def ratio(name: str, of: list[Run], base: list[Run]) -> Row:
-    """Return the median of the ratios of each round; a flaw of either side is one of the ratio."""
+    """Return the median of the ratios of each round, with the flaws of both sides."""
     ratios = [a.rate / b.rate for a, b in zip(of, base, strict=True)]
     return Row(name, median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}", _flaws([*of, *base]))
 

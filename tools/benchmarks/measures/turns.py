@@ -1,6 +1,6 @@
 """The time for which one event blocks a node with much waiting work when other nodes come and go.
 
-Real cores run on simulated wires in one process; only calls of the watched node, and of a node that comes
+Real cores run on simulated wires in one process. Only calls of the watched node, and of a node that comes
 back and receives its subscriptions, are timed. The result is the longest single call (`receive`, `tick`,
 `take_effects` and so on), during which the node handles nothing else, in ms of CPU time. The garbage
 collector is off, as its time depends on all memory.
@@ -54,7 +54,7 @@ class TimedNode(SimNode):
         return timed
 
     def taken(self) -> float:
-        """Return the longest call in ms since the last time."""
+        """Return the longest call since the last time, in ms."""
         longest, self.longest = self.longest, 0.0
         return 1000 * longest
 
@@ -89,9 +89,9 @@ class Trial:
 
 
 def waiting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """Let `count` messages wait for a master and next hops; a stranger comes and goes, then those come.
+    """Let `count` messages wait for a master and next hops, and return the longest calls by event.
 
-    Returns the longest calls by event.
+    A stranger joins and dies, then the next hops and the master come back.
     """
     trial = Trial(rules, ("heron", *others), tailback_count=2 * count, tailback_bytes=2**40)
     for name in ("heron", *others):
@@ -129,9 +129,9 @@ def _lone(publisher: int, number: int) -> Envelope:
 
 
 def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """Subscribe to `count` keys; a stranger comes and goes, then nodes that receive the subscriptions.
+    """Subscribe to `count` keys, and return the longest calls by event.
 
-    Returns the longest calls by event.
+    A stranger joins and dies, then `others`, which receive the subscriptions, die and come back.
     """
     trial = Trial(rules, others)
     for number in range(count):

@@ -1,4 +1,4 @@
-"""The memory that a node holds for peers that never finish a message, and for garbage connections."""
+"""The memory that a node uses for peers that never finish a message, and for garbage connections."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ MEGABYTE = 1e6
 
 
 def measured(mib: int, connections: int, advance: Callable[[], None]) -> Report:
-    """Measure by how many MB a node grows at most, for each kind."""
+    """Measure by how many MB a node grows at most, for each kind of sender."""
     rows = []
     for who in WHO:
         rows.append(Row(f"unfinished, {who}", grown(who, mib), f"{mib} MiB"))

@@ -23,7 +23,10 @@ LIMITS = f"[limits]\nbacklog_bytes = {MOST}\nlinger = 3600\n"
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """The figures of a restart. Times in s from the start of the process; `resident` in MB."""
+    """The figures of a restart.
+
+    Times are in s from the start of the process, and `resident` is in MB.
+    """
 
     messages: int
     ready: float

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal.
+    """A goal for a figure.
 
-    `limit` in `unit`; None: reported without a limit. `more`: higher figures are better.
+    `limit` is in `unit`; None means that the figure is reported without a limit. With `more`, higher figures
+    are better.
     """
 
     what: str

@@ -31,7 +31,10 @@ def rows(folder: Path) -> Iterator[Row]:
 
 
 def line(row: Row) -> str:
-    """Return the line of a row. A row without a result counts as not reached."""
+    """Return the line of a row.
+
+    A row without a result counts as not reached.
+    """
     goal = row.goal
     bound = f"{'≥' if goal.more else '≤'} {number(goal.limit or 0.0)} {goal.unit}".strip()
     if row.missing or row.flaw:

@@ -37,7 +37,7 @@ def _row(experiment: Experiment, figure: Figure, points: Points, exponent: float
 
 
 def at_powers(points: Points, unit: str) -> str:
-    """Return `10 1.2 ms · 100 11 ms`: the values at powers of ten, and at the largest size."""
+    """Return the values at powers of ten and at the largest size, such as `10 1.2 ms · 100 11 ms`."""
     shown = [point for point in points if log10(point[0]) % 1 == 0 or point is points[-1]]
     return " · ".join(f"{size:,.0f} {scaled(value, unit)}" for size, value in shown)
 

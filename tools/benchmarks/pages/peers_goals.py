@@ -1,4 +1,4 @@
-"""Goals of comparisons with peers: their own figures are only shown, ratios have limits."""
+"""Goals of comparisons with peers: figures are only shown, and their ratios have limits."""
 
 from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.peers.cases import CASES, row_of

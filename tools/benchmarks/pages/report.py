@@ -19,8 +19,8 @@ WIDE = 160  # columns without a terminal
 class Row:
     """A figure of the report.
 
-    `flaw`: why there is no result, as a run that loses a message has none. `missing`: why it could not be
-    measured here at all, which is not a failure.
+    `flaw` says why there is no result, for example because a message was lost. `missing` says why the figure
+    could not be measured here at all, which is not a failure. Both are empty otherwise.
     """
 
     name: str
@@ -40,7 +40,10 @@ class Row:
 
 @dataclass(slots=True)
 class Report:
-    """The findings of one part of the benchmark. `details` is further data for programs."""
+    """The findings of one part of the benchmark.
+
+    `details` is further data for programs.
+    """
 
     part: str
     rows: list[Row] = field(default_factory=list)
@@ -79,7 +82,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Return a number with its significant digits."""
+    """Return a number as text, with at least three significant digits unless it is whole."""
     return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
 
 

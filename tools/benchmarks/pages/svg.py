@@ -46,7 +46,10 @@ class Line:
 
 
 def bars(message: str, below: str, shown: Sequence[Bar]) -> str:
-    """Return a bar chart from 0 on, with label and value beside each bar. `below` describes the bars."""
+    """Return a bar chart from 0 on, with label and value beside each bar.
+
+    `below` describes the bars in one line.
+    """
     most = max((bar.value for bar in shown), default=0) or 1
     scale = (WIDE - LEFT - RIGHT + 60) / most
     parts = []

@@ -17,7 +17,10 @@ WINDOW = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case: `pairs` senders, each with its own topic and `fan` receivers that all get all of it."""
+    """A case of a comparison.
+
+    Each of `pairs` senders has topics of its own, and `fan` receivers that all receive all of its messages.
+    """
 
     what: str
     who: tuple[str, ...]
@@ -30,7 +33,7 @@ class Case:
     rate: int = 0
     letters: bool = False  # to one receiver, by name
     at_a_time: int = 0  # concurrent sessions of one message; 0: one session
-    is_acked: bool = False  # measured is the last answer of the server
+    is_acked: bool = False  # until the last answer of the server
 
     @property
     def unit(self) -> str:
@@ -83,7 +86,7 @@ CASES = {
 
 
 def row_of(case: str, who: str) -> str:
-    """Return the name of this figure."""
+    """Return the name of the figure of `who` in `case`."""
     return f"{case}: {who}"
 
 

@@ -27,9 +27,10 @@ Figures = dict[str, float]
 
 
 class Sending:
-    """The messages to send, and when each is due; made before the measurement.
+    """The messages to send, and when each is due.
 
-    The first message of a schedule has its due time; those of the others follow from their numbers.
+    All messages are made before the measurement. The first one of a schedule has its due time, and the due
+    times of the others follow from their numbers.
     """
 
     def __init__(self, load: Load) -> None:
@@ -45,7 +46,7 @@ class Sending:
         return (number.to_bytes(NUMBER, "little") + due).ljust(self.load.size, b".")
 
     def wait(self, number: int) -> float:
-        """Return the seconds until a message is due; 0 or less: it is due."""
+        """Return the seconds until a message is due, or at most 0 if it is due already."""
         return self.began + number / self.load.rate - time.monotonic() if self.load.rate else 0.0
 
     def messages(self) -> Iterator[tuple[str, bytes]]:
@@ -64,7 +65,7 @@ class Sending:
         return zip(keys, self._made[begin:end], strict=False)
 
     async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
-        """Yield the due messages in groups, and let the loop write each group before the next sleep."""
+        """Yield the due messages in groups, each of which the loop writes before the next sleep."""
         end = 0
         while end < self.load.messages:
             time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
@@ -82,7 +83,7 @@ class Sending:
     def told(self) -> Figures:
         """Return start and end of sending (s), and the CPU time of this process (s).
 
-        With a schedule, also how late messages were sent (s, median).
+        The figure `late` is the median delay of messages on a schedule (s), or 0 without a schedule.
         """
         answered, cpu = time.monotonic(), time.process_time() - self._used
         late = percentile(self._late, 0.5) if self._late else 0.0
@@ -155,7 +156,7 @@ class Tally:
 async def all_of(tally: Tally) -> None:
     """Wait until all messages and possible duplicates have arrived, or the stream stalls.
 
-    The limit for the first one is longer.
+    The limit for the first message is longer.
     """
     seen, since = 0, time.monotonic()
     while not tally.is_full and time.monotonic() - since < (STALL if seen else 3 * STALL):

@@ -83,7 +83,7 @@ WITHOUT = {"zenoh_peer": PYTHON}
 
 
 def start(processes: Processes, name: str) -> Server:
-    """Start a server; return when it listens."""
+    """Start a server, and return when it listens."""
     if name in OURS:
         return OURS[name](processes)
     if name in WITHOUT:
@@ -120,13 +120,19 @@ def _node(processes: Processes) -> Server:
 
 
 def _tcp(processes: Processes) -> Server:
-    """Start a node for clients that dial its address, as by its name they would use its socket file."""
+    """Start a node for clients that dial its address.
+
+    By its name, clients would use its socket file instead of TCP.
+    """
     node = _started(processes, "kite")
     return Server((node.program,), node.tcp, node.tcp)
 
 
 def _curve(processes: Processes) -> Server:
-    """Start such a node with keys, in a mesh of its own, as the keys apply to a whole mesh."""
+    """Start a node with keys for clients that dial its address.
+
+    The node has a mesh of its own, because keys apply to a whole mesh.
+    """
     cluster = f"{processes.cluster}-keys"
     made = processes.run("init", "mesh", "init", "--cluster", cluster)
     if made.code:

@@ -31,7 +31,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a run. `figure` in the case's unit; `flaw` is the reason for no result."""
+    """The result of a run.
+
+    `figure` is in the case's unit. `flaw` is the reason for no result, or empty.
+    """
 
     case: str
     who: str
@@ -45,13 +48,19 @@ class Trial:
 
 
 def planned(case: str, who: str, turn: int, messages: int, seconds: int) -> Plan:
-    """Return a plan of `messages` of 100 B, unless the case differs; `seconds` with a schedule."""
+    """Return the plan of a run of `messages` messages of 100 B, unless the case differs.
+
+    A case with a schedule takes `seconds` seconds.
+    """
     root = f"{case.replace('/', '')}/{turn}/{list(PEERS).index(who)}"
     return Plan(case, who, turn, CASES[case].loads(root, PEERS[who], messages, seconds))
 
 
 def try_out(processes: Processes, server: Server, plan: Plan) -> Trial:
-    """Run a plan. A failing program is a flaw, and the other programs are ended."""
+    """Run a plan, and return its result.
+
+    A failing program is a flaw, and the other programs are ended.
+    """
     programs: list[Program] = []
     blank = Trial(plan.case, plan.who, plan.turn)
     try:
@@ -114,7 +123,7 @@ def _check(programs: Sequence[Program]) -> None:
 
 
 def _used(server: Server) -> float:
-    """Return the CPU seconds of all processes of a server. Raises Failed if one has ended."""
+    """Return the CPU seconds of all processes of a server. Raises: Failed, if one has ended."""
     _check(server.programs)
     times = [psutil.Process(program.pid).cpu_times() for program in server.programs]
     return float(sum(t.user + t.system for t in times))

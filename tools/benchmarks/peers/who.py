@@ -14,7 +14,10 @@ MODULES = "tools.benchmarks.peers"
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A client. `slow`: divisor for its messages, so that it ends in time."""
+    """A measured client.
+
+    `slow` is the divisor for the number of its messages, so that a run of it ends in time.
+    """
 
     name: str
     server: str
@@ -87,7 +90,7 @@ PEERS = {
 
 
 def named(text: str, kind: str, known: Collection[str]) -> list[str]:
-    """Return the comma-separated names. Raises ArgumentTypeError for an unknown one."""
+    """Return the comma-separated names. Raises: ArgumentTypeError, for an unknown one."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in names if name not in known]:
         raise argparse.ArgumentTypeError(f"no {kind} is called {unknown[0]!r}; there are {', '.join(known)}")
@@ -95,7 +98,7 @@ def named(text: str, kind: str, known: Collection[str]) -> list[str]:
 
 
 def picked(text: str) -> list[str]:
-    """Return ours, and the comma-separated clients or servers; all without a name."""
+    """Return ours, and the comma-separated clients or servers, or all if `text` names none."""
     theirs = [who.name for who in PEERS.values() if not who.is_ours]
     names = named(text, "peer", [*SERVERS, *WITHOUT, *theirs])
     return [w.name for w in PEERS.values() if not names or w.is_ours or w.name in names or w.server in names]

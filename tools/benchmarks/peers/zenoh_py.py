@@ -36,7 +36,7 @@ def opened(mode: str, side: str, address: str) -> zenoh.Session:
 
 
 def route(address: str) -> None:
-    """Run until ended."""
+    """Run a router until SIGTERM."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with opened("router", "listen", address):
@@ -78,7 +78,10 @@ async def receive(address: str, load: Load) -> Figures:
 
 
 def confirm(session: zenoh.Session, address: str, key: str) -> None:
-    """Wait until all subscriptions hold, as they are handled in order: the last one receives a probe."""
+    """Wait until all subscriptions are in effect.
+
+    The router handles subscriptions in order, so that a probe for the last one proves that.
+    """
     came = threading.Event()
     subscriber = session.declare_subscriber(key, lambda _: came.set())
     with opened("client", "connect", address) as prober:

@@ -51,7 +51,10 @@ def receive(address: str, load: Load) -> Figures:
 
 
 def confirm(context: zmq.Context[Socket], socket: Socket, inward: str, probe: bytes) -> None:
-    """Wait until all subscriptions hold, as they are handled in order: the last one receives a probe."""
+    """Wait until all subscriptions are in effect.
+
+    The proxy handles subscriptions in order, so that a probe for the last one proves that.
+    """
     socket.subscribe(probe)
     with joined(context, zmq.PUB, inward) as prober:
         prober.send(probe)

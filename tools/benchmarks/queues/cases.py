@@ -18,7 +18,11 @@ LARGE = 256  # least window with a goal
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case. `at_a_time`: producers, and as many consumers; 0: put all, then consume all."""
+    """A case of jobs in a queue.
+
+    `at_a_time` producers and as many consumers work together; 0 means that all jobs are put before any is
+    consumed.
+    """
 
     size: int
     window: int
@@ -31,11 +35,14 @@ class Case:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """The figures that it has."""
+        """The names of the figures of this case."""
         return (f"{self.at_a_time}→{self.at_a_time}",) if self.at_a_time else ("put", "take")
 
     def jobs(self, name: str, messages: int, slow: int = 1) -> Jobs:
-        """Return the jobs of a run. `slow`: divisor for their number."""
+        """Return the jobs of a run.
+
+        `slow` is the divisor for their number.
+        """
         count = max(4 * self.window, int(messages * FEW.get(self.window, 1.0)) // slow)
         each = self.at_a_time or 1
         return Jobs(name, count, self.size, self.window, each, each)
@@ -57,7 +64,7 @@ def ratio_of(case: Case, what: str, theirs: str) -> str:
 
 
 def limit_of(case: Case, theirs: str) -> float | None:
-    """Return the goal of a ratio, or None."""
+    """Return the goal of the ratio to a peer, or None if it has no goal."""
     if theirs in TWICE:
         return 2.0 if case.window >= LARGE else None
     return 1.0 if theirs.startswith("rabbit") else None

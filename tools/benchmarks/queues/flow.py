@@ -20,7 +20,10 @@ from tools.running.processes import Failed, Processes, Program
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The figures of a run in jobs per second. `flaw`: why there is no result."""
+    """The figures of a run in jobs per second.
+
+    `flaw` says why there is no result, or is empty.
+    """
 
     figures: dict[str, float] = field(default_factory=dict)
     again: int = 0  # redelivered and marked so
@@ -29,9 +32,10 @@ class Outcome:
 
 
 def run(processes: Processes, at: Server, who: Worker, jobs: Jobs, waits: bool) -> Outcome:
-    """Run the jobs. A failing program is a flaw, and the other programs are ended.
+    """Run the jobs, and return the figures.
 
-    `waits`: consume only after all is put.
+    A failing program is a flaw, and the other programs are ended. With `waits`, jobs are consumed only after
+    all are put.
     """
     programs: list[Program] = []
     try:
@@ -67,9 +71,10 @@ def _run(
 
 
 def figures(jobs: Jobs, put: Sequence[Any], took: Sequence[Any], waits: bool) -> dict[str, float]:
-    """Return jobs per second: for puts until the last answer, for deliveries from first arrival to last ack.
+    """Return the jobs per second.
 
-    Without `waits` the rate is from the first put to the last ack.
+    The rate of puts counts until the last answer, and that of deliveries from the first arrival to the last
+    ack. Without `waits`, one rate counts from the first put to the last ack.
     """
     began, answered = min(p["began"] for p in put), max(p["answered"] for p in put)
     first, last = min(t["first"] for t in took if t["first"]), max(t["last"] for t in took)

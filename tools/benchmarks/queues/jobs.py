@@ -26,7 +26,7 @@ COUNT = struct.Struct("<Q")
 class Jobs:
     """The jobs of one queue.
 
-    `window`: the most unanswered jobs of a producer, and the most outstanding ones of a consumer.
+    `window` limits the unanswered jobs of a producer, and the outstanding ones of a consumer.
     """
 
     name: str  # of the queue, and of the files
@@ -83,7 +83,10 @@ class Taken:
         self._jobs.file("ready").touch()
 
     def take(self, contents: Sequence[bytes], again: Collection[int] = ()) -> None:
-        """Record jobs that arrived together. `again`: the indices of redelivered ones."""
+        """Record jobs that arrived together.
+
+        `again` has the indices of redelivered ones.
+        """
         self._first = self._first or time.monotonic()
         self._numbers += b"".join([content[:NUMBER] for content in contents])
         for place in again:

@@ -18,8 +18,8 @@ MODULES = "tools.benchmarks.queues"
 class Worker:
     """A kind of producer and consumer.
 
-    `needs`: the files without which it is not installed. `module`: that of a Python client; "": a program in
-    C. `suffix`: the end of its address.
+    Without the files `needs`, it is not installed. `module` is that of a Python client, or empty for a
+    program in C. `suffix` is the end of the address that its programs receive.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Worker:
         return all(path.exists() for path in self.needs)
 
     def command(self, role: str, at: Server, jobs: Jobs) -> list[str]:
-        """Return the command of a program. `role`: put or take."""
+        """Return the command of a program, whose `role` is put or take."""
         how = self.put if role == "put" else self.take
         nodes = at.outward.split() if role == "take" else [at.inward]
         address = nodes[jobs.part % len(nodes)] + self.suffix
@@ -91,7 +91,7 @@ WORKERS = {
 
 
 def chosen_workers(text: str) -> list[str]:
-    """Return ours, and the comma-separated names; all without a name."""
+    """Return ours, and the comma-separated names, or all if `text` has none."""
     names = named(text, "peer with queues", [name for name, who in WORKERS.items() if not who.is_ours])
     return [name for name, who in WORKERS.items() if not names or who.is_ours or name in names]
 

@@ -64,7 +64,7 @@ class Echo:
 
 
 class Run:
-    """The requests of one run. Missing and wrong replies are counted."""
+    """Sends the requests of one run, and counts missing and wrong replies."""
 
     def __init__(self, asking: Asking, call: Call) -> None:
         self._asking, self._call = asking, call

@@ -26,7 +26,7 @@ def _ports(prefix: str = "", count: int = MOST) -> Server:
 class Caller:
     """A kind of client and server.
 
-    `needs`: the files without which it is not installed. `fresh`: its addresses are used once, as servers
+    Without the files `needs`, it is not installed. With `fresh`, its addresses are used once, because servers
     listen there.
     """
 
@@ -49,7 +49,7 @@ class Caller:
         return self._command("serve", at.outward, replace(asking, server=number, work=work))
 
     def asker(self, at: Server, asking: Asking, count: int) -> list[str]:
-        """Return the command of the client. `count`: the number of servers."""
+        """Return the command of the client for `count` servers."""
         address = at.inward
         if self.fresh and "," in address:
             address = ",".join(address.split(",")[:count])
@@ -109,6 +109,6 @@ CALLERS = {
 
 
 def chosen_callers(text: str) -> list[str]:
-    """Return ours, and the comma-separated names; all without a name."""
+    """Return ours, and the comma-separated names, or all if `text` has none."""
     names = named(text, "peer with requests", [name for name, who in CALLERS.items() if not who.is_ours])
     return [name for name, who in CALLERS.items() if not names or who.is_ours or name in names]

@@ -15,7 +15,10 @@ Commands = Sequence[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The figures of a run. `flaw`: why there is no result."""
+    """The figures of a run.
+
+    `flaw` says why there is no result, or is empty.
+    """
 
     figures: dict[str, Any] = field(default_factory=dict)
     served: tuple[int, ...] = ()  # requests by server
@@ -27,7 +30,10 @@ class Outcome:
 
 
 def exchanged(processes: Processes, asking: Asking, servers: Commands, asker: list[str]) -> Outcome:
-    """Run the requests. A failing program is a flaw, and the other programs are ended."""
+    """Run the requests, and return the figures.
+
+    A failing program is a flaw, and the other programs are ended.
+    """
     programs: list[Program] = []
     try:
         return _exchanged(processes, asking, servers, asker, programs)
@@ -55,7 +61,7 @@ def _exchanged(
 
 
 def _await(processes: Processes, server: Program, ready: Path) -> None:
-    """Wait until a server is ready. Raises Failed if it ends before."""
+    """Wait until a server is ready. Raises: Failed, if the server ends before."""
     processes.until(lambda: ready.exists() or server.ended(), LIMIT, f"{server.name} was not ready")
     if server.ended():
         raise Failed(f"{server.name} ended by itself: {server.words()}")

@@ -28,7 +28,7 @@ async def serving(address: str, echo: Echo) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def opening(address: str, asking: Asking) -> AsyncIterator[Call]:
-    """Connect to all servers. `address`: the comma-separated addresses."""
+    """Connect to all servers of `address`, which are separated by commas."""
     options = [("grpc.service_config", IN_TURN)]
     async with grpc.aio.insecure_channel(f"ipv4:{address}", options) as channel:
         ask = channel.unary_unary(METHOD)

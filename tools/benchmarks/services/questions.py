@@ -11,7 +11,11 @@ RATE = 200  # requests per second on a schedule
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A case. `share`: part of the requests; `work`: s per request, of each server."""
+    """A case of requests.
+
+    `share` is the part of the requests of a run that this case sends. `work` is the time that each server
+    needs for a request, in s.
+    """
 
     what: str
     parallel: int = 1

@@ -28,7 +28,7 @@ TALK = 1.0  # simulated s between two pings
 
 
 class User:
-    """A client at a node that serves or watches, and knows the number of servers of each name."""
+    """A client at a node that serves or watches addresses, and knows the number of servers of each."""
 
     def __init__(self, net: SimNetwork, node: Counted, name: str, size: int) -> None:
         self.net, self.name, self.size = net, name, size
@@ -90,7 +90,7 @@ class User:
             self.say(c.Watch(1, part[0] == 0, part[-1] < self.size - 1, names))
 
     def serve(self, number: int, credit: int = 1) -> None:
-        """Serve an address; 0 ends that."""
+        """Serve an address with `credit`, or stop serving it if that is 0."""
         self.say(c.Consume(number + 1, number + 1, _address(number), credit))
 
 
@@ -154,7 +154,7 @@ def _registered(
 def _changed(
     net: SimNetwork, meter: Meter, servers: list[User], watchers: list[User], size: int
 ) -> dict[str, float]:
-    """Let one server after the other go and come back."""
+    """Let one server after the other stop and serve again, and return the figures."""
     before = meter.read()
     said: dict[tuple[int, int], float] = {}
     took: list[float] = []
@@ -182,7 +182,10 @@ def _changed(
 
 
 def _pass(net: SimNetwork, seconds: float) -> None:
-    """Let time pass. An event at the end keeps the network from merging many moments."""
+    """Let time pass.
+
+    An event at the end keeps the network from merging many moments.
+    """
     net.after(seconds, lambda: None)
     net.run(seconds)
 

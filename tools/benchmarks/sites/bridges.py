@@ -42,14 +42,17 @@ topics = ["bench/#"]
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A running bridge. `command(role, site, sending)` is that of a receiver or sender there."""
+    """A running bridge between two sites.
+
+    `command(role, site, sending)` returns the command of a receiver or sender at a site.
+    """
 
     wan: Wan
     command: Callable[[str, int, Sending], list[str]]
 
 
 def _in_python(wan: Wan, program: str, module: str, addresses: dict[int, str]) -> Bridge:
-    """Return a bridge with Python clients. `addresses`: for clients, by site."""
+    """Return a bridge with Python clients, whose `addresses` are by site."""
 
     def command(role: str, site: int, sending: Sending) -> list[str]:
         client = [program, "-m", f"{MODULES}.{module}"]

@@ -1,4 +1,4 @@
-"""The speed of messages to another site with Heronry, answered when they are stored here.
+"""The speed of messages to another site with Heronry, answered when the sending site has stored them.
 
 The address is STATE:NODE, the state directory of a site and one of its nodes.
 """

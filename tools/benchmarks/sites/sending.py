@@ -82,7 +82,10 @@ async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
 
 
 def run(taking: Taking, opening: Opening, window: int = 0) -> None:
-    """Run a client that was started as a program. `window`: replaces the given one."""
+    """Run a client that was started as a program.
+
+    `window` replaces the given one, unless it is 0.
+    """
     role, address, packed = sys.argv[1:]
     sending = Sending.unpacked(packed)
     sending = replace(sending, window=window or sending.window)

@@ -1,4 +1,4 @@
-"""The share of a busy master before, during and after its load; one of three is really kept busy."""
+"""The share of a busy master before, during and after its load; one of three masters is kept busy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def settled(gets: Sequence[Get], since: float, fits: Callable[[float], bool]) ->
 
 
 def measured(count: int, advance: Callable[[], None]) -> Report:
-    """Measure with `count` gets for each share."""
+    """Measure each strategy with `count` gets for each share."""
     in_turn, by_load = (try_out(strategy, count, advance) for strategy in STRATEGIES)
     return told(in_turn, by_load, count)
 

@@ -1,4 +1,4 @@
-"""Three masters, one of which is busy for a while, and a reader that records who answered when."""
+"""Three masters, one of which is busy for a while, and a reader that records each answer."""
 
 import json
 import time
@@ -36,7 +36,10 @@ class Get:
 
 @dataclass(slots=True)
 class Trial:
-    """The run of one strategy. `busy` and `relieved`: times at which the stages begin (s)."""
+    """The run of one strategy.
+
+    `busy` and `relieved` are the times at which the stages begin, and `ended` that of the end (s).
+    """
 
     strategy: str
     gets: list[Get] = field(default_factory=list)  # in order of time
@@ -58,7 +61,7 @@ class Trial:
 
 
 def try_out(strategy: str, count: int, advance: Callable[[], None]) -> Trial:
-    """Run `count` gets before the load, as many when it must have an effect, and as many after the relief."""
+    """Run `count` gets before the load, `count` while it must have an effect, and `count` after its end."""
     with Processes() as processes:
         _start(processes, strategy)
         load = _fill(processes)
@@ -114,7 +117,7 @@ def configuration(strategy: str) -> str:
 
 
 def _start(processes: Processes, strategy: str) -> None:
-    """Start the masters and the reader's node; return when all see each other."""
+    """Start the masters and the reader's node, and return when all see each other."""
     config, probe = processes.place / "mesh.toml", processes.place / "machine.json"
     config.write_text(configuration(strategy))
     probe.write_text(json.dumps(MACHINE))

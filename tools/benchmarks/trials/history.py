@@ -1,4 +1,4 @@
-"""The records of programs while nodes were killed, as they are checked."""
+"""The records that programs write while nodes are killed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -64,7 +64,10 @@ class Arrival:
 
 
 def read_answers(lines: Iterable[str]) -> dict[int, Answer]:
-    """Parse a publisher's lines: NUMBER POSTED STATE. A second line for a number is its final answer."""
+    """Parse a publisher's lines: NUMBER POSTED STATE.
+
+    A second line for a number has its final answer.
+    """
     found: dict[int, Answer] = {}
     for line in lines:
         number, posted, state = line.split()

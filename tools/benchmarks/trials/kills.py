@@ -24,7 +24,7 @@ QUIET = 0.5  # s in which duplicates would arrive
 
 
 class Campaign:
-    """A mesh with its clients, and its kills."""
+    """A mesh with its clients, whose nodes are killed."""
 
     def __init__(self, story: Story, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
         self._story = story
@@ -140,7 +140,7 @@ class Campaign:
         return (self._processes.place / f"{name}.txt").read_text().splitlines()
 
     def outcome(self, seed: int) -> Outcome:
-        """Read the records, and check them."""
+        """Return the outcome, with the checked records of all programs."""
         arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._story.subscribers}
         outcome = Outcome(self._story, seed, self.killed, self._answers(), arrivals)
         outcome.judge()

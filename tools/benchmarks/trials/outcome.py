@@ -12,7 +12,7 @@ from tools.benchmarks.trials.verdict import WRONG, Anomaly, judged, nearest, rec
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a campaign."""
+    """The outcome of a campaign: its kills, the records of its programs, and the anomalies in them."""
 
     story: Story
     seed: int

@@ -24,6 +24,9 @@ def draw(
     between: tuple[float, float] = BETWEEN,
     down: tuple[float, float] = DOWN,
 ) -> list[Kill]:
-    """Draw `count` kills from the seed. A node that `nodes` lists twice dies twice as often."""
+    """Draw `count` kills from the seed.
+
+    A node that `nodes` lists twice dies twice as often.
+    """
     chance = random.Random(seed)
     return [Kill(chance.uniform(*between), chance.choice(nodes), chance.uniform(*down)) for _ in range(count)]

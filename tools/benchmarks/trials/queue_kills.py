@@ -42,7 +42,7 @@ def plan(count: int, seed: int) -> list[Kill]:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a campaign."""
+    """The outcome of a campaign: its kills, the records of its programs, and the anomalies in them."""
 
     seed: int
     kills: list[Killed]
@@ -57,7 +57,7 @@ class Outcome:
 
 
 class Campaign:
-    """A node with a queue, its producers and consumers, and their kills."""
+    """A node with a queue, and its producers and consumers, all of which are killed."""
 
     def __init__(self, processes: Processes, rate: int, seed: int, advance: Callable[[], None]) -> None:
         self._processes, self._rate, self._seed, self._advance = processes, rate, seed, advance
@@ -152,7 +152,7 @@ class Campaign:
         return not row.bytes  # messages in doubt are neither ready nor out
 
     def outcome(self, seconds: float) -> Outcome:
-        """Read the records, and check them."""
+        """Return the outcome, with the checked records of all programs."""
         answers = {k: v for text in self._texts("producer") for k, v in read_answers(text).items()}
         events = [event for text in self._texts("consumer") for event in read_events(text)]
         outcome = Outcome(self._seed, self.killed, answers, events, seconds)

@@ -11,10 +11,10 @@ WRONG = ("lost", "doubled", "again", "unwanted")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """An error.
+    """An error of the kind `what` with a job.
 
-    lost: put was answered OK, and no consumer has acked it; doubled: redelivered without a mark; again:
-    redelivered after its ack was confirmed; unwanted: refused, and delivered.
+    A lost job was put and answered OK, but never acked. A doubled job was redelivered without a mark, and
+    "again" means redelivered after its ack was confirmed. An unwanted job was refused, and delivered.
     """
 
     what: str
@@ -23,7 +23,7 @@ class Anomaly:
 
 
 def judged(answers: Mapping[Job, str], events: Iterable[Event], last: float = 0.0) -> list[Anomaly]:
-    """Return all anomalies. `last`: the end of the run (s)."""
+    """Return all anomalies of a run that ended at `last` (s)."""
     by_job: defaultdict[Job, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda e: e.at):
         by_job[event.job].append(event)

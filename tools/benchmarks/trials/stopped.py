@@ -20,7 +20,10 @@ MB = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round. `grown`: most MB by which the readers' node grew. `p99` (s): that of single messages."""
+    """The figures of a round.
+
+    `grown` is by how many MB the readers' node grew at most. `p99` is that of single messages, in s.
+    """
 
     is_stopped: bool
     p99: float

@@ -15,7 +15,10 @@ Query = dict[str, str]  # the arguments of `subscribe`
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A mesh, its clients, and its kills. `kind` names the relation of a kill to two clients."""
+    """A mesh, its clients, and its kills.
+
+    `kind` names the relation of a kill to two clients.
+    """
 
     part: str  # its name as a part of the benchmark
     start: Callable[[Processes], list[Node]]

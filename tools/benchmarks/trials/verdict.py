@@ -11,7 +11,7 @@ RECOVERING = 3.0  # s of stalls after a restart
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A message that arrived wrongly, or did not. `what`: one of WRONG."""
+    """A message that arrived wrongly, or did not arrive; `what` is one of WRONG."""
 
     what: str
     publisher: Publisher
@@ -23,7 +23,10 @@ class Anomaly:
 def judged(
     publisher: Publisher, subscriber: Subscriber, answers: Mapping[int, Answer], arrivals: Sequence[Arrival]
 ) -> Iterator[Anomaly]:
-    """Yield the anomalies between two clients. Messages without an answer may arrive or be missing."""
+    """Yield the anomalies between two clients.
+
+    A message without an answer may arrive or be missing.
+    """
     seen: set[int] = set()
     highest = 0
     for arrival in arrivals:
@@ -49,7 +52,7 @@ def nearest(at: float, kills: Sequence[Killed]) -> Killed | None:
 
 
 def seen_from(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str:
-    """Return the kind of a kill, as these two clients see it."""
+    """Return whose node was killed, as seen by the two clients."""
     if kill.node == publisher.node:
         return "publisher's"
     return "subscriber's" if kill.node == subscriber.node else "third"
@@ -60,8 +63,8 @@ def recovery(
 ) -> float | None:
     """Return the seconds from a node's restart until a message that was posted after it arrived.
 
-    `path`: the nodes that messages pass. For another node the time counts from its death. None if another one
-    of the path died in between, or no message was posted.
+    `path` has the nodes that messages pass. If the node is not on it, the time counts from its death. None
+    means that another node of the path died in between, or that no message was posted.
     """
     is_third = kill.node not in path
     start = kill.at if is_third else kill.started

@@ -14,7 +14,7 @@ HALF, MOST = 0.5, 0.99
 
 
 def measured(rounds: int, count: int, advance: Callable[[], None]) -> Report:
-    """Run rounds of `count` gets in turn and as many by weights; report the medians."""
+    """Run rounds of `count` gets in turn and `count` gets by weights, and report the medians."""
     return told([try_out(count, advance) for _ in range(rounds)])
 
 

@@ -35,9 +35,9 @@ class Phase:
 
 @dataclass(slots=True)
 class Round:
-    """A phase in turn, and one by its learned weights.
+    """The gets in turn, and those by the weights learned from them.
 
-    `learnt`: node -> weight, answers, latency_ms, capacity, reason.
+    `learnt` has for each node its weight, answers, latency_ms, capacity and reason.
     """
 
     in_turn: Phase
@@ -46,7 +46,7 @@ class Round:
 
 
 def try_out(count: int, advance: Callable[[], None]) -> Round:
-    """Run `count` gets in turn, and as many by weights."""
+    """Run `count` gets in turn, then `count` gets by the weights learned from them."""
     seconds = FIRST + count / RATE
     with Processes() as processes:
         cluster, snapshots = processes.cluster, processes.place / "snapshots"
@@ -67,7 +67,7 @@ def try_out(count: int, advance: Callable[[], None]) -> Round:
 def ask(
     processes: Processes, strategy: str, seconds: float, snapshots: Path, weights: Path | None = None
 ) -> Phase:
-    """Run a mesh with a slow master for `seconds`. All nodes have stopped when this returns."""
+    """Run a mesh with a slow master for `seconds`, and return when all nodes have stopped."""
     phase = Phase(strategy)
     nodes = _start(processes, strategy, snapshots)
     environ = {"MESH_STATE_DIR": str(processes.place)}
@@ -108,7 +108,7 @@ def configuration(strategy: str, snapshots: Path) -> str:
 
 
 def _start(processes: Processes, strategy: str, snapshots: Path) -> list[Node]:
-    """Start the masters and the reader's node; return when all see each other."""
+    """Start the masters and the reader's node, and return when all see each other."""
     config, probe = processes.place / "mesh.toml", processes.place / "machine.json"
     config.write_text(configuration(strategy, snapshots))
     probe.write_text(json.dumps(MACHINE))
@@ -123,7 +123,7 @@ def _start(processes: Processes, strategy: str, snapshots: Path) -> list[Node]:
 
 
 def _apply(processes: Processes, m: sync.Client, weights: Path) -> None:
-    """Apply weights with `mesh weights apply`; return when the reader's node has them."""
+    """Apply weights with `mesh weights apply`, and return when the reader's node has them."""
     applied = processes.run("apply", "mesh", "weights", "apply", str(weights), "--url", READER)
     if applied.code:
         raise Failed(f"the weights were not applied: {applied.words()}")

@@ -14,8 +14,8 @@ Window = tuple[int, int]  # first and last number of a publisher
 class Restored:
     """A restore of a node.
 
-    `since`: the numbers of each publisher that were answered between the backup and the loss of the disk;
-    `came`: the records of all subscribers just before the loss.
+    `since` has the numbers of each publisher that were answered between the backup and the loss of the disk.
+    `came` has the records of all subscribers just before the loss.
     """
 
     node: str
@@ -25,7 +25,10 @@ class Restored:
 
 @dataclass(slots=True)
 class Weekly:
-    """The counts of one subscriber. `gone` and `again`: lost and doubled messages of the restored node."""
+    """The counts of one subscriber.
+
+    `gone` and `again` count the lost and the doubled messages of the restored node.
+    """
 
     count: Count = field(default_factory=Count)
     gone: int = 0
@@ -37,9 +40,9 @@ class Weekly:
 
 
 def count(said: Mapping[str, Any], came: Mapping[str, Any], restored: Restored | None) -> dict[str, Weekly]:
-    """Count by subscriber.
+    """Return the counts of each subscriber.
 
-    Publishers have the names of subscribers, and the numbers of their order.
+    Each publisher has the name of a subscriber, and its place in `said` as its number.
     """
     return {
         name: _of(

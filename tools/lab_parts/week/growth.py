@@ -13,7 +13,10 @@ SETTLED = 9  # samples that a judgment needs
 
 
 class Measure(NamedTuple):
-    """A figure. In the last third of a run it may exceed the middle third by `share`, and `more`."""
+    """A measured figure of a node.
+
+    In the last third of a run it may exceed the middle third by `share` of it, and by `more`.
+    """
 
     name: str
     unit: int
@@ -33,7 +36,10 @@ SEGMENTS, LOGS = Measure("segments, MiB", MIB), Measure("logs, MiB", MIB)
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A figure of one node over a run. `most`: the limit, which a growing figure exceeds."""
+    """A figure of one node over a run.
+
+    `most` is the limit, which a growing figure exceeds.
+    """
 
     first: float
     highest: float
@@ -46,9 +52,10 @@ class Growth:
 
 
 def judged(series: Sequence[float], measure: Measure) -> Growth:
-    """Compare the last third with the middle one: fluctuations are in both, growth raises the last.
+    """Compare the last third of `series` with the middle one.
 
-    With too few samples there is no limit.
+    Fluctuations affect both, and growth raises the last one. With fewer than SETTLED samples there is no
+    limit.
     """
     third = len(series) // 3
     if len(series) < SETTLED:
@@ -64,7 +71,7 @@ def bounded(series: Sequence[float], limit: float) -> Growth:
 
 
 def looked_at(pid: int, data: Path, logs: Sequence[Path]) -> Mapping[str, float]:
-    """Return all figures of a running node, by name. Raises psutil.NoSuchProcess for an ended one."""
+    """Return all figures of a running node, by name. Raises: psutil.NoSuchProcess, for an ended one."""
     process = psutil.Process(pid)
     with process.oneshot():
         found = [process.memory_info().rss, process.num_fds(), process.num_threads()]

@@ -27,7 +27,7 @@ class Jobs:
         return f"{EACH} at each node"
 
     def take(self, names: Sequence[str]) -> str:
-        """Consume all jobs; return the errors in words, or "" if each job came once."""
+        """Consume all jobs, and return the errors as text, which is empty if each job came once."""
         found = Counter[str]()
         for name in names:
             found.update(self._at(name, _taken))
@@ -54,7 +54,7 @@ async def _put(m: mesh.Client, name: str) -> None:
 
 
 async def _taken(m: mesh.Client) -> list[str]:
-    """Return all jobs of this node."""
+    """Consume all jobs of this node, and return them."""
     found: list[str] = []
     async with m.queue(QUEUE).consume(prefetch=50) as jobs, asyncio.timeout(TAKING):
         async for job in jobs:
@@ -66,5 +66,5 @@ async def _taken(m: mesh.Client) -> list[str]:
 
 
 async def _left(m: mesh.Client) -> int:
-    """Return the bytes at all nodes."""
+    """Return the bytes in the queue at all nodes."""
     return (await m.queue(QUEUE).info()).bytes

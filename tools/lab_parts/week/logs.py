@@ -6,9 +6,10 @@ from pathlib import Path
 
 
 def rotate(path: Path, limit: int, keep: int) -> bool:
-    """Rotate a log of more than `limit` bytes: copy PATH to PATH.1, and so on to PATH.keep, and empty it.
+    """Rotate a log of more than `limit` bytes, and return whether it was rotated.
 
-    Writers continue at its beginning, as they opened it to append. Returns whether it was rotated.
+    PATH is copied to PATH.1 and emptied, PATH.1 is moved to PATH.2, and so on to PATH.keep. Writers continue
+    at the beginning of PATH, because they opened it to append.
     """
     if not path.exists() or path.stat().st_size <= limit:
         return False

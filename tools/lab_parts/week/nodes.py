@@ -22,7 +22,10 @@ def domain_of(name: str) -> str:
 
 
 def made(processes: Processes, inside: Sequence[str], limit: int) -> list[Node]:
-    """Return nodes that are not started. `limit`: bytes of segments that each may keep."""
+    """Return nodes that are not started yet.
+
+    `limit` is the number of bytes of segments that each may keep.
+    """
     ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
     return [_made(processes, name, ports, inside, limit) for name in NAMES]
 
@@ -43,7 +46,7 @@ def data_of(processes: Processes, name: str) -> Path:
 
 
 def give_a_past(processes: Processes, hours: float, seed: int) -> tuple[int, int]:
-    """Generate the nodes' segments and identities; return the number of segments and bytes."""
+    """Generate the nodes' segments and identities, and return the number of segments and bytes."""
     past = processes.place / "past"
     wish = ("--nodes", str(len(NAMES)), "--hours", f"{hours:g}", "--seed", str(seed), "--close", "60")
     words = ("tools.generate_snapshots", *wish, "--clean", "--to", str(past))

@@ -11,7 +11,8 @@ from tools.lab_parts.week.growth import MIB, Growth
 class WeekPlan:
     """The plan of a week.
 
-    `seconds` of it follow `days` generated from `seed`; `rate`: messages per second of each publisher.
+    The run takes `seconds`, after `days` of history that are generated from `seed`. Each publisher sends
+    `rate` messages per second.
     """
 
     seconds: float
@@ -25,7 +26,7 @@ class WeekPlan:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the week, its duration in s, and its result in words."""
+    """A step of the week, its duration in s, and its result as text."""
 
     what: str
     seconds: float
@@ -34,7 +35,7 @@ class Step:
 
 @dataclass(slots=True)
 class WeekResult:
-    """The result of a run."""
+    """The result of a run: its steps, message counts, growth, and other errors."""
 
     steps: list[Step] = field(default_factory=list)
     counts: Mapping[str, Weekly] = field(default_factory=dict)  # by subscriber

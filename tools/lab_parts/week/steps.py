@@ -22,7 +22,7 @@ class Operator:
         self._processes, self._nodes, self._crowd = processes, nodes, crowd
 
     def mesh(self, name: str, *words: str, node: str = "") -> Program:
-        """Run `mesh` with these words. Raises Failed if the exit code is not 0."""
+        """Run `mesh` with the arguments `words`. Raises: Failed, if the exit code is not 0."""
         asked = ("--url", node) if node else ()
         program = self._processes.run(f"{name}-{node}" if node else name, "mesh", *words, *asked, limit=LIMIT)
         if program.code:
@@ -49,7 +49,7 @@ class Operator:
         return self._processes.place / f"{node.name}.backup"
 
     def back_up(self, node: Node) -> int:
-        """Make a backup of a running node, and check it; return its bytes."""
+        """Make a backup of a running node, check it, and return its bytes."""
         path = self.backup_of(node)
         self.mesh("backup", "backup", "create", str(path), node=node.name)
         self.mesh(f"checked-{node.name}", "backup", "check", str(path))

@@ -102,7 +102,7 @@ class Week:
         return "one by one, each well before the next"
 
     def _read_events(self) -> str:
-        """Check the events of the days before, and of today."""
+        """Check that each node has events of today, and return how far back its events go."""
         days = []
         for node in self._nodes:
             since = f"{self._plan.days + 1:g}d"
@@ -156,7 +156,7 @@ class Week:
 
 
 def a_week(plan: WeekPlan, tell: Tell) -> WeekResult:
-    """Run the plan; see `played`."""
+    """Run the plan, and return its result, as `played` does."""
 
     def made(stage: Stage[Lively]) -> Week:
         return Week(plan, stage.processes, tell)

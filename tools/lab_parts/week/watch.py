@@ -19,9 +19,9 @@ Series = dict[str, list[float]]  # by figure
 
 
 class Watch:
-    """The rotation of logs, and samples every `pause` s.
+    """The rotation of logs, and samples of the nodes every `pause` s.
 
-    `log`: bytes at which a log is rotated; `kept`: bytes of segments.
+    A log is rotated at `log` bytes. `kept` is the limit of segments in bytes.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Watch:
         return node.program.err
 
     def written(self, node: Node) -> str:
-        """Return the rest of its log, the oldest lines first."""
+        """Return the kept part of a node's log, the oldest lines first."""
         logs = all_of(self.log_of(node), COPIES)
         return "".join(path.read_text() for path in logs if path.exists())
 
@@ -65,7 +65,7 @@ class Watch:
             series[name].append(value)
 
     def growth(self) -> Mapping[str, Mapping[str, Growth]]:
-        """Return the growth by figure and node, of the current process of each."""
+        """Return the growth by figure and node, for the current process of each node."""
         series = {name: found for name, (_, found) in self._looks.items()}
         limits = {SEGMENTS: self._kept + BESIDE, LOGS: (COPIES + 1) * self._log + BESIDE}
         grown = {

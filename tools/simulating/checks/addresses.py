@@ -75,7 +75,7 @@ def given_once(history: History, facts: Facts) -> list[Violation]:
 def answered_is_given(history: History, facts: Facts) -> list[Violation]:
     """AD2: a request answered OK was delivered, unless its server or the server's node ended.
 
-    A gathered request may still be on the way to a server when their number is known.
+    A gathered request may still be in transit to a server when the number of servers is known.
     """
     asks, found = asked(history), []
     arrived = {(e.stream, e.first) for e in history.of("arrived") if e.domain == SENDS}

@@ -116,7 +116,7 @@ class _Standing:
     taken: list[tuple[int, float]] = field(default_factory=list)
 
     def lost(self, came: Event, home: str) -> bool:
-        """Accept a value. Return whether a newer one, standing for STOOD seconds, excludes it."""
+        """Accept a value, and return whether a newer one, known for STOOD seconds, excludes it."""
         value, site = (came.stamp, home), self.value[1]
         if value >= self.value:
             self.taken = [*(self.taken if site == home else ()), (came.stamp, came.at)]

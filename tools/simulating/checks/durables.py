@@ -56,7 +56,7 @@ def _copies(durable: Event, history: History, owes: bool) -> Iterator[Event]:
 
 
 def _accepted_again(history: History) -> Iterator[Event]:
-    """Yield what a second master accepted after a process ended, or has kept since.
+    """Yield each message that a second master accepted after a process ended, or has kept since.
 
     The second master cannot know whether the first one has the message.
     """
@@ -73,7 +73,7 @@ def _accepted_again(history: History) -> Iterator[Event]:
 
 
 def kept_twice(accepted: Event, queue: str) -> Event:
-    """Return the event that says that both masters may have kept a copy of the message."""
+    """Return an event by which both masters may have kept a copy of the message."""
     stream, domain, number = copy_of(accepted.id, queue)
     return replace(accepted, kind=KEPT_TWICE, stream=stream, domain=domain, first=number, last=number)
 

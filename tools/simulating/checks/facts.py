@@ -58,7 +58,10 @@ class Facts:
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def line_of(self, key: str) -> str:
-        """Return the key if it has a route of its own, else "". Other keys of a stream share one route."""
+        """Return the key if it has a route of its own, else "".
+
+        Other keys of a stream share one route.
+        """
         return key if key in self.keys else ""
 
     @cached_property
@@ -69,7 +72,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """The facts of one site. `members` are its nodes and their clients."""
+    """The facts of one site, whose nodes and clients are its `members`."""
 
     place: Place
     facts: Facts
@@ -154,7 +157,10 @@ Span = tuple[float, float, Event]
 
 @lru_cache(maxsize=1)
 def spans(history: History) -> tuple[Span, ...]:
-    """Return begin, end and event of each fault of a finished run, cached for several checks."""
+    """Return begin, end and event of each fault of a finished run.
+
+    The result is cached, because several checks need it.
+    """
     return tuple(_spans(history))
 
 

@@ -37,7 +37,10 @@ def groups_in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _changes(history: History) -> dict[str, list[float]]:
-    """Return the times of all changes by queue. Events of sessions count for all queues."""
+    """Return the times of all changes by queue.
+
+    Events of sessions count for all queues.
+    """
     found: dict[str, list[float]] = defaultdict(list)
     queues = {e.domain for e in history.of("put")}
     for e in history.of(*CHANGES):

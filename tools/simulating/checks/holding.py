@@ -20,7 +20,7 @@ Holder = tuple[str, str, int]  # node, session, and subscription number
 
 @dataclass(slots=True)
 class Hold:
-    """The consumer that holds a message, since when, and until when its hold is exclusive."""
+    """The consumer that holds a message, since when, and until when no other consumer may receive it."""
 
     holder: Holder
     since: Event
@@ -30,14 +30,14 @@ class Hold:
 class Holds:
     """The holders of messages, updated event by event.
 
-    The end of a process ends the holds of its deliveries. A consumer that reconnects and claims a message
-    holds it if the node accepts the claim. A new process knows the former consumers, but not their
-    deliveries, so it may accept a false claim.
+    The end of a process ends the holds of its deliveries. A consumer that reconnects holds a message that it
+    claims, if the node accepts the claim. A new process knows the former consumers, but not their deliveries,
+    so it may accept a false claim.
     """
 
     def __init__(self, unsure: Unsure, anew: Collection[Id] = ()) -> None:
         self._unsure = unsure  # messages that may exist twice, if marked redelivered
-        self._anew = anew  # messages that may be two
+        self._anew = anew  # messages that may exist as two
         self._of: dict[Id, Hold] = {}
         self._over: set[tuple[str, int]] = set()  # processes that ended
         self._ever: set[tuple[Holder, Id]] = set()  # all deliveries of each consumer
@@ -70,7 +70,7 @@ class Holds:
                 self._expected |= {h: e.at + RECOVER + SLACK for h in self._expected if h[0] == e.who}
 
     def _takes(self, holder: Holder, at: float, lease: float, is_end: bool) -> None:
-        """Start a new epoch: what the consumer held before is free, unless its claim is accepted."""
+        """Start a new epoch: messages that the consumer held are free, unless its claim is accepted."""
         self._back.discard(holder)
         if self._expected.pop(holder, -inf) >= at:
             self._back.add(holder)
@@ -113,7 +113,7 @@ class Holds:
             del self._of[e.id]
 
     def _until(self, session: tuple[str, str], at: float) -> None:
-        """End all holds of a session at the time `at`, unless it comes back."""
+        """End all holds of a session at the time `at`, unless the session returns."""
         for hold in self._of.values():
             if hold.holder[:2] == session:
                 hold.until = min(hold.until, at)

@@ -13,9 +13,9 @@ TAKEN = ("accept", "log", "tail", "known")  # of invented streams, without other
 def among_the_honest(history: History, facts: Facts) -> History:
     """Return the history without the events that the lying node may have influenced.
 
-    Left out: everything of the liar and its clients, messages that passed it (except unchanged direct
-    messages), domains of which it is master, and nodes that are reached only through it. Views are left out,
-    as the liar can change them until the nodes refute it.
+    The liar may influence all events of itself and its clients, messages that passed it (except unchanged
+    direct messages), domains of which it is master, and nodes that are reached only through it. It can also
+    change views until the nodes refute it.
     """
     streams = {event.stream for event in history.of("pub") if event.who in facts.deceived}
     known = {event.stream for event in history.of("pub")}

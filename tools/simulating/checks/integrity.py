@@ -24,9 +24,10 @@ HOPS = 16
 
 
 def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
-    """G1: each delivered message was published so, matches the subscription, and was not refused (but: G1.1).
+    """G1: each delivered message equals the published one, matches the subscription, and was not refused.
 
-    A transient message that was accepted by a process which has ended may be refused as well.
+    G1.1 covers dirty reads. A transient message that was accepted by a process which has ended may be refused
+    as well.
     """
     pubs, said, found = published(history), answers(history), []
     ends = [end.at for end in restarts(history)]

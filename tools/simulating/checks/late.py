@@ -34,9 +34,9 @@ def ways_of(given: Event) -> list[str]:
 class LateByWay:
     """Transient messages that a master keeps for an unreachable next hop, which are missed until it returns.
 
-    This holds for BACK seconds after the node ended; then other nodes are queried instead. If another process
-    ends before the node returns, the number may be lost. Messages of a node that has just returned are
-    reported soon.
+    The master keeps them until BACK seconds after the node ended; then other nodes are queried instead. If
+    another process ends before the node returns, the number may be lost. Messages of a node that has just
+    returned are reported soon.
     """
 
     def __init__(self, history: History) -> None:
@@ -62,8 +62,8 @@ class LateByWay:
 class Missed:
     """The messages that one subscription missed although later ones were delivered.
 
-    `due`: messages of which the subscriber must know. `silent(at)`: the number of messages in gaps that no
-    process knows any longer.
+    `due` has the messages of which the subscriber must know. `silent(at)` returns the number of messages in
+    gaps that no process knows any longer.
     """
 
     def __init__(self, late: LateByWay, silent: Callable[[float], int]) -> None:

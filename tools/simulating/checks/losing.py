@@ -32,8 +32,8 @@ class Unsure:
 def unsure_since(history: History, facts: Facts) -> float:
     """Return the time from which a message may exist at two nodes.
 
-    A node was forgotten, its store went back, or the content of a memory-only queue is gone and its sender
-    does not know the outcome.
+    A node was forgotten, its store was replaced by an old copy, or the content of a memory-only queue is gone
+    and its sender does not know the outcome.
     """
     memory = {node for node, _ in facts.in_memory}
     return min(
@@ -66,10 +66,10 @@ def put_anew(history: History, facts: Facts) -> set[Id]:
 
 
 class Lost:
-    """Messages that may be lost.
+    """The messages that may be lost.
 
-    These are memory-only messages with a process, all messages with a store that went back, and those of a
-    deleted queue.
+    A process may lose its memory-only messages, a store that an old copy replaced all of its messages, and a
+    deleted queue its own.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:

@@ -36,9 +36,9 @@ class Lives:
         return any(a <= end and b >= begin and what not in but for a, b, what in self._ills[who])
 
     def news_since(self, who: str, at: float) -> float:
-        """Return the earliest time of a node's reports.
+        """Return the time of the oldest input that a node may report at the time `at`.
 
-        A node that continues after a pause reads its input from that time.
+        A node that continues after a pause first reads the input that arrived during the pause.
         """
         return min(
             (a for a, b, what in self._ills[who] if what == "pause" and a <= at <= b + 1.0), default=at

@@ -18,8 +18,8 @@ SLACK = 0.2  # s of clock difference between node and check
 def conserved(history: History, facts: Facts) -> list[Violation]:
     """Q1: a message that was put and answered OK is at one node, or in transit, until it is settled.
 
-    It waits at one node only. Memory-only messages may be lost; forgotten nodes and memory-only queues may
-    duplicate.
+    It waits at one node only. Memory-only messages may be lost. Forgotten nodes and memory-only queues may
+    duplicate messages.
     """
     puts, unsure, anew = puts_of(history), Unsure(history, facts), put_anew(history, facts)
     found = [

@@ -74,18 +74,19 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
     """Return whether the next hop of `late` was unreachable, or had just returned, at its publication.
 
-    `other`, the later message, came by another one. Persistent messages for such a hop follow when it
-    returns.
+    `other`, the later message, came by another next hop. Persistent messages for an unreachable next hop
+    follow when it returns.
     """
     ways = set(ways_of(late)) - set(ways_of(other) if other is not None else ())
     return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)
 
 
 class Owed:
-    """The messages that a subscription must receive or be notified of: published after it stood, answered OK.
+    """The messages that a subscription must receive or be notified of.
 
-    A subscription from before the first fault is known to all nodes that its own node had met by then. Later
-    ones may be unknown to a master; in a mesh without rules its `accept` event names the subscribers.
+    They were published after it was confirmed, and answered OK. A subscription from before the first fault is
+    known to all nodes that its own node had met by then. Later ones may be unknown to a master; in a mesh
+    without rules its `accept` event names the subscribers.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:
@@ -140,9 +141,9 @@ class Owed:
                 yield pub
 
     def _had_met(self, home: str, pub: Event, at: float) -> bool:
-        """Return whether `home` had met the master of `pub` by then.
+        """Return whether `home` had met the master of `pub` by the time `at`.
 
-        A node that has just started may be alone, as adverts are lost.
+        A node that has just started may be alone, because adverts are lost.
         """
         taken = self._taken.get(pub.id)
         return taken is None or self._met.get((home, taken.who), 0.0) <= at
@@ -216,7 +217,7 @@ def _is_silent(
 
 
 def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:
-    """Return the number of messages in gaps that were never reported, as the process that knew them ended."""
+    """Return the number of messages in gaps that were never reported because their process ended."""
     home = session.split("/")[2]  # /node/NAME/client/…
     return sum(
         event.gap

@@ -169,7 +169,7 @@ def as_it_was_put(history: History, facts: Facts) -> list[Violation]:
 
 
 def _wants(selector: str, put: Event) -> bool:
-    """Return whether a selector, which is name, sign and value, matches the message."""
+    """Return whether `selector`, a text of name, sign and value, matches the message."""
     if not selector:
         return True
     name, sign, value = selector.split(" ", 2)
@@ -181,7 +181,7 @@ def _wants(selector: str, put: Event) -> bool:
 def sums(history: History, facts: Facts) -> list[Violation]:
     """Q9: each message is ready, out, delayed, in doubt, dying, done, dead or discarded, in one state only.
 
-    The figures that a node reports agree with that.
+    The figures that a node reports agree with these states.
     """
     found = [Violation("Q9", f"{e.who} {e.domain}: {e.text}", (e,)) for e in history.of("wrong sum")]
     came = 0

@@ -1,4 +1,4 @@
-"""Checks site relay: what one site sends to another is accepted there once, in order, as published."""
+"""Checks site relay: another site accepts a message once, in order, as it was published."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Relayed:
         return stream.hex(), pub.domain, pub.first
 
     def came_from(self, event: Event) -> str | None:
-        """Return the site where an accepted message was published; None: at no site."""
+        """Return the site where an accepted message was published, or None for no site."""
         if "i" in event.flags:
             return event.text
         return self._sources.get((self.home.get(event.who, ""), event.stream))
@@ -76,7 +76,7 @@ class Relayed:
                 yield event
 
     def _is_known(self, event: Event) -> bool:
-        """Return whether the event is no retained value, or its site had the value."""
+        """Return whether the event is an ordinary message, or a retained value that its site had."""
         if "i" not in event.flags:
             return True
         return all((event.text, event.domain, key, event.stamp) in self.values for key in event.keys)

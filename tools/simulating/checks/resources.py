@@ -29,9 +29,9 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
     """L1: in the end no messages wait, the disks have forgotten them, and no node broke the protocol.
 
     A node that a publisher has left may wait forever for answers that go elsewhere. Messages that were
-    discarded while a disk was full may return with a crash. The requests of a liar to nodes that it does not
-    link when honest wait for peer_linger. A node that was paused over a change of rules, for longer than old
-    rules are remembered, sends copies along unknown routes; they are refused.
+    discarded while a disk was full may return with a crash. A liar sends requests to nodes to which an honest
+    node would have no link; these requests wait for peer_linger. A node that was paused over a change of
+    rules, for longer than old rules are remembered, sends copies along unknown routes; they are refused.
     """
     may_wait = facts.may_wait or (facts.liar and facts.rules != "plain")
     left = [what for what in LEFT if not (may_wait and what in WAITING)]

@@ -82,7 +82,7 @@ def never_back(history: History, facts: Facts) -> list[Violation]:
 
 
 def _stood(history: History, node: str, since: float) -> float:
-    """Return how many seconds the node has been paused since then."""
+    """Return how many of the PAUSED seconds after `since` the node was paused."""
     spent = (min(end, since + PAUSED) - max(begin, since) for begin, end, fault in spans(history)
              if fault.text == "pause" and fault.who == node and end > since)  # fmt: skip
     return sum(max(0.0, each) for each in spent)

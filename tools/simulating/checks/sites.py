@@ -24,7 +24,10 @@ QUIET = 25.0  # s without faults before a loss is wrong
 
 
 def within(history: History, site: SiteFacts) -> History:
-    """Return the events of one site and its own messages. Faults of wires to other sites are no excuse."""
+    """Return the events of one site and of its own messages.
+
+    Faults of wires to other sites are left out, because they excuse nothing within the site.
+    """
     streams = {e.stream for e in history.of("pub") if e.who in site.members}
     away = {e.id for e in history.of("pub", "asked") if e.to.startswith(OTHERS)}
     asking = {e.stream for e in history.of("asked") if e.who in site.members}
@@ -48,8 +51,8 @@ def within(history: History, site: SiteFacts) -> History:
 def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool:
     """Return whether the violation is an effect of another site, which checks of all sites together cover.
 
-    Such are retained values of another site in place of ours, and gaps after a fault anywhere, or after one
-    site had no space for ours. Transient messages of that site may be late or lost.
+    Examples are a retained value of the other site, gaps after a fault anywhere, and gaps after one site had
+    no space for messages. Transient messages of the other site may be late or lost.
     """
     is_wrong = any(e.text == "clock" and e.who not in site.members for e in history.of("fault"))
     if is_wrong and violation.invariant[0] == "V":  # older values have later numbers there

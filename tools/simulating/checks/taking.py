@@ -1,4 +1,4 @@
-"""Checks answers: true, final, stored once and in order, and given to everything."""
+"""Checks answers: each message has a true and final one, and is stored once and in order."""
 
 from __future__ import annotations
 

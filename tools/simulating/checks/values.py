@@ -33,8 +33,8 @@ def topic_of(event: Event) -> Topic:
 class Known:
     """The values that each node has accepted so far, in order.
 
-    Kept are the newest value of each topic that was answered OK, and the last time of each message and
-    erasure.
+    `newest` has the newest value of each topic that was answered OK. `taken` and `ended` have the position of
+    the last event of each message and erasure.
     """
 
     # A message that a process accepted before it died without a commit was never a value, and its timestamp
@@ -77,7 +77,10 @@ class Known:
 
 
 def is_older(value: Event | None, number: int, accept: Event) -> bool:
-    """Return whether `value` is older than `accept`. Later numbers of one publisher win, at any timestamp."""
+    """Return whether `value` is older than `accept`.
+
+    Of one publisher's messages the one with the higher number is newer, at any timestamp.
+    """
     if value is None:
         return True
     is_later = value.stream == accept.stream and value.first >= number
@@ -174,8 +177,8 @@ def _lost(history: History) -> set[Id]:
 def erased_for_good(history: History, facts: Facts) -> list[Violation]:  # noqa: C901
     """V3: erased values never return to a node after it has answered the erasure.
 
-    Before the first fault that holds for every node. A node that is not in view misses the erasure, and so
-    does a node that ends before the erasure is on its disk.
+    Before the first fault, erased values return to no node at all. A node that is not in view misses the
+    erasure, and so does a node that ends before the erasure is on its disk.
     """
     known, found, asked = Known(), list[Violation](), defaultdict[tuple[str, Topic], list[int]](list)
     gone: dict[tuple[str, Topic], int] = {}  # (node, topic) -> last answered erasure

@@ -1,1 +1,1 @@
-"""The clients of a scenario, which record what they receive."""
+"""The clients of a scenario, which record the messages that they receive."""

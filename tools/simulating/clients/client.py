@@ -1,4 +1,4 @@
-"""A client of the simulated mesh: the real client core without sockets, event loop or dice."""
+"""A client of the simulated mesh: the real client core without sockets, event loop or randomness."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Post = tuple[str, bytes, str, int, int, str]  # key, content, domain, flags, exp
 class SimClient:
     """A client whose published messages are in `sent`, and their answers in `answers`.
 
-    With `gathers` published messages wait to share an envelope, as those of users do; else each call is an
-    envelope.
+    With `gathers`, published messages wait to share an envelope, as those of users do. Otherwise each call is
+    an envelope.
     """
 
     is_named = True  # its name was chosen
@@ -71,7 +71,7 @@ class SimClient:
         self._turn()
 
     def called(self, name: str) -> str:
-        """Return its unique name in the network."""
+        """Return the unique name of the client in the network."""
         return f"client {name} {len(self.net.pipes)}"
 
     @property
@@ -97,7 +97,10 @@ class SimClient:
         flags: int = 0,
         expires: int = 0,
     ) -> None:
-        """Publish one envelope with a message for each word of `keys`. `expires`: ns since 1970."""
+        """Publish one envelope with a message for each word of `keys`.
+
+        `expires` is in ns since 1970; 0 means never.
+        """
         words = keys.split()
         flags |= PERSISTENT if persistent else 0
         rows = zip(words, contents or [b""] * len(words), strict=True)
@@ -175,13 +178,13 @@ class SimClient:
                 self.letters[e.domain, e.number(i)] = e.to
 
     def settled(self) -> SimClient:
-        """Wait until everything it published is answered."""
+        """Wait until all published messages are answered, and return the client."""
         self.net.until(lambda: not self._wanting and self.core.publisher.is_quiet)
         return self
 
     @property
     def is_through(self) -> bool:
-        """Whether everything that it published has a final answer."""
+        """Whether all published messages have a final answer."""
         return not self._wanting and self.core.publisher.builder is None and self.outbox.is_through
 
     @property
@@ -236,7 +239,7 @@ class SimClient:
         """Handle a subscription before it is sent; subclasses override this."""
 
     def subscribed(self, key: str = "", pattern: str = "", **options: Any) -> Subscription:
-        """Subscribe, and wait until every node knows of it."""
+        """Subscribe, and wait until the subscription is confirmed."""
         s = self.subscribe(key, pattern, **options)
         self.net.until(lambda: s.is_confirmed)
         return s
@@ -250,7 +253,7 @@ class SimClient:
         self._turn()
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
-        """Consume `rate` items per second from now on; None: at once."""
+        """Consume `rate` items per second from now on; None means at once."""
         s.rate = rate
         if rate:
             self._use_some(s, rate)
@@ -281,7 +284,7 @@ class SimClient:
         """Handle a consumed batch; subclasses override this."""
 
     def retracted(self, s: Subscription, batch: Batch) -> None:
-        """Handle messages that it received and that their master refused; subclasses override this."""
+        """Handle received messages that their master has refused; subclasses override this."""
 
     def came(self, s: Subscription) -> None:
         """Handle possibly new messages of a subscription; subclasses override this."""
@@ -290,7 +293,7 @@ class SimClient:
         """Handle a gap of `gap` dropped messages; subclasses override this."""
 
     def _look(self) -> None:
-        """Consume what subscriptions that were woken up have received."""
+        """Consume the messages that woken subscriptions have received."""
         while self._stirred:
             stirred, self._stirred = self._stirred, {}
             for s in stirred:
@@ -311,7 +314,7 @@ class SimClient:
         return [got(e, i, 0) for e in call.found for i in range(e.count)]
 
     def erase(self, key: str, domain: str = "") -> Any:
-        """Return the keys that existed, or the code of the refusal."""
+        """Erase a topic, and return the keys that existed, or the code of the refusal."""
         _, reply = self._called("erase", {"key": key, "domain": domain})
         return reply.code or reply.value["erased"]
 
@@ -353,7 +356,7 @@ class SimClient:
     # --- its connection -----------------------------------------------------------------------------------
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
-        """Send a command that its core would not send."""
+        """Send a command that the client core itself would not send."""
         self.core.line.send(command, envelopes)
         self._turn()
 
@@ -373,7 +376,7 @@ class SimClient:
         self._turn()
 
     def lose(self) -> None:
-        """Treat its connection as lost."""
+        """Treat the connection as lost."""
         self.on_closed(self._connection)
 
     def die(self) -> None:
@@ -410,7 +413,7 @@ class SimClient:
         self._turn()
 
     def told(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        """Handle a command that its core has not yet received."""
+        """Handle a command before the client core receives it."""
         match command:
             case c.Refuse():
                 self.refusals.append(command)
@@ -451,7 +454,7 @@ class SimClient:
             self.net.at(due, partial(self._rung, due))
 
     def _rung(self, due: float) -> None:
-        """Run, unless an earlier run was scheduled since, which scheduled its own successor."""
+        """Run, unless an earlier run has replaced this one and scheduled the next."""
         if due == self._armed:
             self._armed = FOREVER
             self._turn()
@@ -481,5 +484,5 @@ class SimClient:
 
 
 def client_of(node: SimNode, name: str = "joe", **options: Any) -> SimClient:
-    """Return a connected client of this node, by its local socket."""
+    """Return a connected client of `node`, by its local socket unless `options` name an address."""
     return SimClient(node.net, options.pop("address", node.ipc), name, **options).connected()

@@ -23,10 +23,10 @@ class Diary(Outbox):
 
     @property
     def is_through(self) -> bool:
-        """Whether everything has a final answer."""
+        """Whether all messages have a final answer."""
         return not any(stream.waiting for stream in self._streams.values())
 
 
 def sum_of(content: bytes) -> str:
-    """Return a checksum by which a content is recognized."""
+    """Return a checksum that identifies `content` in the history."""
     return f"{crc32(content):08x}"

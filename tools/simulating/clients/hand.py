@@ -38,7 +38,8 @@ Name = tuple[str, str, int]  # stream, domain, and number of a message
 class Consumer:
     """A queue from which the client consumes.
 
-    `seconds`: processing time of a message; `habits`: letters of SAYS.
+    `seconds` is the processing time of a message. `habits` has letters of SAYS, of which one is drawn for
+    each message.
     """
 
     taking: QueueConsumption
@@ -86,7 +87,7 @@ class Hand(Partner):
     ) -> None:
         """Put messages one by one, as soon as there is space.
 
-        `kinds`: a header value, in turn; `ttl`: s, 0: no expiry.
+        The messages have the `kinds` as a header, in turn. `ttl` is in s; 0 means no expiry.
         """
         for content, kind in zip(contents, cycle(kinds), strict=False):
             self._puts.append(partial(self._put_now, queue, content, flags, how, kind, ttl))
@@ -140,7 +141,7 @@ class Hand(Partner):
     def take(self, name: str, *wanted: Any) -> None:
         """Consume from a queue; retry until it succeeds.
 
-        `wanted`: queue, credit, selector, lease in ms, and seconds and habits of a Consumer.
+        `wanted` has queue, credit, selector, lease in ms, and the seconds and habits of a Consumer.
         """
         self.core.desk.now = self.net.now
         self._wanted[name] = wanted
@@ -175,7 +176,7 @@ class Hand(Partner):
     def hurry(self) -> None:
         """Process all deliveries quickly and ack them from now on.
 
-        Messages with a lease that were not settled stay so: other consumers shall receive them.
+        Unsettled messages with a lease stay unsettled, so that other consumers receive them.
         """
         super().hurry()
         self.core.desk.now = self.net.now
@@ -302,7 +303,7 @@ class Hand(Partner):
             self.say(c.Settle(it.taking.number, it.taking._epoch - 1, (1, 2)))
 
     def claim(self, queue: str, other: bytes) -> None:
-        """Claim messages of another producer that were never delivered to it, then stop consuming."""
+        """Claim messages that another producer put and this client never received, then stop consuming."""
         self.core.desk.now = self.net.now
         number, address = self.core.subscriptions.next_number(), PUTS + queue
         held = ((other, (1, 60)),)
@@ -330,7 +331,10 @@ class Hand(Partner):
         self.ask(lambda request: c.Call(request, verb, arguments))
 
     def ask_durable(self, name: str, pattern: str, domain: str) -> None:
-        """Create a durable subscription. The `durable` event says that all reachable nodes know it."""
+        """Create a durable subscription.
+
+        The later `durable` event means that all reachable nodes know the subscription.
+        """
         query = "pattern" if any(letter in pattern for letter in "+#") else "exact", pattern, domain
         self.ask_queue("durable", name=name, queries=[query])
 

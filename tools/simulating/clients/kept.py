@@ -30,7 +30,10 @@ class Got:
 
 @dataclass(eq=False)
 class Subscription:
-    """A subscription. `rate`: items consumed per second; None = at once, 0 = none."""
+    """A subscription and the messages that it received.
+
+    `rate` is the number of items consumed per second; None means at once, and 0 none.
+    """
 
     intake: Intake
     rate: float | None
@@ -101,7 +104,10 @@ def got(e: Envelope, i: int, gap: int) -> Got:
 
 
 def all_of(batch: Batch) -> list[Got]:
-    """Return the messages of a batch, of which the first has the gap; none if they were retracted."""
+    """Return the messages of a batch, or none if they were retracted.
+
+    Only the first message has the gap.
+    """
     e, indices = batch._envelope, batch._indices
     if e.flags & RETRACTED:
         return []

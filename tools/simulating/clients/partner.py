@@ -28,7 +28,10 @@ MUTE = "0"  # a checksum's last digit: never reply
 
 @dataclass(eq=False)
 class Served:
-    """A served address. `seconds`: the time to handle a request; several are handled at once."""
+    """A served address.
+
+    `seconds` is the time to handle a request. Several requests are handled at once.
+    """
 
     serving: ClientServing
     seconds: float
@@ -39,7 +42,7 @@ class Partner(Witness):
     """A client of services.
 
     Its events: `arrived` when a request is delivered; `came` when it is begun; `asked` when a request is
-    sent; `ended` for its outcome; `serving` and `lapsed` at the begin and end of an epoch.
+    sent; `ended` for its outcome; `serving` and `lapsed` at the start and end of an epoch.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -206,7 +209,8 @@ class Partner(Witness):
     def ask_for(self, kind: str, address: str, count: int, seconds: float, local_only: bool) -> None:
         """Send `count` requests of one kind to an address as soon as there is space.
 
-        `kind` is "request", "gather", or "tell", which needs no reply. `seconds`: timeout; 0: none.
+        `kind` is "request", "gather", or "tell", which needs no reply. `seconds` is the timeout; 0 means
+        none.
         """
         for i in range(count):
             content = f"{self.name} {self.net.now:.6f} {address} {i}".encode()
@@ -276,7 +280,10 @@ class Partner(Witness):
                 self._ended(number, "gather", None, gathered.error)
 
     def _outcome(self, kind: str, number: int, code: str, reply: Message | None) -> None:
-        """Record the outcome of a request. `keys` has the checksum of the request that the reply repeats."""
+        """Record the outcome of a request.
+
+        The `keys` of the event have the checksum of the request that the reply repeats.
+        """
         said = () if reply is None else (sum_of(reply.content.removeprefix(REPLY)),)
         to = "" if reply is None or not reply.sender else reply.sender
         if code != "OK":

@@ -23,7 +23,7 @@ GOES_ON = 1 / PROGRESS  # items/s of a reader that publishers wait for
 
 
 class Witness(SimClient):
-    """A client that records its events. Their `boot` is that of its node."""
+    """A client that records its events, with the boot of its node."""
 
     net: HarshNetwork
     gathers = True

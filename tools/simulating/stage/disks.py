@@ -8,7 +8,10 @@ from tools.simulating.stage.scene import Scene, Steps
 
 
 class Disks:
-    """The disks of a scene's nodes. `start` starts a node's process again."""
+    """The disks of a scene's nodes.
+
+    `start` starts the process of a node again.
+    """
 
     def __init__(self, scene: Scene, start: Callable[[str], None]) -> None:
         self._scene, self._nodes, self._start = scene, scene.nodes, start

@@ -1,4 +1,4 @@
-"""The end of a run: faults are healed, nodes meet, queues drain, and all report what they know."""
+"""The end of a run: faults are healed, nodes meet, queues drain, and the rest is recorded."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Ending:
             self._read(LAST)
 
     def _use_up(self) -> None:
-        """Let all readers consume at once, and add clients that ask and that fetch their inboxes."""
+        """Let all readers consume at once, and add clients that send requests and fetch their inboxes."""
         for name in sorted(self._clients):
             for s in list(self._clients[name].subscriptions.values()):
                 self._clients[name].use(s)
@@ -106,7 +106,10 @@ class Ending:
         self._queues.use_up()
 
     def _read(self, turn: int) -> None:
-        """Get each topic at each node. A first get reveals which nodes are behind."""
+        """Get each topic at each node.
+
+        A first get reveals which nodes are behind.
+        """
         askers = [self._clients[f"asker-{name}"] for name in self._nodes]
         for asker in askers:
             for domain in self._cast.domains:

@@ -15,7 +15,7 @@ HEARD = 0.7  # share of adverts received, as multicast is unreliable
 
 
 class Machines:
-    """The nodes of the script, over all of their processes."""
+    """The nodes of the script, across all of their processes."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._net, self._nodes = scene, scene.net, scene.nodes
@@ -79,7 +79,7 @@ class Machines:
             return
         for other in map(self._nodes.__getitem__, self._scene.script.cast.mates(name)):
             dice = self._net.chance(f"adverts {name} > {other.name}")
-            is_heard = self._net.now < FIRST or dice.random() < HEARD  # a run begins with nodes that met
+            is_heard = self._net.now < FIRST or dice.random() < HEARD  # nodes have met when a run begins
             if other is not node and is_heard and self._net.passes(name, other.name):
                 self._advert(name, other.name, "")
         self._net.after(ADVERTISED, lambda: self._advertise(name, boot))
@@ -106,7 +106,10 @@ class Machines:
         self._nodes[name].close()
 
     def _arm(self, name: str, point: str, seconds: float, stage: str = "") -> None:
-        """Arm a crash point. `stage`: the stage of a move that the commit must write."""
+        """Arm a crash point.
+
+        `stage` is the stage of a move that the commit must write, or empty.
+        """
         self._scene.fault(f"crash {point}", name)
         self._nodes[name].armed = (point, seconds, stage)
 

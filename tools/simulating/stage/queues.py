@@ -79,7 +79,10 @@ class Queues:
         self._ask(name, "queue_move", queue, to=to, count=n)
 
     def _drain(self, name: str, do: str) -> None:
-        """Begin or cancel a drain. `name`: the client at that node."""
+        """Begin or cancel the drain of a node.
+
+        `name` is the client at that node.
+        """
         if do == "begin":
             self._scene.fault("drained", name.removeprefix("boss-"), name)
         self._of(name, lambda hand: hand.ask_queue("queue_drain", do=do))
@@ -150,7 +153,7 @@ class Queues:
                 yield client
 
     def use_up(self) -> None:
-        """Consume everything: at each node, or at the one to which all messages move."""
+        """Start consumers of all queues: at each node, or at the one to which all messages move."""
         for queue in self._names:
             home = _home_of(self._scene.script, queue)
             for node in [home] if home else self._scene.nodes:
@@ -162,7 +165,7 @@ class Queues:
         return not self._names or not any(node.observer.queues.messages for node in nodes)
 
     def end(self) -> None:
-        """Record the rest in queues, and on disk after consumers and queues are removed."""
+        """Record the messages left in queues, and the rows left after consumers and queues are removed."""
         if not self._names:
             return
         self._samples = -1
@@ -206,7 +209,10 @@ def _value(text: str) -> Any:
 
 
 def _home_of(script: Script, queue: str) -> str:
-    """Return the node to which all messages of the queue move, so that one consumer suffices; "": none."""
+    """Return the node to which all messages of the queue move, or "" if there is none.
+
+    One consumer at that node suffices.
+    """
     said = next((str(s.args[2]) for s in script.steps if s.kind == "declare" and s.args[1] == queue), "")
     words = dict(word.split("=") for word in said.split())
     stays = words.get("redistribution", "none") == "none" or words["distribution"] == "strict"

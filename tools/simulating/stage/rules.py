@@ -46,7 +46,7 @@ class Rules:
     # --- administrator --------------------------------------------------------------------------------------
 
     def _set(self, name: str, words: str) -> None:
-        """Set the rules at that node, or at the next running node."""
+        """Set the rules at the node `name`, or at the next running node."""
         names = list(self._nodes)
         names = names[names.index(name) :] + names[: names.index(name)]
         there = [n for n in names if self._nodes[n].is_up and not self._nodes[n].is_stopped]
@@ -101,7 +101,7 @@ class Rules:
     # --- files --------------------------------------------------------------------------------------------
 
     def _reload(self, name: str, words: str, number: int) -> None:
-        """Replace and reload the file of a node, unless a later one is there."""
+        """Replace and reload the file of a node, unless the node already has a later one."""
         if number < self._written.get(name, 0):
             return
         self._written[name] = number
@@ -146,7 +146,7 @@ class Rules:
 
 
 def signed(node: HarshNode, agreed: Agreed, by: str) -> SharedRow:
-    """Return a row with a timestamp of `node`, signed by `by`; "": unsigned."""
+    """Return a row with a timestamp of `node`, signed by `by`, or unsigned if that is ""."""
     stamp = node.core.parts.shared.stamp(RULES, "")
     row = SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0)
     return row.signed(public_key(seed_of(by)), partial(sign, seed_of(by))) if by else row

@@ -14,7 +14,10 @@ Steps = dict[str, Callable[..., None]]  # functions by the kind of a step
 
 
 class Scene:
-    """The scene of one run, shared by all that act there. `history` is complete afterwards."""
+    """The scene of one run, which all steps share.
+
+    `history` is complete after the run.
+    """
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -81,7 +81,7 @@ class Services:
     # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Record each row that has been wrong for a while although the truth has not changed."""
+        """Record each row that has been wrong for LASTING samples although the truth has not changed."""
         self._wrong.begin()
         truth = self._truth()
         for name in {*truth, *self._was}:
@@ -105,7 +105,7 @@ class Services:
             self._scene.history.add(Event(self._scene.net.now, "wrong row", who, to=name, text=text))
 
     def _truth(self) -> dict[str, Rows]:
-        """Return the non-local servers of each name, as their clients know them."""
+        """Return the number of non-local servers of each name by node, as the clients know them."""
         found: dict[str, Rows] = {}
         for client in self._partners():
             node = client.session_name.split("/")[2] if client.session_name else ""
@@ -116,7 +116,7 @@ class Services:
         return found
 
     def _known(self, node: HarshNode) -> Iterator[tuple[str, Rows]]:
-        """Yield what a node knows of the names that it watches, and of all groups."""
+        """Yield a node's rows of the names that it watches, and of all groups."""
         if not node.is_up or node.is_stopped:
             return
         services, peers = node.core.parts.services, node.core.parts.neighbours.peers

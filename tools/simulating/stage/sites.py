@@ -23,7 +23,7 @@ class Sites:
         return {"sync": self._sync}
 
     def _sync(self, node: str, site: str) -> None:
-        """Let a node ask for retained values to be sent to another site."""
+        """Let a node request that retained values are sent to another site."""
         it = self._scene.nodes[node]
         if it.is_up and not it.is_stopped:
             it.asks(AskSiteSync(site=site), lambda reply: self._scene.history.met("a transfer wished"))

@@ -23,7 +23,10 @@ from tools.simulating.world.filed import ONE_IN, folder
 
 
 class Stage:
-    """A run of a script in its `scene`, with files in a folder until it is closed."""
+    """A run of a script in its `scene`.
+
+    Its files are in a folder until the run is closed.
+    """
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -10,7 +10,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Streaks(Generic[T]):
-    """Consecutive samples of many conditions. A condition that a sample does not count starts again at 0."""
+    """Consecutive samples of many conditions.
+
+    A condition that is not counted in a sample starts again at 0.
+    """
 
     def __init__(self) -> None:
         self._before: Counter[T] = Counter()

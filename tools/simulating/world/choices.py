@@ -1,4 +1,4 @@
-"""Observes which nodes are chosen for requests, and what they receive."""
+"""Observes which nodes are chosen for requests, and which requests reach them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tell = Callable[[str, Envelope, str, int], None]  # kind, envelope, and the othe
 
 
 def watch(parts: Parts, tell: Tell) -> None:
-    """Report each envelope that leaves for another node or arrives from one."""
+    """Report each envelope of requests that leaves for another node or arrives from one."""
     departing, serving, peers = (
         parts.services.sending._departing,
         parts.services.serving,

@@ -1,4 +1,4 @@
-"""The points at which a process can crash during a commit, and the commits it applies to."""
+"""The points at which a process can crash during a commit, and the commits that crashes affect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NOTHING = LotRow()
 
 
 def awaited(job: Commit | Fetch) -> bool:
-    """Return whether an answer waits for the commit. Rows of known nodes alone are not awaited."""
+    """Return whether an answer waits for the commit.
+
+    A commit that has only rows of known nodes is not awaited.
+    """
     if isinstance(job, Fetch):
         return False
     is_met_only = bool(job.ops) and all(isinstance(op, Put | Delete) and op.table == MET for op in job.ops)
@@ -26,7 +29,7 @@ def awaited(job: Commit | Fetch) -> bool:
 
 
 class MovesWritten:
-    """The moves that the commits of one node write, over all of its processes."""
+    """The moves that the commits of one node write, across all of its processes."""
 
     def __init__(self) -> None:
         self._going: set[bytes] = set()  # rows of envelopes with messages in transit

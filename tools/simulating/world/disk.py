@@ -28,13 +28,16 @@ OWN = (
 
 
 class SimStore(MemoryStore):
-    """A store in memory. `durable` is called with every commit that a crash can no longer undo."""
+    """A store in memory.
+
+    `durable` is called with every commit that a crash can no longer undo.
+    """
 
     def __init__(self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float] = float) -> None:
         super().__init__()
         self._durable, self._clock = durable, clock
-        self._copy: dict[str, Any] | None = None  # an old copy,
-        self._copied = 0.0  # and its time
+        self._copy: dict[str, Any] | None = None  # an old copy
+        self._copied = 0.0  # time of the old copy
         self._newest: dict[str, Any] | None = None  # content before the old copy replaced it
         self._written: list[float] = []  # times of commits
         self.is_accepted = False  # whether the node continues with an old copy
@@ -70,15 +73,15 @@ class SimStore(MemoryStore):
         self._commits = commits
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Fail: simulated stores have no backups."""
+        """Raise StoreError, because simulated stores have no backups."""
         raise StoreError("it is no file", code="NOT_AVAILABLE")
 
     def spare(self) -> int:
-        """Return the free bytes within the store, which are not counted here."""
+        """Return 0, because a simulated store has no free bytes of its own."""
         return 0
 
     def checkpoint(self) -> None:
-        """Do nothing: there is no separate log."""
+        """Do nothing, because there is no separate log."""
 
     # --- an old copy ------------------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ class SimStore(MemoryStore):
 
     @property
     def is_old(self) -> bool:
-        """Whether its content is an old copy."""
+        """Whether the content is an old copy."""
         return self._newest is not None or self.is_accepted
 
     def _all(self) -> dict[str, Any]:
@@ -119,7 +122,7 @@ class SimStore(MemoryStore):
     # --- rot ----------------------------------------------------------------------------------------------
 
     def rot(self, dice: Random) -> bool:
-        """Flip a random bit. Return whether the store has one to flip."""
+        """Flip a random bit, and return whether the store had one to flip."""
         rows = [
             (table, key) for table, found in self._tables.items() for key, value in found.items() if value
         ]

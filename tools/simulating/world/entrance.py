@@ -20,7 +20,10 @@ LOWEST = 10  # descriptor
 
 
 class Owner(End, Protocol):
-    """A process, as its entrance knows it. `throws_out` gets connections that are considered closed."""
+    """A process, as its entrance knows it.
+
+    `throws_out` is called with connections that count as closed.
+    """
 
     def awake(self, what: Callable[[], None]) -> None: ...
 
@@ -59,18 +62,18 @@ class Entrance:
             self._happened(True, self._places[key])
 
     def spoke(self, pipe: Pipe) -> None:
-        """Name a connection by its first message."""
+        """Process the first message of a connection, which reveals its routing id."""
         key = routing_id(pipe)
         self._over(self._arrivals.spoke(key, self._places[key], self.catch_up))
 
     def hang_up(self, key: Hashable) -> None:
-        """Close a connection that the core no longer wants."""
+        """Close the connection `key`, which the core no longer uses."""
         for inbound, pipe in self._pipes.items():
             if pipe.keys[1] == key and self._arrivals.forget_connection(inbound) is not None:
                 pipe.end(self._owner)
 
     def catch_up(self) -> None:
-        """Read all events so far."""
+        """Process all unread events."""
         while self._unread:
             has_ended, place = self._unread.popleft()
             self._over(self._arrivals.end_place(place) if has_ended else self._arrivals.accepted(place))
@@ -86,5 +89,5 @@ class Entrance:
 
 
 def routing_id(pipe: Pipe) -> Inbound:
-    """Return the routing id that ZeroMQ gives a connection: a newer one has a higher number."""
+    """Return the routing id that ZeroMQ would give a connection; later ones are higher."""
     return 0, b"\0" + pipe.number.to_bytes(4)

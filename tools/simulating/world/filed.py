@@ -1,4 +1,4 @@
-"""Comparison of the real store with the simulated one: one run of a hundred writes both."""
+"""Comparison of the real store with the simulated one: one run in a hundred writes to both."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ CONTENT = b"never published"
 class Forger:
     """A maker of forged messages.
 
-    `me` is the forging node, `others` are the nodes that do not use it as next hop. `is_signed`: nodes check
-    the whole route of a message, else only its two ends.
+    `me` is the forging node. `others` are the nodes that do not use it as next hop. With `is_signed`, nodes
+    check the whole route of a message, otherwise only its two ends.
     """
 
     me: str
@@ -32,9 +32,9 @@ class Forger:
     dice: Random
 
     def said(self, streams: Sequence[bytes], number: int) -> list[bytes]:
-        """Return the frames of one more forgery.
+        """Return the frames of one more forged message.
 
-        `number` is arbitrary; `streams` are those of real clients.
+        `number` is arbitrary, and `streams` are those of real clients.
         """
         dice = self.dice
         stream = dice.choice(streams) if streams else dice.randbytes(16)

@@ -24,7 +24,10 @@ PLENTY = 1 << 30
 
 
 class OnDisk:
-    """The simulated store, as its guard opens it for one process. The store itself outlives the process."""
+    """The simulated store, as its guard opens it for one process.
+
+    The store itself outlives the process.
+    """
 
     def __init__(self, disk: Disk, store: SimStore, reserve: Path) -> None:
         self._disk, self._store, self._reserve = disk, store, reserve
@@ -41,11 +44,11 @@ class OnDisk:
         self._store.commit(ops)
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Fail: backups of files are a matter of the shell, which is not simulated."""
+        """Raise StoreError, because backups are made by the shell, which is not simulated."""
         raise StoreError("a simulated disk has no files to copy.", code="NOT_AVAILABLE")
 
     def close(self) -> None:
-        """Do nothing: the disk stays."""
+        """Do nothing, because the store outlives the process."""
 
 
 class SimRoom(DiskSpace):
@@ -61,11 +64,11 @@ class SimRoom(DiskSpace):
 
 
 def nobody_hears(level: str, text: str) -> None:
-    """Drop what a node would write into its log."""
+    """Drop a line that a node would write into its log."""
 
 
 class Place:
-    """A data directory over all processes of its node, and the store guard of the current one."""
+    """The data directory of a node across all of its processes, and the store guard of the current one."""
 
     def __init__(self, path: Path, disk: Disk, clock: Callable[[], float]) -> None:
         self._path, self._disk, self._clock = path, disk, clock

@@ -18,8 +18,8 @@ from tools.simulating.world.worker import Outcome, Process, Worker
 class HarshProcess(Process, Protocol):
     """A process on a failing machine.
 
-    `armed`: the crash point, the downtime in s, and the stage of a move that the commit must write; "": any
-    commit that is awaited.
+    `armed` has the crash point, the downtime in s, and the stage of a move that the commit must write; ""
+    means any commit that is awaited.
     """
 
     history: History
@@ -101,7 +101,7 @@ class HarshWorker(Worker):
         self.batch, self._outcome = [], []  # the store knows what is in its cache
 
     def forget(self) -> None:
-        """Write nothing more."""
+        """Drop all jobs that are not yet written."""
         self.batch.clear()
         self.jobs.clear()
 
@@ -121,7 +121,7 @@ class HarshWorker(Worker):
             self.process.awake(self.tend)
 
     def _crashes(self, point: str, batch: Sequence[Commit | Fetch] = ()) -> bool:
-        """Crash if this is the armed point and the written commits are awaited. Return whether it crashed."""
+        """Crash if this is the armed point and the written commits are awaited; return whether it crashed."""
         process = self.process
         is_awaited = any(map(awaited, batch or self.batch))
         if process.armed is None or process.armed[0] != point or not is_awaited or process.is_closing:

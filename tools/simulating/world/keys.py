@@ -29,7 +29,10 @@ def seed_of(name: str) -> bytes:
 
 
 def idle() -> Sample:
-    """Return the same load for each machine. A node without a load publishes no node state."""
+    """Return the same load for each machine.
+
+    Without a load, a node publishes no node state.
+    """
     return IDLE
 
 
@@ -52,7 +55,7 @@ def keys_for(site: str, other: str) -> SiteKeys:
 
 
 def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return the settings of a SimNode of that site, which is a gateway to the sites `others`."""
+    """Return the settings of a SimNode of `site`, which is a gateway to the sites `others`."""
     own = key_settings(name)
     secrets = {role: secret_of(site, role) for role in SECRETS}
     ring = replace(
@@ -78,5 +81,8 @@ def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
 
 
 def gateway_settings(name: str, site: str, others: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return the settings of a gateway. `others` has the addresses that it dials, by site."""
+    """Return the settings of a gateway.
+
+    `others` has the addresses that it dials, by site.
+    """
     return {**member_settings(name, site, others), "is_relay": True, "sites": others}

@@ -24,7 +24,7 @@ Id = tuple[str, str, int]  # stream, domain and number of a message
 
 
 class Known:
-    """An observer's knowledge of one part of a queue; see Watching."""
+    """The observed state of one part of a queue, for `QueueWatch`."""
 
     def __init__(self, queue: QueueSink, address: str, tell: Tell) -> None:
         self._part, self._address, self._tell = queue.part, address, tell
@@ -63,7 +63,10 @@ class Known:
         self._in_vain = {(lot, number) for lot, runs in pieces for number in numbers_of(runs)}
 
     def goes(self, lot: QueuedEnvelope, runs: Runs, node: bytes) -> None:
-        """Record that messages leave for `node`. Flag w: a local consumer wants them."""
+        """Record that messages leave for `node`.
+
+        The flag w means that a local consumer wants the message.
+        """
         here = matching_here(self._part.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
             self._tell_of(
@@ -106,7 +109,7 @@ class Known:
         self._gone += count(runs)
 
     def copies(self) -> Iterator[tuple[Id, bool]]:
-        """Yield each message, and whether it is in transit. See QueueWatch."""
+        """Yield the id of each message, and whether it is in transit."""
         for lot in self._lots:
             stream, going = lot.envelope.stream.hex(), self._going(lot)
             for number in _numbers(lot.open()) if lot.left else ():
@@ -164,7 +167,7 @@ class Known:
         self._paged.clear()
 
     def wrong(self) -> Iterator[str]:
-        """Yield the figures that are wrong."""
+        """Yield a description of each figure that does not match the messages."""
         part, lots = self._part, self._lots
         lots[:] = [lot for lot in lots if lot.left]
         over = {"acked": part.acked, "dead": part.died - part.dying, "purged": self._purged}

@@ -32,7 +32,7 @@ UNWITNESSED = 5.0  # s that a witness may lack
 class AwakeWorker(Worker):
     """The worker of a store in memory or at a server, which pauses with its process.
 
-    The content of a server survives whatever happens to the node.
+    The content at a server survives all faults of the node.
     """
 
     process: HarshNode
@@ -42,7 +42,7 @@ class AwakeWorker(Worker):
 
 
 class HarshNode(StoppableNode):
-    """A node on a failing machine, over all of its processes."""
+    """A node on a failing machine, across all of its processes."""
 
     net: HarshNetwork
     worker: HarshWorker
@@ -188,7 +188,7 @@ class HarshNode(StoppableNode):
     def disk_failed(self) -> None:
         """Stop because the disk failed.
 
-        The next start shows whether the last batch was written; nothing else is.
+        The last batch may or may not be written, as the next start shows. Nothing else is written.
         """
         self.history.met("stopped by its disk")
         self.observer.leaves("stop", "disk")

@@ -20,13 +20,16 @@ class SimNetwork(Network[SimNode]):
     """A network that creates its nodes."""
 
     def node(self, name: str, *seeds: str, **settings: Any) -> SimNode:
-        """Return a running node. `seeds` are names of other nodes."""
+        """Create, start and return a node.
+
+        `seeds` are names of other nodes.
+        """
         node = SimNode(self, name, seeds, settings)
         node.start()
         return node
 
     def mesh(self, *names: str, **settings: Any) -> list[SimNode]:
-        """Return nodes that all know each other."""
+        """Create nodes, and return them when all of them know each other."""
         nodes = [self.node(name, *names[:1], **settings) for name in names]
         self.until(lambda: all(len(node.alive) == len(names) - 1 for node in nodes))
         return nodes

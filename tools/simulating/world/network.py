@@ -23,7 +23,7 @@ LATE = 1e-6  # s by which a timer is late
 
 
 class End(Protocol):
-    """An end of connections. Keys are its own names for them."""
+    """An end of connections, which it knows by keys of its own."""
 
     name: str
 
@@ -33,7 +33,10 @@ class End(Protocol):
 
 
 class Listener(End, Protocol):
-    """An end that accepts connections. `came_in` has them by its own keys."""
+    """An end that accepts connections.
+
+    `came_in` has them by the keys of this end.
+    """
 
     @property
     def came_in(self) -> dict[Hashable, Pipe]: ...
@@ -42,7 +45,10 @@ class Listener(End, Protocol):
 
 
 class Pipe:
-    """A connection. Direction 0 is from the dialer."""
+    """A connection of two ends.
+
+    Direction 0 is from the dialer.
+    """
 
     def __init__(
         self, net: Network[Any], dialler: End, key: Hashable, listener: Listener, endpoint: str, number: int
@@ -86,7 +92,7 @@ class Pipe:
             self.send(direction, frames)
 
     def end(self, who: End) -> None:
-        """Close one end: frames in flight still arrive, then nothing more."""
+        """Close one end: frames in flight still arrive, but later ones do not."""
         self.net.at(self._last[self.ends.index(who)], self.lose)
 
     def lose(self) -> None:
@@ -100,7 +106,7 @@ N = TypeVar("N")
 
 
 class Network(Generic[N]):
-    """Time, chance and connections. `nodes`: by name."""
+    """The simulated time, random numbers, and connections of all nodes."""
 
     pipe_made: type[Pipe] = Pipe
 
@@ -187,13 +193,16 @@ class Network(Generic[N]):
         return self.rng.uniform(*SPEED)
 
     def break_all(self, *names: str) -> None:
-        """Break every connection between ends with these names, or all of a single end."""
+        """Break every connection between two named ends, or all connections of a single one."""
         for pipe in list(self.pipes):
             if set(names) <= {end.name for end in pipe.ends}:
                 pipe.lose()
 
     def cut(self, one: str, other: str) -> None:
-        """Cut the wire between two ends. A connection that is still cut after PATIENCE seconds breaks."""
+        """Cut the wire between two ends.
+
+        A connection that is still cut after PATIENCE seconds breaks.
+        """
         pair = frozenset((one, other))
         self.cuts.add(pair)
         for pipe in [p for p in self.pipes if p.is_open and p.is_cut]:

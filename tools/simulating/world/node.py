@@ -40,8 +40,8 @@ from tools.simulating.world.worker import Worker
 class SimNode:
     """A node's process, as its shell would run it.
 
-    The first node of a network uses the first version in `newest`, the next node the next version, and so on
-    in turn.
+    Nodes use the versions of the wire protocol in `newest` in turn, beginning with the first node of a
+    network.
     """
 
     newest: Sequence[int] = (VERSION_MAX,)  # versions of the wire protocol
@@ -179,7 +179,7 @@ class SimNode:
                 pipe.end(self)
 
     def _fall_silent(self) -> None:
-        """Release the addresses, so that no end can connect."""
+        """Release the addresses, so that no other end can connect."""
         self.is_up = False
         del self.net.bound[self.address], self.net.bound[self.ipc]
 
@@ -187,27 +187,27 @@ class SimNode:
 
     @property
     def now(self) -> float:
-        """The seconds on its monotonic clock."""
+        """The time of the node's monotonic clock in s."""
         return self.net.now
 
     @property
     def wall(self) -> int:
-        """The time that its wall clock shows, in ns."""
+        """The time of the node's wall clock, in ns since 1970."""
         return self.net.wall + self.jumped
 
     def leap(self, ns: int) -> None:
-        """Move its wall clock by `ns`."""
+        """Move the node's wall clock by `ns`."""
         self.jumped += ns
 
     def when(self, moment: float) -> float:
-        """Return the network's time at which its clock shows `moment`."""
+        """Return the network's time at which the node's clock shows `moment`."""
         return moment
 
     # --- figures --------------------------------------------------------------------------------------
 
     @property
     def alive(self) -> set[str]:
-        """The names of the other nodes that it considers alive."""
+        """The names of the other nodes that this node considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:

@@ -81,7 +81,7 @@ class Watched(Protocol):
 
 
 class Observer(Component):
-    """Observer of one node over all of its processes, as a component in each of its cores."""
+    """Observer of one node across all of its processes, as a component in each of its cores."""
 
     def __init__(self, node: Watched, history: History) -> None:
         self._node = node
@@ -105,7 +105,7 @@ class Observer(Component):
             self._add(self._event(kind, to=e.to, stamp=boot, **what))
 
     def _watch(self, feed: SiteFeed) -> None:
-        """Record what a site feed drops."""
+        """Record the messages that a site feed drops."""
         lost = feed._lost
 
         def drops(e: Envelope, why: str, messages: int) -> None:
@@ -220,7 +220,7 @@ class Observer(Component):
     # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Record the backlogs that are larger than ever before."""
+        """Record the backlogs that are larger than in any sample before."""
         core = self._node.core
         feeds: list[Feed] = list(core.parts.neighbours.feeds())
         feeds += [f for s in core.parts.clients.sessions.values() for f in s.feeds.values()]
@@ -236,7 +236,7 @@ class Observer(Component):
             self._add(self._event("sample", text=what, stamp=amount))
 
     def end(self) -> None:
-        """Record the rest at the end."""
+        """Record the figures of unfinished work at the end of the run."""
         core = self._node.core
         self._count()
         figures = core.parts.desk.figures()
@@ -293,7 +293,10 @@ def untold(feed: Feed) -> int:
 
 
 def _takers(pieces: Sequence[tuple[Envelope, Targets]]) -> tuple[str, ...]:
-    """Return the peers for which a master accepts a message, as name, or name:index,index… for a part."""
+    """Return the peers for which a master accepts a message.
+
+    A peer is written as name, or as name:index,index… if it receives only some of the messages.
+    """
     found = []
     for _, targets in pieces:
         for feed, indices in targets:

@@ -67,7 +67,7 @@ class QueueWatch:
     # --- figures --------------------------------------------------------------------------------------
 
     def copies(self) -> Iterator[tuple[Id, bool]]:
-        """Yield each message that is here and not settled, and whether it is in transit to another node."""
+        """Yield each unsettled message at this node, and whether it is in transit to another node."""
         for queue in self._queues:
             yield from self._parts[queue.part].copies()
 

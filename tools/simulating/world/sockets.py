@@ -17,7 +17,7 @@ class Owner(Listener, Protocol):
 
 
 class Sockets:
-    """The connections of one process. A later process of the node starts with none."""
+    """The connections of one process of a node."""
 
     def __init__(self, net: Network[Any], owner: Owner, life: int) -> None:
         self.came_in: dict[Hashable, Pipe] = {}
@@ -40,7 +40,7 @@ class Sockets:
         self._dialled.pop(key, None)
 
     def is_new(self, key: Hashable) -> bool:
-        """Return whether the core does not know the inbound connection yet. The second call returns False."""
+        """Return whether the core does not know the inbound connection yet, and mark it as known."""
         was_known = key in self._known
         self._known.add(key)
         return not was_known
@@ -76,7 +76,10 @@ class Sockets:
                 net.after(wait, lambda node=node: node.gossiped(frames))  # type: ignore[misc]
 
     def knock(self, uuid: bytes, address: str) -> None:
-        """Check a closed port: the other machine's system answers, unless the wire is cut."""
+        """Report whether the machine at `address` refuses connections.
+
+        The other machine's system answers even without a process, unless the wire is cut.
+        """
         net, mine = self._net, self._owner
         place = next((n for n in net.nodes.values() if address in (n.address, n.ipc)), None)
         if place is None or not net.passes(mine.name, place.name):

@@ -1,4 +1,4 @@
-"""A node whose process is paused and resumed; what arrives meanwhile waits for it."""
+"""A node whose process is paused and resumed; input that arrives meanwhile waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LATE = 0.25  # s after which a late loop reads first
 
 
 class StoppableNode(SimNode):
-    """A node that can be paused. `stalled`: the calls that wait until it resumes."""
+    """A node that can be paused.
+
+    `stalled` has the calls that wait until it resumes.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         self.stalled: list[Callable[[], None]] = []
@@ -37,7 +40,7 @@ class StoppableNode(SimNode):
             self.net.at(self._stopped_until, lambda: self.go_on(boot))
 
     def go_on(self, boot: int) -> None:
-        """Resume, and read what arrived meanwhile before any peer is judged."""
+        """Resume, and read the waiting input before the node judges any peer."""
         if not self.is_up or boot != self.disk.boot:
             return
         self._stopped_until = 0.0
@@ -82,7 +85,7 @@ class StoppableNode(SimNode):
         self.awake(lambda: SimNode.knocked(self, life, uuid, is_refused))
 
     def asks(self, ask: Ask, then: Callable[[Any], None]) -> None:
-        """Send a question from its own process to the core."""
+        """Ask the core a question as the node's own shell does."""
 
         def asked() -> None:
             if self.is_up:

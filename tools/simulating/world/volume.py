@@ -12,7 +12,7 @@ from mesh.store.memory import MemoryStore
 
 @dataclass
 class Disk:
-    """The disk that survives a `kill -9`, and its free space."""
+    """The disk of a node, which survives a `kill -9`, and its free space."""
 
     store: MemoryStore
     is_full: bool = False
@@ -42,4 +42,4 @@ class Disk:
         return self.store.reach
 
     def close(self) -> None:
-        """Do nothing: the disk stays."""
+        """Do nothing, because the disk outlives the process."""

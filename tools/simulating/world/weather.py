@@ -1,6 +1,6 @@
-"""Failing wires: slow, lossy, one-way, or without an end.
+"""Failing wires: slow, lossy, one-way, or without notice of a connection's end.
 
-TCP resends lost packets, so loss is a delay, and all that follows waits behind it.
+TCP resends lost packets, so a loss is a delay, and all later frames wait behind it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class HarshPipe(Pipe):
 
 
 class HarshNetwork(SimNetwork):
-    """A network with a random generator for each part, so that an event in one part changes no other part."""
+    """A network with a random generator for each part, so that one part does not affect the others."""
 
     pipe_made: type[Pipe] = HarshPipe
 
@@ -164,7 +164,7 @@ class HarshNetwork(SimNetwork):
         return self.chance(f"{sender} > {receiver}").uniform(wire.low, wire.high)
 
     def arrival(self, sender: str, receiver: str, size: int) -> float:
-        """Return when a message that leaves now arrives."""
+        """Return the time at which a message that leaves now arrives."""
         wire, dice = self.wire(sender, receiver), self.chance(f"{sender} > {receiver}")
         late, patience = self.delay(sender, receiver) + size / wire.bandwidth, RETRANSMIT
         if wire.loss:
@@ -208,15 +208,15 @@ class HarshNetwork(SimNetwork):
 
 
 def life(end: End) -> int:
-    """Return the boot of an end's process; 0 for a client."""
+    """Return the boot of the process at `end`; 0 for a client."""
     return end.disk.boot if isinstance(end, SimNode) else 0
 
 
 def is_dark(end: End) -> bool:
-    """Return whether its machine has no power, so that its system does not answer."""
+    """Return whether the machine of `end` has no power, so that its system does not answer."""
     return bool(getattr(end, "is_dark", False))
 
 
 def entrance_of(end: End) -> Entrance | None:
-    """Return the entrance that follows the descriptors of its connections, or None."""
+    """Return the entrance of `end`, or None if its connections have no descriptors."""
     return getattr(end, "entrance", None)

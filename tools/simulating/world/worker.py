@@ -40,7 +40,10 @@ class Process(Protocol):
 
 
 class Worker:
-    """The worker of one process. While a batch is written, the next one gathers."""
+    """The worker of one process.
+
+    While a batch is written, jobs gather for the next one.
+    """
 
     def __init__(self, process: Process, store: Store, name: str = "") -> None:
         self.process, self.name = process, name
@@ -60,7 +63,7 @@ class Worker:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether its process still runs."""
+        """Whether the process of this worker still runs."""
         return self.process.is_up and self in self.process.workers
 
     def written(self) -> None:
@@ -74,7 +77,7 @@ class Worker:
         self.write_next()
 
     def answer(self, outcome: Outcome, batch: Sequence[Commit | Fetch]) -> None:
-        """Report to the core the outcome of its commits and the envelopes that it fetched."""
+        """Report to the core the outcome of its commits, and the envelopes that it fetched."""
         process = self.process
         for job, error in outcome:
             if job.token is not None:
