@@ -31,7 +31,15 @@ from mesh.discovery.member import (
     SuspicionRefuted,
 )
 from mesh.discovery.member_transitions import MemberTransitions, Results
-from mesh.discovery.requests import DialProbe, DirectProbe, DiscoveryRequest, IndirectProbe, Inform, Lives, Spread
+from mesh.discovery.requests import (
+    DialProbe,
+    DirectProbe,
+    DiscoveryRequest,
+    IndirectProbe,
+    Inform,
+    Lives,
+    Spread,
+)
 from mesh.discovery.rumor_evidence import HEARSAY, RumorEvidence
 from mesh.discovery.rumor_queue import RumorQueue
 from mesh.discovery.table import CAPACITY, MemberRecord, MemberTable, fresh

@@ -2,8 +2,8 @@
 
 The rows of an hour are rewritten beside the table. Then a plan is stored, with the files to delete and their
 replacements, and carried out, if necessary by the next writer. A kill before the plan is stored changes
-nothing, and a later one only delays the compaction. `mesh.history.reading` reads by the plan. Other programs may
-briefly miss rows of one hour, but never see duplicates.
+nothing, and a later one only delays the compaction. `mesh.history.reading` reads by the plan. Other programs
+may briefly miss rows of one hour, but never see duplicates.
 
 `check` is called before each step, and raises when another job writes to the history.
 """

@@ -3,7 +3,16 @@
 from collections.abc import Iterable
 from random import Random
 
-from mesh.discovery.member import Dead, Member, MemberEvent, Node, NodeLife, Rumour, Suspected, SuspicionRefuted
+from mesh.discovery.member import (
+    Dead,
+    Member,
+    MemberEvent,
+    Node,
+    NodeLife,
+    Rumour,
+    Suspected,
+    SuspicionRefuted,
+)
 from mesh.discovery.membership import DirectProbe, IndirectProbe, Membership, SwimTiming
 from mesh.discovery.requests import DiscoveryRequest, Lives
 

@@ -2,7 +2,18 @@ from dataclasses import replace
 
 import pytest
 
-from mesh.discovery.member import LEAP, Dead, Joined, Left, Member, Moved, NodeLife, Restarted, Rumour, Sighted
+from mesh.discovery.member import (
+    LEAP,
+    Dead,
+    Joined,
+    Left,
+    Member,
+    Moved,
+    NodeLife,
+    Restarted,
+    Rumour,
+    Sighted,
+)
 from mesh.discovery.membership import HEARSAY, DirectProbe, Inform, NameClash
 from mesh.discovery.rumor_evidence import HIGHEST
 from mesh.discovery.table import SEEN_FOR, TOLD

@@ -63,7 +63,16 @@ def test_killed_at_any_moment_it_ends_with_the_table_of_an_undisturbed_run(
     undisturbed = ingest(session, [str(tmp_path / "in")], str(tmp_path / "undisturbed"))
     assert undisturbed.rows == truth["all_rows"]
     chance, to = random.Random(5), tmp_path / "to"
-    command = [sys.executable, "-m", "mesh.history", "ingest", "--from", str(tmp_path / "in"), "--to", str(to)]
+    command = [
+        sys.executable,
+        "-m",
+        "mesh.history",
+        "ingest",
+        "--from",
+        str(tmp_path / "in"),
+        "--to",
+        str(to),
+    ]
     for _ in range(KILLS):
         (to / "_lock").unlink(missing_ok=True)
         job = subprocess.Popen([*command, *CONF], cwd=ROOT, start_new_session=True)

@@ -12,10 +12,10 @@ import click
 import pytest
 from pyspark.sql import SparkSession
 
-from mesh.snapshots.line import KINDS
 from mesh.history import cli
 from mesh.history.reading import history
 from mesh.history.views.capacity import idle
+from mesh.snapshots.line import KINDS
 from tests.pages import ROOT, SPARK, Block, blocks, commands, terminal
 from tests.spark.page import VIEWS, View, run_job, table, unrun
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mesh.discovery.state import NodeState
 from mesh.core.states.state_topic_stream import StateTopicStream
+from mesh.discovery.state import NodeState
 from mesh.patterns import matches
 from mesh.wire.commands import Query
 

@@ -5,7 +5,16 @@ from mesh.history.report.facts import Facts, Node, Series
 from mesh.history.report.figures import decimal, duration, number, percent
 from mesh.history.report.markup import Html
 from mesh.history.report.sampling import mean
-from mesh.history.report.sections.section import FEW, Section, axis, drawn, findable, in_words, milliseconds, nothing
+from mesh.history.report.sections.section import (
+    FEW,
+    Section,
+    axis,
+    drawn,
+    findable,
+    in_words,
+    milliseconds,
+    nothing,
+)
 
 ROWS = 300  # of a heat map, one or two pixels each
 COLUMNS = (

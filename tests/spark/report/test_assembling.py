@@ -3,7 +3,16 @@
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
-from mesh.history.report.assembling import alive, assemble, axis, by_address, fair_shares, nodes, series, waiting
+from mesh.history.report.assembling import (
+    alive,
+    assemble,
+    axis,
+    by_address,
+    fair_shares,
+    nodes,
+    series,
+    waiting,
+)
 from mesh.history.report.facts import Coverage, Fare, Flapping, Load, Quality
 from mesh.history.report.sampling import mean, median, most, quantile
 from tests.spark.report.invented import facts

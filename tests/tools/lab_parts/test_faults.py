@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from tools.lab_parts.faults import NO_ROOM, Victims, fill_disk
+from tools.lab_parts.faults import NO_SPACE, Victims, fill_disk
 from tools.running.processes import Failed, Interrupted
 
 
@@ -77,7 +77,7 @@ def _kills(seed: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("kills", "words", "starts"), [(False, "", 1), (True, "", 2), (True, f"[x] {NO_ROOM}", 3)]
+    ("kills", "words", "starts"), [(False, "", 1), (True, "", 2), (True, f"[x] {NO_SPACE}", 3)]
 )
 def test_a_full_disk_has_room_again_and_its_node_runs(kills: bool, words: str, starts: int) -> None:
     disk = FakeDisk()

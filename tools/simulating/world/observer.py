@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
 from mesh.core.delivery.facts import EnvelopeAccepted
@@ -15,6 +14,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
 from mesh.core.sites.sitefeed import SiteFeed
+from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
