@@ -1,6 +1,6 @@
 """Delays before the next dial.
 
-Random numbers are arguments.
+The caller passes the random numbers.
 """
 
 from dataclasses import dataclass

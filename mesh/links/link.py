@@ -53,7 +53,7 @@ class Link:
 
     @property
     def since(self) -> float:
-        """When the present state began."""
+        """The time when the present state began."""
         return self._since
 
     @property
@@ -68,7 +68,7 @@ class Link:
 
     @property
     def attempt(self) -> int:
-        """The number of the next, or present, dial in a row, from 1."""
+        """The number of the present or next dial since the last reset, from 1."""
         return self._attempt
 
     @property
@@ -90,9 +90,9 @@ class Link:
 
     @property
     def next_try(self) -> float | None:
-        """When to dial next.
+        """The time of the next dial, or None.
 
-        None if there is no need, a dial or login exists, or the peer is denied.
+        None if no login is needed, a dial or a login exists, or this node denies the peer.
         """
         is_waiting = self._is_wanted and self._dialled_at is None and self._state is not LinkState.LOGGED_IN
         return self._not_before if is_waiting and self._mine is None else None

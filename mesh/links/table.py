@@ -87,8 +87,8 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         # The connection works, whatever address the peer has next time.
         LinkEvent.ADDRESS:      (LinkState.LOGGED_IN,   ()),
         LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
-        # If the control connection was lost, the login is lost, too, though its end may show later. Then it
-        # is dialed soon.
+        # If the control connection was lost, the login is lost, too, though its end may show later.
+        # FORGIVE lets the next dial follow at once.
         LinkEvent.REACHED:      (LinkState.LOGGED_IN,   (A.FORGIVE,)),
     },
     LinkState.POLLING: {
@@ -115,7 +115,7 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.HELLO:        (LinkState.LOGGED_IN,   (A.RESUME,)),
         LinkEvent.REFUSED:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
         LinkEvent.DENIED:       (LinkState.NOT_ALLOWED, (A.HANG_UP,)),
-        # This holds if the peer refused, too: the list here changed, so the peer is asked again.
+        # The peer is dialed even if it refused, too, because the list here has changed.
         LinkEvent.ALLOWED:      (LinkState.POLLING,     (A.FORGIVE, A.DIAL)),
         LinkEvent.SILENCE:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
         LinkEvent.BYE:          (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),

@@ -27,7 +27,7 @@ STRATA = 15  # highest stratum
 class RuleSet(NamedTuple):
     """Rules, the names of configured nodes, and the names of nodes that must not be linked.
 
-    Configured nodes may be linked even where others may not.
+    Configured nodes may be linked even where other nodes may not.
     """
 
     rules: tuple[Rule, ...]
@@ -38,8 +38,8 @@ class RuleSet(NamedTuple):
 class AgreedNode(msgspec.Struct, frozen=True, omit_defaults=True):
     """The shared entry of one node.
 
-    `rules` are all rules of the node; None: files decide. `allowed` is whether it may be linked; None:
-    settings decide.
+    `rules` are all rules of the node, or None if files decide. `allowed` says whether the node may be linked,
+    or is None if settings decide.
     """
 
     rules: tuple[Rule, ...] | None = None
@@ -66,7 +66,7 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.with_all({name: entry})
 
     def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
-        """Return the list with other entries for these nodes."""
+        """Return the list with `entries` in place of the present entries of these nodes."""
         nodes = {name: entry for name, entry in {**self.nodes, **entries}.items() if entry != NOTHING}
         return msgspec.structs.replace(self, nodes=dict(sorted(nodes.items())))
 
@@ -81,7 +81,7 @@ def packed(agreed: Agreed) -> bytes:
 
 
 def unpacked(value: bytes) -> Agreed:
-    """Return the list from its row; b"": an empty one. Raises: LocalError.
+    """Return the list from its row, or an empty list for b"". Raises: LocalError.
 
     The code is BAD_RULES, or that of an invalid name, key, pattern or XPath.
     """

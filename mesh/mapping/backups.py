@@ -2,8 +2,8 @@
 
 # Law 1: a backup is master while no other claim leads anywhere, and then alone: the first by the order of the
 # rules that is reachable, or is this node itself.
-# Law 2: a backup that sees a master, or a backup before it, forwards its messages. It accepts none that one
-# of these would accept.
+# Law 2: a backup that sees a master, or a backup before it, forwards its messages. It accepts no message
+# that one of them would accept.
 # Law 3: a node that has just started is no backup before it had time to meet living masters.
 # Law 4: subscriptions go to all nodes that may ever be master, whichever are reachable now.
 

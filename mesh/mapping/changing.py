@@ -2,8 +2,8 @@
 
 # Law 1: a topic with several masters or backups, by the old or the new rules, keeps all its claims in their
 # order: duplicates are detected by the order in which each master delivers.
-# Law 2: a more specific rule takes claims away, too. Several masters must therefore be named by a key or a
-# domain alone: for these it is cheap to decide which other rules may match.
+# Law 2: a more specific rule takes claims away, too. Topics with several masters must therefore be
+# named by a key or a domain alone, for which it is cheap to decide which other rules may match.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = frozenset((EXACT, DOMAIN))
 
 
 def leaves_shared(before: Sequence[Rule], after: Sequence[Rule]) -> bool:
-    """Return whether topics with several masters by either rules have the same ones by the other."""
+    """Return whether topics with several masters under either rules have the same masters under both."""
     terms, others = list(_terms(before)), list(_terms(after))
     shared = _shared(before) | _shared(after)
     if not shared:
@@ -43,7 +43,7 @@ def _terms(rules: Iterable[Rule]) -> Iterable[Term]:
 
 
 def _shared(rules: Sequence[Rule]) -> set[KeyText]:
-    """Return the keys of several masters, or of a master with a backup."""
+    """Return the keys that have several masters, or a master with a backup."""
     backed = {rivalry(key) for rule in rules if rule.backup for key in rule.alternatives()}
     holders = holders_of_each(rule for rule in rules if rule.stratum == 0)
     return backed | {what for what, nodes in holders.items() if len(nodes) > 1}

@@ -75,14 +75,17 @@ def divide(
     domain: str,
     is_copy: bool,
 ) -> Decision:
-    """Return the decision on a message for all masters."""
+    """Return the decision on a message that every master receives.
+
+    With `is_copy`, the sender has sent a copy to each master already.
+    """
     masters = masters_of(claims)
     if me in masters:
         others = tuple(n for n in masters if n != me and n not in visited and not is_copy)
         why = f"{claims[0].by}, stratum 0: master" + (f", with {', '.join(others)}" if others else "")
         return here(why, others, is_shared=len(masters) > 1)
     new = tuple(node for node in masters if node not in visited)
-    # While one of them is unreachable, another route may still lead to all.
+    # While a master is unreachable, another route may still lead to all.
     return choose(me, claims, view, visited, of, domain, Together(new, BEHIND) if len(new) > 1 else NOBODY)
 
 

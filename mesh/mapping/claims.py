@@ -14,7 +14,7 @@ from mesh.reserved import is_own_domain
 
 CACHE = 100_000  # keys whose claims are remembered
 
-# The indices of the XPATH and PATTERN keys that match a message, and its key if an EXACT one names it.
+# The indices of the XPATH and PATTERN keys that match a message, and its key if an EXACT key names it.
 # Messages with the same value are decided alike.
 Fit = tuple[str, tuple[int, ...]]
 FilterResults = tuple[bool, ...]  # result of each filter for a message
@@ -91,8 +91,8 @@ class Claims:
     ) -> tuple[Claim, ...]:
         """Return the claims on one message.
 
-        `is_own`: it is from a client of this node, which may accept messages of other nodes' clients only.
-        `held` are the results of the filters, if the rules have some.
+        With `is_own` it is from a client of this node, which may leave its own clients' messages without a
+        domain to other nodes. `held` are the results of the filters, if the rules have some.
         """
         if not self._rules or is_own_domain(domain):
             return NO_CLAIMS
@@ -149,7 +149,7 @@ class Claims:
     def _default(self, is_own: bool) -> list[RuleTerm]:
         """Return the terms of nodes that accept messages without a domain.
 
-        For this node's own clients these are other nodes, if it does not accept them itself.
+        For messages of this node's own clients, this node itself is left out.
         """
         named = self._by_domain.get("", [])
         open_to_all = [
@@ -189,7 +189,10 @@ class Claims:
         return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Return the claims on each part of the matching messages, last on the messages that no key names."""
+        """Return the claims on each part of the messages that match a query.
+
+        The last part is the messages that no key of a rule names.
+        """
         if not self._rules or is_own_domain(domain):
             return [NO_CLAIMS]
         if kind == "exact" and not (self._looked or self.tests):
@@ -212,7 +215,7 @@ class Claims:
                 yield (term.claim,)
 
     def _certain(self, kind: str, text: str, domain: str) -> tuple[Claim, ...]:
-        """Return the claims on all other matches."""
+        """Return the claims on all matches that `_possible` leaves out."""
         if kind == "exact" and text in self._by_key:
             plain = tuple(term.claim for term in self._by_key[text] if not term.filters)
             if plain:

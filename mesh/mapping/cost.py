@@ -36,9 +36,10 @@ THAT_LOOK_AT_LESS = "use cheaper ones: // once, and no // and .. within brackets
 
 @dataclass(frozen=True, slots=True)
 class _Crowd:
-    """The nodes where a term is evaluated.
+    """The nodes that `askings` evaluations of a term reach.
 
-    There are `many` in all, none in more than `often` evaluations, and `most` in one of these.
+    There are `many` nodes in all, at most `most` in one evaluation. No node is in more than `often`
+    evaluations.
     """
 
     askings: int
@@ -85,7 +86,7 @@ class _Bill:
         return _Crowd(at.askings, many, often, below)
 
     def term(self, term: XPathTerm, at: _Crowd) -> None:
-        """Count the cost of a term at each of these nodes."""
+        """Count the cost of a term at the nodes `at`."""
         self.visits += at.askings
         match term:
             case LocationPath():
@@ -114,7 +115,7 @@ class _Bill:
     def _texts(self, term: XPathTerm, at: _Crowd) -> int:
         """Count the cost of one side of a comparison.
 
-        Return its number of texts.
+        Return the number of texts on that side.
         """
         match term:
             case LocationPath():
@@ -179,7 +180,7 @@ def too_many_visits(whose: str, visits: int, most: int) -> str:
 
 
 def needed(term: XPathTerm) -> frozenset[str]:
-    """Return the names without which nothing matches."""
+    """Return the names that a document must contain for the term to match."""
     match term:
         case LocationPath(steps=steps):
             return frozenset().union(*map(_of_step, steps))
@@ -201,7 +202,7 @@ def _of_step(step: PathStep) -> frozenset[str]:
 
 
 def _is_of_texts(term: XPathTerm) -> bool:
-    """Return whether a comparison with the term is false if it finds nothing."""
+    """Return whether a comparison with the term is false if the term finds nothing."""
     return isinstance(term, LocationPath | Union | Literal)
 
 

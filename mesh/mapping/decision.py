@@ -1,4 +1,4 @@
-"""Interface between the mapping and its view of the nodes, and its decisions."""
+"""The interface through which the mapping views the nodes, and the decisions of the mapping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NodesView(Protocol):
         """Return whether the node is reachable now."""
 
     def is_settled(self) -> bool:
-        """Return whether there was time to meet all living nodes."""
+        """Return whether this node has had time to meet all living nodes since its start."""
 
     def way_to(self, node: str) -> str | None:
         """Return the neighbor through which an unknown node can be reached, if that is known."""
@@ -58,11 +58,11 @@ class Kind(Enum):
 class Decision:
     """A decision on a message.
 
-    `node` is the next hop, or the node waited for ("" = unknown). `code` is that of a refusal, or of a wait
+    `node` is the next hop, or the node waited for ("" = unknown), and `code` that of a refusal, or of a wait
     that ends soon: `ASKING`, `CHANGING`. `is_final`: a refusal also of a message sent before. `copies` are
-    the masters, if several each receive a copy; with HERE, those besides this node. FORWARD then means that
-    some of them are reachable. `to_master`: the next hops are masters. `is_shared`: other nodes may be
-    masters, too. `stands_for` are the unreachable masters that this node replaces.
+    the masters if several each receive a copy, with HERE those besides this node; FORWARD then means that
+    some of them are reachable. With `to_master` the next hops are masters, and with `is_shared` other nodes
+    may be masters, too. `stands_for` are the unreachable masters that this node replaces.
     """
 
     kind: Kind
@@ -107,8 +107,8 @@ def refuse(why: str, node: str, code: str, is_final: bool = False) -> Decision:
 class Claim:
     """A node's claim on a message by a rule.
 
-    `is_backup`: the claim counts while no other claim leads anywhere. `dirty_read`: subscribers receive
-    messages before the master accepts them.
+    With `is_backup` the claim counts only while no other claim leads anywhere. With `dirty_read` subscribers
+    receive messages before the master accepts them.
     """
 
     node: str
@@ -123,8 +123,8 @@ class Claim:
 class Sources:
     """The nodes to query for a subscription, and whether all others must be queried, too.
 
-    `masters` are the hops that divide nothing further. `away` are the unreachable ones without which the
-    result is incomplete.
+    `masters` are the hops that are masters. `away` are the unreachable hops, without which the result is
+    incomplete.
     """
 
     hops: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ _HINT = "Write the contents of <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 class KeyXPath:
     """A compiled XPath.
 
-    Two with the same text are equal.
+    Two objects with the same text are equal.
     """
 
     __slots__ = ("_ask", "needed", "price", "reads_key", "text")

@@ -31,7 +31,8 @@ from mesh.wire.envelope import Envelope
 class Mapping:
     """The rules as one node applies them.
 
-    `scope` sets where messages without a domain belong.
+    `scope` decides messages that no rule names: with "mesh" each node is master of its own clients' messages,
+    with "local" messages with a domain wait.
     """
 
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
@@ -63,8 +64,8 @@ class Mapping:
     ) -> Decision:
         """Return the decision on a message with this key, domain and XML that has been at `visited`.
 
-        `of` is its publisher's stream, which keeps one of several equally good routes. `is_copy`: the sender
-        has sent a copy to each master. `held` are the results of the filters, if rules read contents.
+        `of` is its publisher's stream, which keeps one of several equally good routes. With `is_copy`, the
+        sender has sent a copy to each master. `held` are the results of the filters, if rules read contents.
         """
         claims = self._claims.on(key, domain, not visited, xml, held)
         if claims and self.has_backups and any(claim.is_backup for claim in claims):
@@ -108,7 +109,10 @@ class Mapping:
         force: bool = False,
         of: Hashable = "",
     ) -> Decision:
-        """Return the decision on a direct message: by a known node, then the domain, then this node."""
+        """Return the decision on a direct message: by a known node, then the domain, then this node.
+
+        With `force`, a message to an unknown node waits instead of being refused.
+        """
         node = to.node
         if node == self.me:
             return here("addressed to this node")
@@ -129,7 +133,7 @@ class Mapping:
     def sources(
         self, kind: str, text: str, domain: str, view: NodesView, use: Use = Use.SUBSCRIBE
     ) -> Sources:
-        """Return the nodes to query for a query.
+        """Return the nodes to which a query must be sent.
 
         This node's own log is not included.
         """
@@ -142,7 +146,7 @@ class Mapping:
         return self._claims.on(key, domain, True, xml, held)
 
     def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
-        """Return the claims in effect on any message in a domain; "*" is one that no rule names."""
+        """Return the claims in effect on any message in a domain; "*" is a domain that no rule names."""
         claims = self._claims.of_domain(domain)
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
@@ -156,11 +160,11 @@ class Mapping:
         return masters_of(self._claims_on(key, e))
 
     def holders(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters and their backups."""
+        """Return the masters and backups of an envelope's messages with that key."""
         return holders_of(self._claims_on(key, e))
 
     def is_backed(self, key: str, e: Envelope) -> bool:
-        """Return whether the masters have backups."""
+        """Return whether the masters of an envelope's messages with that key have backups."""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
 
     def is_dirty(self, e: Envelope, node: str) -> bool:
@@ -175,7 +179,7 @@ class Mapping:
         return self.is_backed(key, e) and self.me in self.holders(key, e) and not key.startswith(SYSTEM)
 
     def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
-        """Return the other nodes that may be master of matching messages at other times than this one."""
+        """Return the other nodes that may be master of matching messages while this node is not."""
         parts = self._claims.of_query(kind, text, domain) if self.has_backups else []
         found = dict[str, None]()
         for claims in parts:
@@ -238,7 +242,7 @@ class Mapping:
         return self._claims.on(key, e.domain, True, e.xml, held)
 
     def _query_decision(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
-        """Return the decision where to query for these claims, HERE if this node is master.
+        """Return the decision where to send a query for which `claims` apply, HERE if this node is master.
 
         All subscriptions for one rule take one route: on two routes, messages could overtake each other.
         """

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mesh.mapping.filters import MAPPERS, VERSION, Filter
 
-ANY_DOMAIN = "*"  # a rule's domain that stands for every named one
+ANY_DOMAIN = "*"  # domain of a rule: any named domain
 
 # Kinds of keys of a rule, the most specific first. One kind decides alone for a message.
 EXACT, XPATH, PATTERN, DOMAIN, FILTER, ANY = "EXACT", "XPATH", "PATTERN", "DOMAIN", "FILTER", "*"
@@ -87,7 +87,7 @@ def _domain(name: str) -> tuple[str, str]:
 
 
 def standing_in(backup: str, masters: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return the rules of a backup for all topics that a node with `masters` is master of."""
+    """Return the rules that make `backup` a backup for all topics of the master rules in `masters`."""
     return tuple(replace(rule, node=backup, backup=True) for rule in masters if rule.is_master)
 
 

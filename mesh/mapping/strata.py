@@ -32,7 +32,7 @@ class Distance:
 
     @property
     def stratum(self) -> int:
-        """The number of hops; -1: there is no route."""
+        """The number of hops, or -1 without a route."""
         return len(self.way) - 1
 
 
@@ -60,7 +60,7 @@ def _rank(claim: Claim, parent: str) -> tuple[bool, int]:
 def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance) -> Distance | None:
     """Return the distance of this node, or None if it is not known yet.
 
-    `is_open`: without a claim this node is the master.
+    With `is_open`, this node is the master where no rule makes a claim.
     """
     if not claims:
         return Distance((me,)) if is_open else NOWHERE
@@ -77,7 +77,7 @@ def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance
 
 
 def is_way(me: str, said: Distance, claims: Iterable[Claim]) -> bool:
-    """Return whether the node may use a route that another has reported."""
+    """Return whether the node may use a route that another node has reported."""
     if not said.way or me in said.way or len(said.way) >= HOPS:
         return False
     masters = holders_of(claims)
@@ -108,7 +108,7 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
     """Return whether a distance differs enough from the reported one.
 
-    `is_late`: the report is old.
+    With `is_late` the report is old.
     """
     if said is None or said.way != now.way:
         return True
@@ -122,7 +122,7 @@ NOTICED = 0.0002  # s of latency change that is never reported
 class Damping:
     """Limits reports about a domain.
 
-    The more often its route changes, the longer is the pause.
+    The more often the route changes, the longer is the pause between two reports.
     """
 
     LEAST, MOST, CALM = 0.1, 30.0, 60.0  # s of shortest and longest pause, and until reset
@@ -142,5 +142,5 @@ class Damping:
         self._told[domain] = now, self.LEAST if is_calm else min(2 * pause, self.MOST)
 
     def keep_domains(self, domains: Iterable[str]) -> None:
-        """Forget all other domains."""
+        """Forget all domains except `domains`."""
         self._told = {domain: self._told[domain] for domain in domains if domain in self._told}

@@ -1,4 +1,4 @@
-"""Text as XML holds it: between tags, or as the value of an attribute."""
+"""Escapes text for XML: between tags, or as the value of an attribute."""
 
 # `html` is used because `xml.sax.saxutils` imports HTTP and e-mail at each start of a node.
 

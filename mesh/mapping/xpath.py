@@ -151,7 +151,7 @@ class _Reader:
         return text
 
     def _has(self, *signs: str) -> bool:
-        """Consume the next token if it is among them.
+        """Consume the next token if it is one of `signs`.
 
         Return whether it was.
         """
@@ -259,7 +259,7 @@ class _Reader:
     def _step(self, is_deep: bool) -> PathStep:
         """Parse a step.
 
-        One after `//` selects all descendants first.
+        A step after `//` selects all descendants first.
         """
         axis, test = self._axis_and_test()
         wheres = []

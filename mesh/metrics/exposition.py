@@ -20,7 +20,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class _Given(Collector):
-    """Adapter of families to the library."""
+    """Adapter that presents families to the library."""
 
     def __init__(self, families: Sequence[Family]) -> None:
         self._families = families

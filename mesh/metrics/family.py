@@ -28,7 +28,7 @@ class Family:
 
 
 def harmless_labels(family: Family) -> Family:
-    """Return the same with labels that a terminal or a page shows as they are.
+    """Return the family with labels that a terminal or a page shows unchanged.
 
     If a changed label equals another one, only the sample of the original is kept: duplicate labels would
     make the whole text invalid.

@@ -22,7 +22,7 @@ class Grade(IntEnum):
 class Check:
     """A figure with its thresholds.
 
-    `is_least`: lower values are bad.
+    With `is_least` lower values are bad.
     """
 
     name: str
@@ -73,12 +73,11 @@ class CheckResult:
 
     @property
     def text(self) -> str:
-        """The result as text."""
         return f"{self.check.name} {_number(self.value)}{self.check.unit}"
 
     @property
     def data(self) -> str:
-        """The result as performance data of plug-ins."""
+        """The result as performance data, in the format of Nagios plug-ins."""
         check = self.check
         colon = ":" if check.is_least else ""
         limits = f"{_number(check.warning)}{colon};{_number(check.critical)}{colon}"

@@ -14,14 +14,14 @@ from mesh.routing.paging import Paging
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.wire.envelope import Envelope
 
-MOST = 1024  # envelopes that are read at once
+MOST = 1024  # most envelopes in one read
 
 
 class Backlog(EnvelopeSlices):
-    """Waiting slices within the limits of a policy.
+    """The waiting slices of one subscriber, within the limits of its policy.
 
-    The slices in the row may leave. The `away` part comes behind them. Without `paging` all slices are in
-    memory.
+    Slices in `_row` are in memory and are sent next. Those in `away` follow, and most of them are on disk
+    only. Without `paging` all slices are in memory.
     """
 
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
@@ -51,17 +51,18 @@ class Backlog(EnvelopeSlices):
 
     @property
     def gap(self) -> int:
-        """Dropped messages before waiting slices that are not reported yet."""
+        """The number of messages dropped before waiting slices and not reported yet."""
         return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
 
     def resize(self, credit: Credit) -> None:
-        """Set new limits."""
+        """Replace the limits with those of `credit`."""
         self._credit = credit
 
     def append(self, portion: EnvelopeSlice, is_awaited: bool = False) -> None:
         """Append the slice.
 
-        `is_awaited`: its publisher waits for it, and publishes little meanwhile.
+        With `is_awaited` the publisher of the slice waits for it and sends little meanwhile, so a slice in
+        memory stays in memory.
         """
         parcel = portion.parcel
         size, messages = portion.size, portion.messages
@@ -91,7 +92,7 @@ class Backlog(EnvelopeSlices):
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove a slice from its place in memory."""
+        """Remove and return a slice, wherever it waits in memory."""
         if self.away is not None and self.away.remove(portion):
             return self._less(portion)
         return super().remove(portion)
@@ -109,7 +110,7 @@ class Backlog(EnvelopeSlices):
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all slices.
 
-        Stored envelopes that were on disk only lack their envelopes.
+        The stored envelope of a slice that was on disk only has a placeholder for its envelope.
         """
         for portion in self:
             self._uncount(portion.parcel)
@@ -123,9 +124,9 @@ class Backlog(EnvelopeSlices):
         return portions
 
     def fetch(self, then: Callable[[], None]) -> None:
-        """Read more slices if less than a window is ready.
+        """Read more slices from disk if the ready ones do not fill the credit.
 
-        Call `then` when some have arrived.
+        `then` is called when more slices are ready, and not at all if none are needed or left.
         """
         away, paging, credit = self.away, self._paging, self._credit
         if away is None or paging is None or away.coming or not away.has_next:
@@ -135,7 +136,7 @@ class Backlog(EnvelopeSlices):
         coming = away.next(credit.bytes, min(credit.items, MOST))
 
         def came(here: list[EnvelopeSlice]) -> None:
-            if self.away is away and away.coming is coming:  # false if all was taken meanwhile
+            if self.away is away and away.coming is coming:  # false after `take_all`
                 self._count(coming)
                 self._ready(away.take_loaded())
             then()
@@ -143,9 +144,9 @@ class Backlog(EnvelopeSlices):
         paging.have(coming, came)
 
     def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
-        """Read expired slices of about `size` bytes from disk: the last one may exceed them.
+        """Read expired slices of about `size` bytes from disk, if there are any.
 
-        The slices are in memory when `then` is called.
+        The slices are in memory when `then` is called. `wall` is in ns since 1970.
         """
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
@@ -168,15 +169,15 @@ class Backlog(EnvelopeSlices):
                 paging.count_in_memory(portion.parcel, +1)
 
     def _ready(self, portions: list[EnvelopeSlice]) -> None:
-        """Merge the slices into the row that may leave, by number."""
+        """Merge the slices into `_row` by number, and drop `away` if it is empty."""
         self._row = deque(sorted((*self._row, *portions), key=lambda portion: portion.number))
         if not self.away:
             self.away = None
 
     def leave_gap(self, gap: int, number: int = 0) -> bool:
-        """Add the gap to the first slice behind `number`.
+        """Add `gap` to the first slice with a number above `number`.
 
-        Return False if there is none.
+        Return False if there is no such slice.
         """
         first = next((portion for portion in self._row if portion.number > number), None)
         if first is not None:
@@ -191,7 +192,7 @@ class Backlog(EnvelopeSlices):
     def has_room(self, portion: EnvelopeSlice, is_slow: bool) -> bool:
         """Return whether a transient slice may wait.
 
-        `is_slow`: under the limits of persistent ones.
+        With `is_slow` the limit of bytes is that of persistent slices.
         """
         credit, (first_bytes, first_messages) = self._credit, self._first
         waiting = self.messages - first_messages
@@ -200,7 +201,7 @@ class Backlog(EnvelopeSlices):
         return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: EnvelopeSlice) -> EnvelopeSlice | None:
-        """Return the oldest slice that can be dropped to make room for this one."""
+        """Return the oldest slice that may be dropped to make room for a new one, or None."""
         if not self._oldest_go or portion.is_persistent:
             return None
         return next((each for each in self if not (each.is_persistent or each.is_first)), None)

@@ -15,19 +15,19 @@ from mesh.routing.pending_forward import PendingForward, SharedDecision, course_
 # Law 4: no entry leaves by an older decision, nor before an earlier entry of its publisher that may still be
 # rerouted.
 
-# Entries or questions in a turn: 5 ms, if each of them must be rerouted.
+# Most entries and questions in one turn: about 5 ms if each entry must be rerouted.
 LOOKS = 128
 # Cheap checks of entries that count as one examination.
 GLANCES = 64
-# Number of rulings above which unused ones are dropped, if it also exceeds twice the used ones.
+# Rulings without entries are dropped when there are more rulings than this, and twice as many as in use.
 USELESS = 1024
 
 
 class DecisionTable:
-    """The decisions on waiting entries.
+    """The decisions on waiting entries, one for each distinct routing question.
 
-    `decide(entry)` answers its question, `rouse(decision)` contacts its nodes, once for all entries, and
-    `look(entry, decision)` carries it out for one entry.
+    `decide(entry)` decides the question of an entry. `rouse(decision)` contacts the nodes of a decision, once
+    for all its entries. `look(entry, decision)` applies a decision to one entry.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class DecisionTable:
         self._doubtful: dict[SharedDecision, None] = {}  # to be decided again, oldest first
         self._todo: list[int] = []  # serials to examine, oldest last
         self._more: list[int] = []  # serials not sorted in yet
-        # Stream: serial of its last entry that is rerouted now; 0 = none.
+        # By stream: serial of the last entry that may still be rerouted; 0 = none.
         self._held_up: dict[tuple[bytes, str], int] = {}
         self._left = LOOKS
         self._is_busy = False
@@ -58,7 +58,8 @@ class DecisionTable:
     ) -> None:
         """File a new entry under its question.
 
-        `is_final`: examine it only when the decision changes.
+        With `is_final` the entry is examined again only if the decision changes. Otherwise it is also
+        examined when the question is next decided with the same result.
         """
         course = course_of(decision)
         ruling = self._rulings.get(question)
@@ -87,10 +88,10 @@ class DecisionTable:
             entry.ruling = None
 
     def refile(self, question: Callable[[PendingForward], Hashable]) -> None:
-        """Regroup the entries after rules have changed, so that each is examined.
+        """Regroup the entries by `question` after rules have changed, so that each is examined.
 
-        An entry that was sent may be at its master by the former rules, so it stays there until its final
-        answer. An entry addressed to a node has no other master under any rules.
+        An entry that was sent may be at its master under the former rules, so its route stays until its final
+        answer. Entries addressed to a node are the exception: no rule changes their master.
         """
         entries = {serial: e for ruling in self._rulings.values() for serial, e in ruling.entries.items()}
         self._rulings, self._doubtful = {}, {}
@@ -103,9 +104,9 @@ class DecisionTable:
         self._held_up.clear()
 
     def doubt(self, also: Iterable[PendingForward] = ()) -> None:
-        """Decide all questions again after nodes or rules have changed.
+        """Mark all questions to be decided again, after nodes or rules have changed.
 
-        `also` are examined in any case.
+        The entries in `also` are examined in any case.
         """
         for ruling in self._rulings.values():
             if ruling.entries:
@@ -136,7 +137,7 @@ class DecisionTable:
         return True
 
     def go_on(self) -> None:
-        """Decide doubtful questions, then examine the affected entries, within the limit of this turn."""
+        """Decide the marked questions, then examine the affected entries, within the limit of this turn."""
         if self._is_busy:
             return  # called from within a decision
         self._is_busy = True
@@ -182,7 +183,11 @@ class DecisionTable:
     # --- leaving ----------------------------------------------------------------------------------------
 
     def may_leave(self, entry: PendingForward) -> bool:
-        """Return whether the entry and all earlier ones of its publisher are decided, or decide them."""
+        """Return whether the entry may leave, because no entry of its stream up to it may still be rerouted.
+
+        Open questions of the stream are decided first, within the limit of this turn. The result may be False
+        only because of a later entry of the stream.
+        """
         if not self.is_open:
             return True
         if not self._doubtful and entry.serial < self._oldest():
@@ -190,7 +195,10 @@ class DecisionTable:
         return not self.holds_up(entry.key)
 
     def holds_up(self, lane: tuple[bytes, str]) -> bool:
-        """Return whether any entry of the stream may still be rerouted."""
+        """Return whether any entry of the stream may still be rerouted.
+
+        True also if this turn has no budget left to decide that.
+        """
         if not self.is_open:
             return False
         held = self._held_up.get(lane)
@@ -206,7 +214,10 @@ class DecisionTable:
         return self.is_open and ruling is not None and (ruling in self._doubtful or _is_stale(entry, ruling))
 
     def _held_up_to(self, lane: tuple[bytes, str]) -> int:
-        """Return the serial of the last entry of the stream that must be examined."""
+        """Return the serial of the stream's last entry that must be examined, or 0.
+
+        Open questions of the stream are decided first.
+        """
         entries = self._onward.lane(lane)
         self._left -= len(entries) // GLANCES
         self._is_busy = True

@@ -1,6 +1,6 @@
 """The paged part of a backlog: entries on disk only, entries being read, and those behind them in memory."""
 
-# Law: entries being read come before all that are on disk only. Entries in memory are ordered among these by
+# Law: entries being read come before all that are on disk only. Entries in memory are ordered among both by
 # their number.
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mesh.wire.envelope import Envelope
 class DiskBacklog:
     """The paged part of one backlog, behind the entries that are ready.
 
-    Dropped once it is empty.
+    The backlog drops the object once it is empty.
     """
 
     def __init__(self, paging: Paging) -> None:
         self.coming: list[EnvelopeSlice] = []  # being read
         self.void: list[EnvelopeSlice] = []  # being read because they have expired
         self.behind: deque[EnvelopeSlice] = deque()  # in memory: transient, or the publisher waits for it
-        self.bytes = 0  # of all of these
+        self.bytes = 0  # of all entries
         self._paging = paging
         self._paged = Paged()  # by number
         self._parts: dict[int, tuple[Indices, int, Envelope]] = {}  # by number: messages, total size, stub
@@ -49,7 +49,7 @@ class DiskBacklog:
     def page(self, portion: EnvelopeSlice, size: int, messages: int, void_at: int) -> None:
         """Keep the slice on disk only.
 
-        `void_at` is when all of it expires; 0 = never relevant.
+        `void_at` is when all its messages have expired (ns since 1970); 0 = never.
         """
         parcel, number = portion.parcel, portion.number
         if portion.gap:
@@ -66,9 +66,9 @@ class DiskBacklog:
         self.bytes += portion.size
 
     def remove(self, portion: EnvelopeSlice) -> bool:
-        """Remove the slice if it waits in memory here.
+        """Remove the slice if it is among those in memory.
 
-        Return whether it did.
+        Return whether it was.
         """
         if portion not in self.behind:
             return False
@@ -77,21 +77,24 @@ class DiskBacklog:
         return True
 
     def lose(self, gone: Collection[EnvelopeSlice]) -> None:
-        """Remove the slices that wait in memory here."""
+        """Remove the slices in `gone` that wait in memory."""
         lost = [portion for portion in self.behind if portion in gone]
         if lost:
             self.behind = deque(portion for portion in self.behind if portion not in gone)
             self.bytes -= sum(portion.size for portion in lost)
 
     def next(self, size: int, most: int) -> list[EnvelopeSlice]:
-        """Return the next slices to read, at most `most`. The last one may exceed `size` bytes."""
+        """Return the next slices to read, at most `most`, with about `size` bytes in all.
+
+        The last slice may exceed `size`.
+        """
         while self._paged and size > 0 and len(self.coming) < most:
             self.coming.append(self._portion(self._paged.pop()))
             size -= self.coming[-1].size
         return self.coming
 
     def take_loaded(self) -> list[EnvelopeSlice]:
-        """Remove and return the slices that were read, and those before the next entries on disk."""
+        """Remove and return the slices that were read, and those in memory before the next entry on disk."""
         ready, self.coming = self.coming, []
         while self.behind and self.behind[0].number < (self._paged.first or inf):
             ready.append(self.behind.popleft())
@@ -115,7 +118,7 @@ class DiskBacklog:
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all slices in order.
 
-        Stored envelopes that were on disk lack their envelopes.
+        The stored envelope of a slice that was on disk only has a placeholder for its envelope.
         """
         portions = [*self.coming, *self.void, *self.behind]
         while self._paged:
@@ -123,9 +126,9 @@ class DiskBacklog:
         return sorted(portions, key=_number)
 
     def leave_gap(self, gap: int, number: int) -> bool:
-        """Add the gap to the first slice behind `number`.
+        """Add `gap` to the first slice with a number above `number`.
 
-        Return False if there is none.
+        Return False if there is no such slice.
         """
         others = (p for row in (self.coming, self.behind, self.void) for p in row if p.number > number)
         first, paged = min(others, key=_number, default=None), self._paged.first_behind(number)

@@ -117,7 +117,7 @@ class EnvelopeSlices:
         return self._less(self._row.popleft())
 
     def remove(self, portion: EnvelopeSlice) -> EnvelopeSlice:
-        """Remove a slice from its place."""
+        """Remove and return a slice, wherever it is in the order."""
         self._row.remove(portion)
         return self._less(portion)
 

@@ -1,8 +1,8 @@
 """Messages owed to one subscriber, in order, within its credit.
 
 A feed belongs to a client's subscription, to an inbox, or to a peer. Messages within its credit are sent at
-once. Others wait in a backlog: transient messages as the overflow policy says, persistent ones up to a limit.
-Messages without room are dropped and the gap is reported. Expired messages are not sent.
+once. Other messages wait in a backlog: transient ones as the overflow policy says, persistent ones up to a
+limit. Messages without room are dropped and the gap is reported. Expired messages are not sent.
 
 Law: matched = delivered + dropped + expired + buried + pending, in messages, at every moment.
 """
@@ -34,13 +34,13 @@ PATIENCE = 10.0
 
 
 class Feed:
-    """The feed of a client's subscription, and the base of the other kinds.
+    """The feed of a client's subscription, and the base class of other feeds.
 
-    `send` is called for each slice that may be sent, `released` for each stored envelope that no feed needs
-    any longer or of which fewer messages may be needed, `overran` after a drop for lack of room, and
-    `ends_in_gap` when only a gap is left to report. `wall` returns ns since 1970, for expiry. With `paging`
-    slices may wait on disk only. `lost` counts dropped and expired messages, with a reason of
-    `mesh.reasons.texts`.
+    `send` is called for each slice that may be sent, `overran` after a drop for lack of room, and
+    `ends_in_gap` when only a gap is left to report. `released` is called for each stored envelope that no
+    feed needs any longer, or of which fewer messages may be needed. `lost` counts dropped and expired
+    messages, with a reason of `mesh.reasons.texts`. `wall` returns ns since 1970, for expiry, and with
+    `paging` slices may wait on disk only.
     """
 
     is_peer = False
@@ -65,7 +65,7 @@ class Feed:
         self.paces = overflow is Overflow.BLOCK  # publishers wait for it while it makes progress
         self.owner = ""  # name of the peer; "" otherwise
         self.queries: dict[Query, int] = {}  # query: log position from which it counts
-        self.floors: dict[bytes, int] = {}  # other master: position of its log at first
+        self.floors: dict[bytes, int] = {}  # by other master: its log position at the start
         self.position = 0  # highest settled position of this node's log
         self.connected = False
         self.gone_since = 0.0
@@ -89,13 +89,16 @@ class Feed:
     # --- queries ----------------------------------------------------------------------------------------
 
     def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
-        """Add a query that counts from these positions: in this node's log, and in those of other masters."""
+        """Add a query that is owed messages from `position` of this node's log on.
+
+        `since` has the positions in the logs of other masters, by uuid.
+        """
         self.queries[query] = position
 
     def expect(self, parcel: StoredEnvelope, sign: int) -> None:
-        """Count a stored envelope that was accepted and is being stored.
+        """Add (`sign` +1) or subtract (-1) the bytes of an accepted envelope that is being stored.
 
-        `sign` -1: it is stored, or was refused.
+        The caller subtracts them when the envelope is on disk or was refused.
         """
         self.coming += sign * parcel.size
 
@@ -107,7 +110,7 @@ class Feed:
     # --- input and output -------------------------------------------------------------------------------
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
-        """Send the slice, or let it wait, or drop it."""
+        """Send the slice, append it to the backlog, or drop it."""
         portion.number = self._offered = self._offered + 1
         if self.closed:
             self._release(portion.parcel)
@@ -172,7 +175,7 @@ class Feed:
             self.tell_gap()
 
     def missed(self, messages: int) -> None:
-        """Add messages to the gap that other nodes have dropped."""
+        """Add `messages` that other nodes have dropped to the gap, and report it."""
         self.gap += messages
         self.tell_gap()
 
@@ -198,7 +201,7 @@ class Feed:
     # --- giving up --------------------------------------------------------------------------------------
 
     def shed(self, frees_memory: bool = False) -> None:
-        """Drop the waiting messages of a receiver that is cut off, except persistent ones and inboxes.
+        """Drop the transient messages that wait for a receiver that is cut off. An inbox keeps them.
 
         With `frees_memory`, persistent messages stay only if they are on the disk of this node.
         """
@@ -235,7 +238,7 @@ class Feed:
 
     @property
     def line(self) -> int:
-        """The number of items sent since the last restart, and of waiting items."""
+        """The number of items sent since the last restart, plus the number of waiting items."""
         return self._flight.sent + len(self._backlog)
 
     @property
@@ -245,16 +248,16 @@ class Feed:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes in flight or waiting."""
+        """The bytes in flight or waiting."""
         return self._flight.bytes + self._backlog.bytes
 
     @property
     def under_way_bytes(self) -> int:
-        """Bytes that were sent and not taken."""
+        """The bytes that were sent and are not processed yet."""
         return self._flight.bytes
 
     def parcels(self) -> Iterator[StoredEnvelope]:
-        """The stored envelopes in flight or waiting in memory, unless `Memory` counts them."""
+        """Yield the stored envelopes in flight, and those waiting in memory that `Memory` does not count."""
         yield from (portion.parcel for portion in self._flight)
         for portion in self._backlog:
             if not (portion.parcel.own and portion.is_persistent):
@@ -262,16 +265,16 @@ class Feed:
 
     @property
     def pending(self) -> int:
-        """Messages in flight or waiting."""
+        """The number of messages in flight or waiting."""
         return self._flight.messages + self._backlog.messages
 
     @property
     def items(self) -> int:
-        """Slices in flight or waiting, in memory."""
+        """The number of slices in flight or waiting."""
         return len(self._flight) + len(self._backlog)
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether the message is in flight or waiting, as far as slices are in memory."""
+        """Return whether the message is in flight, or waits in memory."""
         return any(portion.holds(stream, domain, number) for portion in chain(self._flight, self._backlog))
 
     # --- overridden by other kinds of feeds -------------------------------------------------------------
@@ -284,7 +287,7 @@ class Feed:
         self._release(parcel)
 
     def _stays(self, portion: EnvelopeSlice) -> bool:
-        """Return whether the slice waits on after the subscriber is gone."""
+        """Return whether the slice is kept for a disconnected subscriber."""
         return portion.is_persistent
 
     def _finds_room(self, portion: EnvelopeSlice, now: float) -> bool:
@@ -301,7 +304,7 @@ class Feed:
         return True
 
     def _leave_out(self, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        """Count expired messages of a slice that has just left, or that was expired altogether."""
+        """Count messages of a slice that expired before they were sent."""
         self.expired += len(void)
         self._lost(portion.parcel.envelope, "EXPIRED", len(void))
 
@@ -311,7 +314,10 @@ class Feed:
     # --- internals --------------------------------------------------------------------------------------
 
     def _requeue_all(self, taken: Sequence[EnvelopeSlice], gap: int = 0) -> None:
-        """Let all slices wait again, also those in `taken`, behind a gap of `gap` lost messages."""
+        """Return all slices to the backlog, including those in `taken`, behind a gap of `gap` messages.
+
+        Transient slices in flight are dropped, because the receiver may have lost them.
+        """
         flight, waiting = self._flight.take_all(), self._backlog.take_all()
         lost = [portion for portion in flight if not self._stays(portion)]
         self._flight.sent = self._flight.used = 0
@@ -332,7 +338,10 @@ class Feed:
         return said if said > progress and now - progress < PATIENCE else progress
 
     def _overrun(self, portion: EnvelopeSlice, newest: EnvelopeSlice | None = None) -> None:
-        """Drop a slice without room, and attach the gap to the slice that follows."""
+        """Drop a slice without room, and attach the gap to the slice that follows.
+
+        `newest` is the slice that the drop makes room for, if it is not the dropped one.
+        """
         gap = self._drop(portion, "OVERRUN")
         is_old = portion.number < self._offered  # no later slice waits otherwise
         if not (is_old and self._backlog.leave_gap(gap, portion.number)):

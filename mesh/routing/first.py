@@ -26,9 +26,9 @@ def first_of(masters: Iterable[str], takes: Takes) -> str:
 
 
 def mark(entry: PendingForward, masters: Sequence[str], me: str, takes: Takes) -> bool:
-    """Set the mark of an entry that is about to be sent to these masters directly.
+    """Choose the FIRST master of an entry that is about to be sent directly to `masters`.
 
-    `masters` may include this node. It is empty if the entry is sent to a next hop. Return whether durable
+    `masters` may include this node, and is empty if the entry is sent to a next hop. Return whether durable
     subscriptions may lack the message.
     """
     if entry.first in masters:
@@ -49,7 +49,11 @@ def mark(entry: PendingForward, masters: Sequence[str], me: str, takes: Takes) -
 
 
 def _free(entry: PendingForward, masters: Sequence[str], me: str) -> Sequence[str]:
-    """Return the masters that can still be FIRST: not masters that may have it without the mark."""
+    """Return the masters that can still become FIRST.
+
+    A master that was sent the undivided entry already accepts it for durable subscriptions. A master that was
+    sent a divided entry without the mark never does.
+    """
     had = [name for name in masters if entry.was_sent and _hop(name, me) in entry.lacking]
     if had and not entry.was_divided:
         return had

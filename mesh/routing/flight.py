@@ -13,7 +13,6 @@ class Flight(EnvelopeSlices):
         self._credit = credit
 
     def resize(self, credit: Credit) -> None:
-        """Set the credit."""
         self._credit = credit
 
     @property

@@ -16,16 +16,16 @@ from mesh.wire.envelope import Envelope
 # Law 2: entries to one node leave in order of arrival, and again in that order after a reconnect. A
 # publisher's messages therefore arrive in its order, apart from repetitions.
 # Law 3: at most a window of unanswered entries of each queue is in flight. The rest waits here.
-# Law 4: a deferred entry lets others pass, and waits again when requested.
+# Law 4: later entries may pass a deferred entry, which waits again after `requeue`.
 # Law 5: an entry to several masters is in several queues, each at its own pace, and stored once.
 
 FORMER = 16  # former next hops of an entry that are remembered
 
 
 class ForwardTable:
-    """Entries by stream, and by next hop.
+    """The entries without a final answer, by stream and by next hop.
 
-    The window is limited in bytes and envelopes.
+    The window of each queue is limited in bytes and in envelopes.
     """
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
@@ -45,11 +45,11 @@ class ForwardTable:
         return list(self._entries.values())
 
     def entry(self, serial: int) -> PendingForward | None:
-        """Return the entry, or None if it has its final answer."""
+        """Return the entry with this serial number, or None after its final answer."""
         return self._entries.get(serial)
 
     def split_known(self, envelope: Envelope) -> tuple[list[PendingForward], list[tuple[int, int]]]:
-        """Return the entries that hold some numbers of the envelope, and its ranges that no entry holds."""
+        """Return the entries with numbers of the envelope, and its ranges that no entry contains."""
         lane = self._lanes.get((envelope.stream, envelope.domain))
         if not lane or lane[next(reversed(lane))].envelope.last < envelope.first:
             return [], [(envelope.first, envelope.last)]
@@ -69,7 +69,7 @@ class ForwardTable:
         return list(self._lanes.get(key, {}).values())
 
     def before(self, e: Envelope) -> Iterator[PendingForward]:
-        """Iterate over the entries of its stream with lower numbers, from the lowest on."""
+        """Iterate over the entries of the envelope's stream with lower numbers, lowest first."""
         lane = self._lanes.get((e.stream, e.domain), OrderedDict())
         return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
 
@@ -95,9 +95,9 @@ class ForwardTable:
         return entry
 
     def assign(self, entry: PendingForward, hops: Collection[str], why: str, is_asking: bool = False) -> None:
-        """Set the next hops of an entry, in its place among the others.
+        """Set the next hops of an entry, which keeps its place in order of arrival.
 
-        Nodes with a final answer keep it. New nodes are sent the numbers that are open.
+        A node that stays in `hops` keeps its answers. A new node is sent the numbers without a final answer.
         """
         entry.why, entry.is_asking = why, is_asking
         entry.was_divided |= len(hops) > 1
@@ -128,9 +128,10 @@ class ForwardTable:
         may_leave: Callable[[PendingForward], bool] = lambda entry: True,
         is_aside: Callable[[PendingForward], bool] = lambda entry: False,
     ) -> Iterator[PendingForward]:
-        """Yield the entries that may be sent to the node now, in order. Each counts as in flight.
+        """Yield the entries that may be sent to the node now, in order, and count each as in flight.
 
-        A queue stops at an entry that may not leave yet, and passes a deferred entry.
+        A queue stops at the first entry that `may_leave` rejects. An entry that `is_aside` selects is
+        deferred, and later ones pass it.
         """
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.first()) is not None:
@@ -153,7 +154,7 @@ class ForwardTable:
             line.aside[entry] = None
 
     def requeue(self, hop: str, entries: Iterable[PendingForward]) -> None:
-        """Let the deferred ones of the given entries wait again, in their places."""
+        """Let the deferred entries in `entries` wait for the node again, in order of arrival."""
         for entry in entries:
             line = self.line_of(entry, hop)
             if line is not None and entry in line.aside:
@@ -162,7 +163,7 @@ class ForwardTable:
     def requeue_in_flight(self, hop: str) -> list[PendingForward]:
         """Let all entries in flight to the node wait again, after its connection broke.
 
-        Return them.
+        Return the entries.
         """
         again = [entry for line in self._lines.get(hop, {}).values() for entry in line.requeue_in_flight()]
         return sorted(again, key=lambda entry: entry.serial)
@@ -180,9 +181,9 @@ class ForwardTable:
         ]
 
     def settle(self, entry: PendingForward, hop: str, first: int, last: int) -> list[tuple[int, int]]:
-        """Record the node's final answer on these numbers.
+        """Record the node's final answer on the numbers `first` to `last`.
 
-        Return the numbers that are final for all nodes.
+        Return the ranges on which all nodes have now given their final answer.
         """
         left = entry.lacking[hop]
         taken = left.remove(first, last)
@@ -222,7 +223,7 @@ class ForwardTable:
         return line is not None and entry in line.flight
 
     def line_of(self, entry: PendingForward, hop: str) -> HopQueue | None:
-        """Return the queue in which the entry waits for the node, unless that has given its final answer."""
+        """Return the queue to the node for the entry's track, or None if that has no entries."""
         return self._lines.get(hop, {}).get(entry.track)
 
     def lines(self, hop: str) -> list[HopQueue]:

@@ -1,4 +1,4 @@
-"""Bodies of messages that this node has sent to a master, which then need not return them."""
+"""Bodies of messages that this node has sent to a master, so that the master need not return them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from mesh.wire.envelope import HELD, Envelope
 
 # Law 1: a promised body is held until it returns, or for LIFE. Without room there is no promise.
-# Law 2: an item without its body is filled with the exact one, or requested again whole.
+# Law 2: an item without its body is completed with exactly its body, or requested again whole.
 
 # Seconds: a body that has not returned by then has no reader here, or will be sent whole.
 LIFE = 60.0
@@ -15,7 +15,10 @@ ROOM = 16 * 1024 * 1024  # bytes
 
 
 class HeldBodies:
-    """Envelopes by stream and domain, in each the oldest first."""
+    """The bodies that are held, by stream and domain, in each the oldest first.
+
+    `room` is their limit in bytes.
+    """
 
     def __init__(self, room: int = ROOM) -> None:
         self.bytes = 0
@@ -32,7 +35,7 @@ class HeldBodies:
         return replace(e, flags=e.flags | HELD)
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """Return the item with its body, or None if that is not held here."""
+        """Return the item with its body, or None if the body is not held here."""
         found = self._around(item)
         if found is None:
             return None

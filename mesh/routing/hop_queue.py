@@ -12,9 +12,9 @@ from mesh.routing.pending_forward import PendingForward
 
 
 class LateEntries:
-    """Entries that arrived behind newer ones.
+    """Entries that were inserted behind newer ones.
 
-    The oldest is found fast for any order of arrival.
+    A heap finds the oldest quickly, whatever the order of insertion.
     """
 
     def __init__(self) -> None:
@@ -36,10 +36,7 @@ class LateEntries:
         self._entries[entry.serial] = entry
 
     def first(self) -> PendingForward:
-        """Return the oldest entry.
-
-        There must be one.
-        """
+        """Return the oldest entry, which must exist."""
         while self._heap[0] not in self._entries:
             heappop(self._heap)
         return self._entries[self._heap[0]]
@@ -50,7 +47,7 @@ class LateEntries:
 
 @dataclass(slots=True)
 class HopQueue:
-    """The queue of entries to one next hop, for one domain or one node behind it."""
+    """The queue of entries to one next hop, for one domain or for one addressed node behind the hop."""
 
     # Removal from the front of a dict becomes ever slower, that of an OrderedDict does not.
     waiting: OrderedDict[PendingForward, None] = field(default_factory=OrderedDict)
@@ -59,9 +56,9 @@ class HopQueue:
     flight_bytes: int = 0
     aside: dict[PendingForward, None] = field(default_factory=dict)  # deferred: others may pass them
     # Totals over all entries, kept so that they need not be added up.
-    messages: int = 0  # without this node's final answer
+    messages: int = 0  # without the next hop's final answer
     bytes: int = 0  # sizes of the entries
-    progress: float = 0.0  # time of the node's last answer
+    progress: float = 0.0  # time of the next hop's last answer
 
     def __contains__(self, entry: PendingForward) -> bool:
         is_late = self.late is not None and entry in self.late
@@ -91,7 +88,7 @@ class HopQueue:
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: PendingForward) -> None:
-        """Remove an entry that no longer waits."""
+        """Remove an entry that waits or is deferred."""
         if entry in self.waiting:
             del self.waiting[entry]
         elif entry in self.aside:
@@ -100,7 +97,6 @@ class HopQueue:
             self.late.drop(entry)
 
     def remove_in_flight(self, entry: PendingForward) -> None:
-        """Remove an entry that is no longer in flight."""
         del self.flight[entry]
         self.flight_bytes -= entry.size
 
@@ -112,7 +108,7 @@ class HopQueue:
     def requeue_in_flight(self) -> list[PendingForward]:
         """Let all entries in flight wait again, before later ones.
 
-        Return them.
+        Return the entries.
         """
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):

@@ -13,10 +13,11 @@ from mesh.wire.envelope import Envelope
 
 
 class Inbox(Feed):
-    """The feed of an address. Senders ask for room first, and none waits for it.
+    """The feed of a client's or a session's address.
 
-    `bury` is called with messages that had expired when they were due. `void_at(envelope)` returns when all
-    messages of an envelope have expired.
+    Senders request room before they send, so the feed accepts every slice and delays no publisher. `bury` is
+    called with messages that had expired when they were due. `void_at(envelope)` returns when all messages of
+    an envelope have expired.
     """
 
     def __init__(
@@ -40,13 +41,13 @@ class Inbox(Feed):
 
     @property
     def accepted_bytes(self) -> int:
-        """Bytes in flight or waiting, and bytes that are being stored."""
+        """The bytes in flight, waiting, or being stored."""
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[EnvelopeSlice]:
         """Remove and return all waiting slices.
 
-        Slices that are on disk only lack their envelopes.
+        The stored envelope of a slice that was on disk only has a placeholder for its envelope.
         """
         self.matched -= self._backlog.messages
         return self._backlog.take_all()
@@ -75,9 +76,10 @@ class Inbox(Feed):
 
 
 def by_inbox(client: str, reader: str, portions: Sequence[EnvelopeSlice]) -> dict[str, list[EnvelopeSlice]]:
-    """Return the messages by the inbox in which they wait.
+    """Return the slices by the inbox in which they wait.
 
-    Messages to a client as a whole go to the inbox of `reader`, those to one session to its own.
+    Messages to a client as a whole wait in the inbox of `reader`, messages to one session in that of the
+    session.
     """
     found: dict[str, list[EnvelopeSlice]] = {}
     for portion in portions:
@@ -87,7 +89,7 @@ def by_inbox(client: str, reader: str, portions: Sequence[EnvelopeSlice]) -> dic
 
 
 def place(portion: EnvelopeSlice) -> tuple[int, bool]:
-    """Return the order of acceptance.
+    """Return the sort key of the slice in the order of acceptance.
 
     A transient message follows the last stored one before it.
     """

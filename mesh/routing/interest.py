@@ -11,7 +11,7 @@ from mesh.routing.querytrie import QueryTrie
 from mesh.wire.commands import Interest, Query
 from mesh.wire.spoken import KINDS, is_spoken
 
-# Requester of a query: clients of this node. Otherwise the uuid of a peer that this node routes for.
+# The clients of this node as requester of a query. Another requester is a peer's uuid.
 CLIENTS = b""
 STANDBY = b"standby"  # this node itself, as a master with backups or a backup
 LINGER = (
@@ -26,7 +26,7 @@ LEVEL = 512  # bytes of a pattern level in the tree
 
 
 def weight(query: Query) -> int:
-    """Return the upper limit of bytes of a query: its text, and the levels of a pattern."""
+    """Return an upper limit of the bytes that a query needs: its text, and the levels of a pattern."""
     size = len(query.text.encode()) + len(query.domain.encode())
     return size + (LEVEL * (1 + query.text.count("/")) if query.kind == "pattern" else 0)
 
@@ -41,16 +41,13 @@ class PeerInterest:
     version: int = 0
     queries: dict[Query, None] = field(default_factory=dict)
     leaving: dict[Query, float] = field(default_factory=dict)  # query: when it is withdrawn, earliest first
-    stays: float = 0.0  # no withdrawal before: the peer was unreachable
+    stays: float = 0.0  # no withdrawal before, after an unreachable time
     # Withdrawn queries by time: messages for them may still arrive.
     left: dict[Query, float] = field(default_factory=dict)
     topics: dict[str, set[str]] = field(default_factory=dict)  # domain: keys known to be covered
 
     def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
-        """Apply a change.
-
-        Return the message for the peer.
-        """
+        """Apply a change, and return the message about it for the peer."""
         self.version += 1
         if remove:
             self.topics.clear()
@@ -142,9 +139,9 @@ class Interests:
     def aim_all(
         self, queries: Sequence[Query], targets: Collection[bytes], peers: Iterable[bytes], now: float
     ) -> list[tuple[bytes, Interest]]:
-        """Aim several wanted queries at the same targets.
+        """Send several wanted queries to `targets` and to no other peers.
 
-        Only `peers` get messages.
+        Only `peers` are considered. Return the messages by peer.
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid in sorted(peers):
@@ -172,9 +169,9 @@ class Interests:
                 asked.leaving[query] = now + LINGER
 
     def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
-        """Withdraw the queries whose time is over, a limited number at a time.
+        """Withdraw the queries that are due to be withdrawn, a limited number at a time.
 
-        An unreachable peer keeps them, because it may still hold messages for this node.
+        Queries to an unreachable peer stay, because it may still have messages for this node.
         """
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():
@@ -195,9 +192,9 @@ class Interests:
         return told
 
     def is_asked(self, peer: bytes, key: str, domain: str, is_old: bool = False, xml: str = "") -> bool:
-        """Return whether the peer was sent a query for such messages.
+        """Return whether the peer was sent a query for messages of this key, domain and XML.
 
-        `is_old`: possibly by an earlier process.
+        With `is_old`, an earlier process of this node may have sent the query.
         """
         asked = self.interest_of(peer)
         known = asked.topics.get(domain, ())
@@ -214,7 +211,7 @@ class Interests:
     def full(
         self, peer: bytes, positions: tuple[tuple[bytes, int], ...], words: frozenset[str] = frozenset()
     ) -> Interest:
-        """Return all queries for a peer that has just logged in with these features."""
+        """Return all queries for a peer that has just logged in with the features in `words`."""
         asked = self.interest_of(peer)
         queries = tuple(asked.queries)
         if self._has_later_kinds:

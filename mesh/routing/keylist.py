@@ -35,7 +35,7 @@ class KeyList:
         return self._count + self._topics.gone - self._gone
 
     def __getitem__(self, wanted: slice) -> list[str]:
-        """Return keys from the last position on, fewer than wanted at the end of a piece."""
+        """Return keys from `wanted.start` on, fewer than wanted at the end of a piece."""
         begin = wanted.start - self._begin
         if not 0 <= begin < len(self._piece):
             place = max(0, wanted.start - (self._topics.gone - self._gone))

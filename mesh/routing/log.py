@@ -1,4 +1,4 @@
-"""The master's log: accepted messages in each publisher's order, and what of them must be stored."""
+"""The master's log: accepted messages in each publisher's order, and the operations that store them."""
 
 from __future__ import annotations
 
@@ -58,10 +58,9 @@ class StreamLog:
     used: float = 0.0  # time of the last message
 
     def refusals_before(self, accepted: Accepted) -> None:
-        """Count the data on disk now in all refusals before `accepted`.
+        """Mark all refusals that wait before `accepted` as stored, so that `accepted` does not wait for them.
 
-        The data must not wait for them: later messages of others would overtake it, and its log position
-        would count as settled.
+        Otherwise later messages of others would overtake it, and its log position would count as settled.
         """
         for earlier in self.waiting:
             if earlier is accepted:
@@ -72,8 +71,8 @@ class StreamLog:
 class Log:
     """The streams and retained values of one master.
 
-    `shelf` does the bookkeeping of its store. `shelf_of(domain)` returns that of the domain, if the domain
-    has a store of its own.
+    `shelf` is the handle of the node's store. `shelf_of(domain)` returns the handle of the domain's store, if
+    it has one of its own.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class Log:
         self._forget_domains(stream, list(self._lanes.get(stream, ())))
 
     def _forget_domains(self, stream: bytes, domains: list[str]) -> None:
-        """Forget the domains of a stream in which nothing waits, and their rows."""
+        """Forget the stream in each of `domains` where nothing waits, and delete its row."""
         lanes = self._lanes.get(stream, {})
         for domain in domains:
             if not lanes[domain].waiting:
@@ -144,10 +143,10 @@ class Log:
     def accept(
         self, lane: StreamLog, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
     ) -> tuple[Accepted, list[Op]]:
-        """Accept a new envelope. Return it with the operations to store before it is answered.
+        """Accept a new envelope.
 
-        `pieces` are the envelope with its targets, or one copy for each addressed session, followed by a copy
-        for each durable subscription.
+        Return it with the operations to store before it is answered. `pieces` are the envelope with its
+        targets, or one copy for each addressed session, followed by a copy for each durable subscription.
         """
         envelope = pieces[0][0]
         deliveries = [(StoredEnvelope(piece, master=master, own=True), targets) for piece, targets in pieces]
@@ -183,10 +182,9 @@ class Log:
         return accepted, ops
 
     def passes(self, accepted: Accepted) -> bool:
-        """Hand on the accepted envelope, and retain its values.
+        """Record that the accepted envelope is handed on, and retain its values.
 
-        Return whether one of its values, or a newer one, is on disk only after the next commit, because the
-        topic has ended meanwhile.
+        Return whether a value that was not stored with it will be certain on disk only after the next commit.
         """
         for parcel, _ in accepted.deliveries:
             if not parcel.is_late:
@@ -204,9 +202,9 @@ class Log:
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def inherit(self, values: Iterable[RetainedValue]) -> int:
-        """Retain the values of another master that are newer than the known ones. Return how many are.
+        """Retain the values of another master that are newer than the known ones.
 
-        Persistent ones are written with the next commit.
+        Return their number. Persistent values are written with the next commit.
         """
         known, ended = self.retained.get, self._ended.get
         late = [value for value in values if value.envelope.sent > ended(value.store_key, -1)]
@@ -219,9 +217,9 @@ class Log:
         return len(newer)
 
     def stands_against(self, value: RetainedValue) -> RetainedValue | bool:
-        """Return the retained value that stays when `value` arrives from another site.
+        """Return the retained value that stays when `value` arrives from another site, or False.
 
-        True means that the topic has ended since.
+        True means that the topic has ended since `value` was published.
         """
         last = self.retained.get(value.key, value.envelope.domain)
         if last is None:
@@ -286,13 +284,13 @@ class Log:
         lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
-        """Refuse numbers that expired here, for good, also after a restart."""
+        """Refuse numbers that expired here for good, even after a restart."""
         lane = self.lane(envelope.stream, envelope.domain, now)
         lane.origin.give_up(first, last)
         self.write(lane, envelope)
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
-        """Return the finally refused numbers of the stream of which its publisher may not know."""
+        """Return the finally refused numbers that the publisher may not know, or None if there are none."""
         lane = self._lanes.get(envelope.stream, {}).get(envelope.domain)
         if lane is None or not lane.origin.refused:
             return None
@@ -318,7 +316,7 @@ class Log:
         self.passed = next_position - 1  # owed messages are handed on before new ones
 
     def restore_streams(self, streams: dict[bytes, bytes], now: float) -> None:
-        """Restore the publishers' state in one of the stores."""
+        """Restore the streams of one store from its rows."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
 
@@ -328,5 +326,5 @@ def stream_key(envelope: Envelope) -> bytes:
 
 
 def position_key(taker: Sink, position: int) -> Op:
-    """Return the row of the side table with the position up to which a sink is settled."""
+    """Return the operation that stores the position up to which a sink is settled."""
     return Put("position", taker.key, position.to_bytes(8))

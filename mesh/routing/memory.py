@@ -1,11 +1,11 @@
 """Memory limit for waiting messages at a node.
 
-The rest waits on disk only.
+Messages beyond the limit wait on disk only.
 """
 
 from dataclasses import dataclass
 
-BEYOND = 2  # times the limit for transient messages
+BEYOND = 2  # factor of the limit for transient messages
 OWN = 1_000  # approximate bytes of an envelope besides its body
 
 

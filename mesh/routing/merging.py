@@ -26,7 +26,7 @@ MergedStream = tuple[bytes, str, Masters]
 
 
 class Merging:
-    """Merges what several masters deliver.
+    """Deduplicates the messages that several masters deliver.
 
     `masters(key, envelope)` returns the masters by the rules. `is_backed(key, envelope)` returns whether they
     have backups.
@@ -53,7 +53,10 @@ class Merging:
         return self.news(parcel.envelope)
 
     def news(self, e: Envelope) -> tuple[int, ...] | None:
-        """Return the new messages of an envelope from any source."""
+        """Return the new messages of an envelope from any source; None = all.
+
+        They count as handed on from now on.
+        """
         if e.flags & ERASED:
             return None  # its numbers are those of requests
         if is_foreign(e.sender) or any(self._is_backed(key, e) for key in e.keys):
@@ -70,10 +73,11 @@ class Merging:
         return None if len(news) == e.count else news
 
     def _unseen(self, e: Envelope) -> tuple[int, ...] | None:
-        """Return the new messages of masters that replace each other, for all keys.
+        """Return the messages whose exact numbers are new, for all keys; None = all.
 
-        Keys without a backup arrive once anyway, or from several masters that have all. Messages of another
-        site are treated alike: no rule names their master, and any linked node may deliver them.
+        Keys without a backup arrive once anyway, or from several masters that have all their messages.
+        Messages of another site need this check because no rule names their master, and any linked node may
+        deliver them.
         """
         numbers = e.number_list(range(e.count))
         news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
@@ -89,10 +93,10 @@ class Merging:
             self._seen.add(e)
 
     def passed(self, value: Envelope, source: str) -> None:
-        """Record a retained value that overtook what its masters still deliver.
+        """Record a retained value that overtook messages which its masters still deliver.
 
-        `source` is the node that sent it behind all that it had for this node. From a node other than its
-        master the value is a copy, and earlier subscribers are still owed the message.
+        `source` is the node that sent the value, after everything else that it had for this node. A value
+        from a node other than its master is a copy, and earlier subscribers are still owed the message.
         """
         if not self._is_backed(value.keys[0], value):
             self._raise(self._streams(value)[0], value.last)
@@ -106,7 +110,7 @@ class Merging:
     def waits(self, repeat: StoredEnvelope) -> bool:
         """Attach a duplicate to its first copy, if that is still needed here.
 
-        Return whether it was.
+        Return whether it was attached.
         """
         e = repeat.envelope
         for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):

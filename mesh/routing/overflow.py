@@ -1,4 +1,4 @@
-"""Limits of what a subscriber may hold back, and the policy when it falls behind."""
+"""The limits of a subscriber's backlog, and the policy when it falls behind."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ class Overflow(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Limits of a feed: bytes and items in flight, bytes waiting, and messages of either (0: unlimited)."""
+    """Limits of a feed: `bytes` and `items` in flight, `backlog` bytes, `messages` in each (0: unlimited)."""
 
     bytes: int
     items: int

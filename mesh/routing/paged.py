@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import deque
 from math import inf
 
-ROWS = 4096  # of one page
+ROWS = 4096  # rows of one page
 EntryRow = tuple[int, int, int, int, int]  # position, messages, bytes, stamp, expiry (0 = never)
 
 
@@ -71,9 +71,9 @@ class Page:
 
 
 class Paged:
-    """Envelopes in order.
+    """Envelopes that wait on disk only, in order.
 
-    A stamp is the place of one in it: a time or a number.
+    The stamp of an envelope is its place in the order: a time or a number.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Paged:
         return self._pages[0].stamps[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """Return the stamp of the envelope n places behind the first, or of the last one."""
+        """Return the stamp of the envelope `n` places behind the first, or of the last one."""
         for page in self._pages:
             if n < len(page):
                 return page.stamps[page._at + n]

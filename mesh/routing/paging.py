@@ -20,7 +20,7 @@ Read = Callable[[Collection[int], Callable[[Found], None]], None]
 
 
 class Paging:
-    """The paging of one node with the uuid `master`, which stores only what it is master of.
+    """The paging of the node with uuid `master`, whose disk has only messages of its own log.
 
     `read` is `Disk.fetch`.
     """
@@ -37,9 +37,9 @@ class Paging:
         return self._memory.has_no_room(parcel.size + OWN)
 
     def count_in_memory(self, parcel: StoredEnvelope, sign: int) -> None:
-        """Count a stored envelope that waits in memory; -1: no longer.
+        """Add (`sign` +1) or subtract (-1) the bytes of a stored envelope that waits in memory.
 
-        Each sink that waits for it counts.
+        An envelope counts once for each sink that waits for it.
         """
         self._memory.used += sign * (parcel.size + OWN)
 
@@ -55,7 +55,10 @@ class Paging:
         parcel.give_away()
 
     def page_in(self, position: int, size: int, stub: Envelope) -> StoredEnvelope:
-        """Return the stored envelope at this position for one of its sinks, perhaps without its envelope."""
+        """Return the stored envelope at this position for one of its sinks.
+
+        If no other sink shares it, `stub` stands for its envelope until that is read.
+        """
         parcel = self._shared.get(position)
         if parcel is None:
             lacks = size - 64 * stub.count
@@ -64,13 +67,16 @@ class Paging:
         return parcel
 
     def wake(self, parcel: StoredEnvelope) -> None:
-        """Record that a sink which kept the stored envelope no longer waits for the disk."""
+        """Record that a sink no longer waits for the stored envelope on disk."""
         parcel.paged -= 1
         if not parcel.paged:
             del self._shared[parcel.position]
 
     def have(self, portions: Sequence[EnvelopeSlice], then: Callable[[list[EnvelopeSlice]], None]) -> None:
-        """Call `then` when the envelopes of the slices are in memory, except for lost slices."""
+        """Call `then` with the slices when their envelopes are in memory.
+
+        Slices that the store has lost are left out. If the store fails, `then` is never called.
+        """
         lacking = [portion.parcel for portion in portions if not portion.parcel.is_here]
 
         def read(found: Found) -> None:

@@ -1,4 +1,4 @@
-"""The feed of one peer: entries of this node's log, and those it receives from others for the peer."""
+"""The feed of one peer: entries of this node's log, and entries of other logs relayed to the peer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from mesh.wire.commands import Query
 
 
 class PeerFeed(Feed):
-    """A feed of a peer, which relays: its messages are settled once the peer's own readers are done."""
+    """The feed of a peer, which relays its messages.
+
+    A message is settled when the peer's own readers have settled it.
+    """
 
     is_peer = True
 
@@ -35,7 +38,7 @@ class PeerFeed(Feed):
         self.owner = owner
         self.wanted_bytes = 0  # size of its queries, by `weight`
         self.since: dict[Query, dict[bytes, int]] = {}  # query: start in the logs of other masters
-        self._asked_until: dict[bytes, int] = {}  # master: highest of these
+        self._asked_until: dict[bytes, int] = {}  # by master: highest start in `since`
         self._unsettled = Unsettled(credit.backlog, paging)
 
     def add_query(self, query: Query, position: int, since: dict[bytes, int]) -> None:
@@ -53,9 +56,9 @@ class PeerFeed(Feed):
         self.since.pop(query, None)
 
     def is_due(self, parcel: StoredEnvelope) -> bool:
-        """Return whether the peer asked before this position of its master's log.
+        """Return whether the peer requested the messages before their position in the master's log.
 
-        Repeats may be older.
+        A repeated envelope may be older than the request.
         """
         master, place, envelope = parcel.master, parcel.position, parcel.envelope
         if not place or place > self._asked_until.get(master, 0):
@@ -67,7 +70,7 @@ class PeerFeed(Feed):
     def settled(self, master: bytes, position: int) -> bool:
         """Settle a master's log up to `position`.
 
-        Return whether the own position changed.
+        Return whether the settled position of this node's own log changed.
         """
         before = self.position
         for portion in self._unsettled.settle(master, position):
@@ -81,9 +84,9 @@ class PeerFeed(Feed):
         self._requeue_all(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
-        """Drop the messages that the peer already has over another route.
+        """Count waiting messages up to `position` as delivered: the peer has them over another route.
 
-        It is settled later.
+        The peer settles them later.
         """
         for portion in self._backlog.take_all():
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:

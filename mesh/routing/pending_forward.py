@@ -14,7 +14,7 @@ from mesh.wire.envelope import RESENT, Envelope
 
 # Process to which an earlier boot may have sent an entry.
 SOMEBODY = (b"", 0)
-# Marks this node as one of several masters. It is not part of a queue.
+# This node as one of several masters of an entry, which waits in no queue for it.
 HERE = "*"
 
 Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
@@ -31,7 +31,7 @@ class SharedDecision:
 
 
 def course_of(decision: Decision) -> Course:
-    """Return the route of a decision, without whether its nodes are reachable now."""
+    """Return the route of a decision, regardless of whether its nodes are reachable."""
     kind = decision.kind if decision.kind in (Kind.HERE, Kind.REFUSE) else None
     return kind, decision.code, decision.hops, decision.to_master, decision.why
 
@@ -40,7 +40,7 @@ def course_of(decision: Decision) -> Course:
 class PendingForward:
     """An envelope without its final answer.
 
-    `origin` sent it last. `also` are earlier origins, which wait for the final answer, too.
+    `origin` sent the envelope last. `also` are earlier origins that wait for the final answer, too.
     """
 
     envelope: Envelope
@@ -66,11 +66,11 @@ class PendingForward:
     told: list[Answer] = field(default_factory=list)  # final answers on some of its numbers
     first: str = ""  # master that serves durable subscriptions; "": one master
     sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
-    is_given: bool = False  # local clients received it before its master, or want to
+    is_given: bool = False  # local clients receive it before its master
     first_was_sent: bool = False  # sent to `first`, or stored before
 
     def add_origin(self, origin: Origin) -> None:
-        """Add the origin of a repeated envelope. Drop origins that are disconnected, as they resend it."""
+        """Add the origin of a repeated envelope, and drop disconnected origins, which will resend it."""
         others = (each for each in (*self.also, self.origin) if each != origin)
         self.also = tuple(each for each in others if each.is_there())
         self.origin = origin
@@ -78,8 +78,8 @@ class PendingForward:
     def mark_sent_to(self, process: tuple[bytes, int]) -> None:
         """Record the process that the entry is sent to.
 
-        If another process had it before, that one may have divided it among masters differently, so the
-        envelope is marked as resent.
+        If the entry was sent to another process before, that process may have divided it among masters
+        differently, so the envelope is marked as resent.
         """
         is_again = self.sent_to not in (None, process)
         if is_again and not self.was_divided and not self.envelope.to:
@@ -93,7 +93,7 @@ class PendingForward:
 
     @property
     def hops(self) -> list[str]:
-        """The other nodes that it is sent to or waits for; "" = not known yet."""
+        """The other nodes that the entry is sent to or waits for; "" = not known yet."""
         return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
 
     @property
@@ -122,7 +122,7 @@ class PendingForward:
 
     @property
     def node(self) -> str:
-        """The node that it is addressed to, as SITE/NODE in another site, or ""."""
+        """The node that the envelope is addressed to, as SITE/NODE in another site, or ""."""
         parts = self.envelope.to.split("/", 5)
         if parts[0] or len(parts) < 3:
             return ""

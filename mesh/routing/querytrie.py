@@ -15,9 +15,9 @@ T = TypeVar("T", bound=Hashable)
 
 
 class QueryTrie(Generic[T]):
-    """A set of (query, value).
+    """A set of (query, value) pairs.
 
-    Callers check the domain, and validate queries before.
+    Callers validate queries before, and compare the domain.
     """
 
     __slots__ = ("_trie", "_xpaths")
@@ -45,7 +45,7 @@ class QueryTrie(Generic[T]):
                 del self._xpaths[query.text]
 
     def visits_with(self, query: Query) -> int:
-        """Return the nodes that all XPaths may visit for one message, if `query` is added."""
+        """Return how many document nodes all XPaths may visit for one message if `query` is added."""
         return visits_together(self._xpaths.keys() | {query.text})
 
     def match(self, key: str, domain: str, xml: str) -> set[T]:
@@ -60,7 +60,7 @@ class QueryTrie(Generic[T]):
 
 
 def visits_of(text: str) -> int:
-    """Return the share of an XPath in the total limit.
+    """Return how much of the limit of visits an XPath uses.
 
     The minimum bounds the number of compiled XPaths.
     """
@@ -68,7 +68,7 @@ def visits_of(text: str) -> int:
 
 
 def visits_together(texts: Set[str]) -> int:
-    """Return the nodes that these XPaths may visit for one message."""
+    """Return how many document nodes `texts` may visit for one message."""
     return sum(map(visits_of, texts))
 
 

@@ -31,7 +31,7 @@ class Owed:
 class RestoredDebts:
     """The queries and positions of sinks at the start of the node.
 
-    `wanting(key, domain, xml, is_local)` returns the sinks of published messages, `addressed` that of a
+    `wanting(key, domain, xml, is_local)` returns the sinks of published messages, `addressed` the sink of a
     direct message.
     """
 
@@ -42,7 +42,7 @@ class RestoredDebts:
         self._known: dict[tuple[str, str, str, int, str], Owed] = {}
 
     def sinks_of(self, parcel: StoredEnvelope) -> Targets:
-        """Return the sinks that are owed the stored envelope, and which of its messages."""
+        """Return the sinks that are owed the stored envelope, each with its messages."""
         e, place = parcel.envelope, parcel.position
         if len(e.keys) == 1:  # the usual case
             return self._owed(e.keys[0], e).at(place)

@@ -24,8 +24,8 @@ OF_CONFLICTS = 16
 class Retained:
     """Retained values by key and domain.
 
-    If the limit is reached, the least recently published are evicted first, and dead letters last. Values
-    that lost against another site have a small limit of their own.
+    If the limit is reached, the values published least recently are evicted first, and dead letters last.
+    Values that lost against another site have a small limit of their own.
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class Retained:
         """Create an empty table.
 
         `on_evicted` is called with evicted values, which may have a newer value again. `here` is the name of
-        this site. `on_met` is called with a new value, the one of another stream that it met, and whether
-        that one stays.
+        this site. `on_met` is called when a value meets a value of another stream: with the new value, the
+        existing value, and whether the existing value stays.
         """
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
         self._on_met = on_met
@@ -48,7 +48,7 @@ class Retained:
         self._dead: TopicValues = OrderedDict()  # dead letters, oldest first
         self._lost: TopicValues = OrderedDict()  # values that lost against another site
         self._lost_bytes = 0  # of the lost values
-        self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
+        self._domains: dict[str, dict[str, None]] = {}  # by key: domains with a value
         self._evictions = 0
         self.gone = 0  # keys removed since the start
         self._listed: tuple[int, int, Iterator[str]] = (0, -1, iter(()))  # last index, `gone`, iterator
@@ -79,7 +79,7 @@ class Retained:
     def _settle(self) -> None:
         """Insert the values of recent envelopes.
 
-        There is room for them: `retain_last` inserts them before the limit is reached.
+        There is room for these values, because `retain_last` inserts them before the limit is reached.
         """
         if self._recent:
             self._place(self._recent.take_all())
@@ -96,14 +96,14 @@ class Retained:
     def restore(self, values: Iterable[RetainedValue]) -> None:
         """Restore values from the store at start.
 
-        Those without room are not reported.
+        Values without room are not reported as evicted.
         """
         self._put_all(values)
 
     def _put_value(self, last: RetainedValue) -> list[RetainedValue]:
         """Insert a value.
 
-        Return the evicted ones.
+        Return the evicted values.
         """
         key, domain = topic = last.key, last.envelope.domain
         topics = self._topics_of(key)
@@ -134,7 +134,7 @@ class Retained:
     def _put_all(self, values: Iterable[RetainedValue]) -> list[RetainedValue]:
         """Insert many values.
 
-        Return the evicted ones.
+        Return the evicted values.
         """
         evicted: list[RetainedValue] = []
         topics = self._topics
@@ -160,7 +160,7 @@ class Retained:
     def _evicted(self, newest: tuple[str, str]) -> list[RetainedValue]:
         """Evict values until the limits hold, but never the newest.
 
-        Return them.
+        Return the evicted values.
         """
         evicted = []
         while self._lost_bytes > self._max // OF_CONFLICTS and len(self._lost) > 1:
@@ -184,7 +184,7 @@ class Retained:
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
     def value_of(self, stream: bytes, domain: str, number: int, most: int) -> RetainedValue | None:
-        """Return the retained value that is this message, if it is among the `most` latest ones."""
+        """Return this message if it is among the `most` latest retained values, else None."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
         same = (v for v in late if v.number == number and v.envelope.stream == stream)
@@ -197,7 +197,7 @@ class Retained:
 
     @property
     def key_count(self) -> int:
-        """The number of the given keys."""
+        """The number of keys with a value."""
         self._settle()
         return len(self._domains)
 

@@ -15,7 +15,10 @@ OVERHEAD = 400  # bytes of a topic besides its content
 
 
 class RetainedValue(Struct, frozen=True, gc=False):
-    """A message of an envelope as retained value, cut out late: most values are replaced before any read."""
+    """A message of an envelope, cut out as the retained value of its topic.
+
+    The cut is made late, because most values are replaced before any read.
+    """
 
     envelope: Envelope  # without its body
     number: int

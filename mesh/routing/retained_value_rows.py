@@ -41,9 +41,9 @@ class RetainedValueRows:
         return row in self._newest
 
     def goes(self, value: RetainedValue) -> bool:
-        """Return whether the value is the newest.
+        """Return whether the value is the newest, and record it if so.
 
-        If so, the caller writes it with its message.
+        The caller then writes it with its message.
         """
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending and on_disk is self._ending[row]:
@@ -78,7 +78,7 @@ class RetainedValueRows:
     def record_accepted(self, value: RetainedValue) -> bool:
         """Count an accepted value, and write it unless it or a newer one is on disk or being written.
 
-        Return whether it is certain only after the next commit.
+        Return whether the value is certain on disk only after the next commit.
         """
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:
@@ -106,7 +106,7 @@ class RetainedValueRows:
     def restore_previous(self, value: RetainedValue) -> None:
         """Restore the previous state after a value, or the end of a topic, could not be stored.
 
-        If a newer value was skipped for it, that one is written instead.
+        If a newer value was skipped because of it, the newer value is written instead.
         """
         row = value.store_key
         newest, on_its_way = self._newest.get(row), self._ending.get(row, self._newest.get(row))

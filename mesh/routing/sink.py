@@ -15,13 +15,13 @@ class Sink(Protocol):
 
     key: bytes  # name of its record in the store
     owner: str  # name of the peer; "" otherwise
-    floors: dict[bytes, int]  # other master: position of its log at first
+    floors: dict[bytes, int]  # by other master: its log position at the start
     paces: bool  # publishers wait for it while it progresses
 
     def expect(self, parcel: StoredEnvelope, sign: int) -> None:
-        """Count a stored envelope that was accepted and is being stored.
+        """Add (`sign` +1) or subtract (-1) the bytes of an accepted envelope that is being stored.
 
-        `sign` -1: it is stored, or was refused.
+        The caller subtracts them when the envelope is on disk or was refused.
         """
 
     def offer(self, portion: EnvelopeSlice, now: float) -> None:
@@ -41,7 +41,10 @@ class AddressResolver(Protocol):
     """The component that resolves addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return a copy for each addressee, and how many received it at once. Raises: LocalError."""
+        """Return a copy with its targets for each addressee, and how many received it at once.
+
+        Raises: LocalError.
+        """
 
     def taker(self, name: str) -> Sink:
         """Return the sink of an address after a restart."""

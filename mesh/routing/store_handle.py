@@ -75,7 +75,7 @@ class StoreHandle:
         self._later[table, key] = self._newest[table, key] = op
 
     def supersede(self, ops: Iterable[Op]) -> None:
-        """Discard earlier changes of the same rows, which must not be written after these."""
+        """Discard earlier changes of the same rows, which must not be written after `ops`."""
         for op in ops:
             if isinstance(op, CHANGES):
                 row = op.table, op.key

@@ -14,9 +14,9 @@ from mesh.wire.envelope import Envelope
 class StoredEnvelope(Struct, eq=False):
     """An envelope on this node.
 
-    `position` is its place in the log of `master` (0 = transient; then `after` is the last place before it).
-    `is_late`: its place is not reported, because it arrived behind later ones of that log on another route,
-    or is in a queue's store.
+    `position` is its place in the log of `master`. Position 0 means transient, and `after` is then the last
+    position before it. With `is_late` the position is not reported, because the envelope is in a queue's
+    store, or arrived over another route behind later ones of that log.
     """
 
     envelope: Envelope
@@ -36,13 +36,13 @@ class StoredEnvelope(Struct, eq=False):
     lacks: int = 0  # bytes of its envelope that are not in memory
 
     def owe(self, owed: OwedShares) -> None:
-        """Set the sinks that wait for it."""
+        """Set the sinks that wait for the envelope."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)
 
     @property
     def boot(self) -> int:
-        """The boot in which its master accepted it; 0 = unknown."""
+        """The boot in which the master accepted the envelope; 0 = unknown."""
         place = self.position or self.after
         return (place + 1) // BOOT if place else 0  # a transient message may follow the previous boot
 
@@ -82,9 +82,9 @@ class StoredEnvelope(Struct, eq=False):
 
 
 def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
-    """Return a placeholder that knows the messages of an envelope.
+    """Return a placeholder with the message numbers of an envelope, without its contents.
 
-    `void_at` is when all have expired.
+    `void_at` is when all its messages have expired (ns since 1970).
     """
     e = envelope
     return Envelope(b"", "", e.first, e.last, (), e.count, 0, b"", expires=void_at, numbers=e.numbers)
@@ -92,12 +92,12 @@ def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
 
 @lru_cache(1024)
 def nameless(count: int, void_at: int = 0) -> Envelope:
-    """Return a placeholder for an envelope that is never cut."""
+    """Return a placeholder for an envelope of `count` messages that is never cut on disk."""
     return Envelope(b"", "", 0, 0, (), count, 0, b"", expires=void_at)
 
 
 def refilled(piece: Envelope, whole: Envelope) -> Envelope:
-    """Return a cut envelope with all places of the whole one.
+    """Return the cut envelope `piece` with a place for each message of `whole`.
 
     Missing messages are empty.
     """

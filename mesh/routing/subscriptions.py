@@ -43,7 +43,7 @@ class SubscriptionIndex(Generic[T]):
         self._clear_cache()
 
     def visits_with(self, query: Query) -> int:
-        """Return the nodes that all XPaths may visit for one message, if `query` is added."""
+        """Return how many document nodes all XPaths may visit for one message if `query` is added."""
         return self._trie.visits_with(query)
 
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
@@ -79,7 +79,7 @@ class SubscriptionIndex(Generic[T]):
         """Yield the sinks of the envelope, each with its messages; None = all."""
         domain, xml = envelope.domain, envelope.xml
         known = list(map(self._known_in(self._place(domain, xml) if xml else domain).get, envelope.keys))
-        if known[0] is not None and known.count(known[0]) == len(known):  # the usual case: all want all
+        if known[0] is not None and known.count(known[0]) == len(known):  # usual case: the same sinks
             yield from ((taker, None) for taker in known[0])
             return
         by_row = [self.match(key, domain, xml) for key in envelope.keys]

@@ -1,6 +1,6 @@
 """Interest messages to a peer, split into parts of limited size.
 
-The parts leave directly after each other, so no later change can come between them.
+The parts are sent directly after each other, so no later change can come between them.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ def parts(whole: Interest) -> Iterator[bytes]:
 def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
     """Yield the parts with at most `count` queries each.
 
-    `more`: another part follows the last one.
+    With `more`, another part follows the last one.
     """
     if len(whole.add) + len(whole.remove) <= count and whole.more == more:
         yield whole  # the usual case
@@ -36,9 +36,9 @@ def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
 
 
 def in_one(whole: Interest, most: int) -> Iterator[bytes]:
-    """Yield frames for a peer of version 1: one, and a change for the queries beyond `most` bytes.
+    """Yield the frames for a peer of wire version 1, with at most `most` bytes unless one query has more.
 
-    The peer considers those queries withdrawn until the change arrives.
+    The peer considers the queries of later frames withdrawn until these arrive.
     """
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
 

@@ -16,7 +16,7 @@ class Upstream:
         self._open: OrderedDict[int, StoredEnvelope] = OrderedDict()
 
     def receive(self, parcel: StoredEnvelope) -> bool:
-        """Return whether the stored envelope is new.
+        """Record a stored envelope, and return whether it is new.
 
         After a reconnect the master resends unsettled stored envelopes.
         """

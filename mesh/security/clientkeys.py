@@ -33,7 +33,7 @@ class ClientKeys:
 
 
 def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -> ClientKeys | None:
-    """Return the keys with which a client of this user dials `address`, or None if there is no need.
+    """Return the keys with which a client of this user dials `address`, or None if it needs none.
 
     The mesh is `cluster`, else MESH_CLUSTER, else that of the local node with this address, else the only one
     with keys of this user. Raises KeysRefused if that mesh has no keys, or if there are several meshes.

@@ -1,6 +1,6 @@
 """Key derivation: one secret yields a key for each purpose.
 
-(HKDF, RFC 5869, with SHA-256.)
+The derivation is HKDF (RFC 5869) with SHA-256.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ def hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
 
 
 def derived(secret: bytes, cluster: str, job: str) -> bytes:
-    """Return the 32 bytes for this purpose.
+    """Return the key of 32 bytes for the purpose `job`.
 
-    They depend on the cluster's name, so no two meshes share them.
+    The key depends on the cluster's name, so no two meshes share it.
     """
     return hkdf(secret, b"heronry\0" + cluster.encode(), job.encode(), SECRET_BYTES)
 

@@ -94,7 +94,7 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
 
 
 def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
-    """Return a token for another user. One with the role relay is for gateways of one site.
+    """Return a token for another user. A token with the role relay is for gateways of one site.
 
     Raises KeysRefused if these keys are not those of a node.
     """

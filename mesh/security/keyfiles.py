@@ -134,7 +134,7 @@ def write_site(state: Path, site: str, file: MeshFile) -> Path:
 def _fits(file: MeshFile) -> bool:
     """Return whether the keys belong together.
 
-    ZeroMQ reports wrong ones only as a missing answer.
+    ZeroMQ would report wrong keys only as a missing answer.
     """
     if tuple(map(len, (file.secret, file.server, file.public, file.private))) != _LENGTHS:
         return False
@@ -177,7 +177,7 @@ def read_admin(state: Path, cluster: str) -> bytes:
 def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
     """Store the admin's key.
 
-    A different one is moved aside.
+    A different key is moved aside.
     """
     path = admin_path(state, cluster)
     private_directory(path.parent, _OTHERS)
@@ -227,7 +227,7 @@ def put_aside(path: Path) -> Path:
 def node_keys(data: Path) -> NodeKeys:
     """Return this node's keys, created at the first call. Raises: KeysRefused, if they are damaged."""
     path = data / "keys.json"
-    # They are not created again: other nodes have pinned the old ones to this node's uuid.
+    # Damaged keys are not replaced, because other nodes have pinned them to this node's uuid.
     move = f"mv {typed(data)} {typed(f'{data}.old')}"
     hint = f"Restore it from a copy, or start as a new node: {move}"
     found = _read(path, NodeKeys, hint)

@@ -1,4 +1,4 @@
-"""The keys that a node uses, in the form that its parts need."""
+"""The keys that a node uses, in the form that its components need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MeshKeys:
 
 
 def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
-    """Return the keys of this user's nodes in the mesh, or None if it has none. Raises: KeysRefused."""
+    """Return the keys of this user's nodes in the mesh, or None if it has no keys. Raises: KeysRefused."""
     file = read_mesh(state, cluster)
     if file is None:
         if passwd:
@@ -51,11 +51,11 @@ def keyring(
     passwds: Mapping[str, str] | None = None,
     sites: Iterable[str] = (),
 ) -> MeshKeys | None:
-    """Return the keys of the node in `data`, or None if its mesh has none. Missing ones are created.
+    """Return the keys of the node in `data`, or None if its mesh has none.
 
-    `passwd` is the scrypt hash of the password that others must send. `passwds` are the passwords that it
-    sends to nodes, by name. `sites` are the known other sites. Raises KeysRefused if the user has no keys for
-    a node, or if they are damaged.
+    Missing keys of the node are created. `passwd` is the scrypt hash of the password that others must send.
+    `passwds` are the passwords that it sends to nodes, by name. `sites` are the known other sites. Raises
+    KeysRefused if the user has no keys for a node, or if they are damaged.
     """
     file = node_file(state, cluster, passwd)
     if file is None:

@@ -21,8 +21,8 @@ class Pair:
 class Keys:
     """The keys of a process: `mine` for dialing, `server` for each ROUTER, and `gossip` for each PUB.
 
-    All nodes know the latter two. Clients know the public half of `server` only, so only a node can bind in
-    the mesh's name.
+    All nodes know `server` and `gossip`. Clients know the public half of `server` only, so only a node can
+    bind in the mesh's name.
     """
 
     mine: Pair

@@ -25,9 +25,9 @@ class Pins:
         self._directory = state / "pins" / cluster
 
     def doubt(self, name: str, key: bytes) -> tuple[str, str]:
-        """Pin the key of a node.
+        """Pin the key of a node at first contact.
 
-        Return (problem, advice) if a different key is pinned, which is kept.
+        Return (problem, advice) if another key is pinned, which stays, else two empty texts.
         """
         path = self._directory / f"{name}.key"
         try:

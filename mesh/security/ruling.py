@@ -52,7 +52,7 @@ class Admin:
         return row.signed(self.key, partial(sign, self.seed))
 
     def sees(self, stamp: int) -> None:
-        """Record that this list was seen, so that no change is based on an older one."""
+        """Record that a list was seen, so that no change is based on an older one."""
         write_rules_seen(self.state, self.cluster, self.key, stamp)
 
     def check(self, found: RulesTold) -> None:
@@ -98,7 +98,7 @@ def new_rules(
 ) -> NewRules | None:
     """Return the new list after a change of the node's list, or None if nothing changes.
 
-    `cluster` is the mesh whose admin signs, "" for one without keys. `now` is in ns since 1970. Raises
+    `cluster` is the mesh whose admin signs, "" for a mesh without keys. `now` is in ns since 1970. Raises
     LocalError, and KeysRefused if this user is not the admin or the list is not signed by the admin.
     """
     admin = _admin(cluster, found.admin, environ) if cluster else None
@@ -151,7 +151,7 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
 def _me() -> str:
     """Return the author's name for display.
 
-    It proves nothing.
+    The name proves nothing.
     """
     text = f"{user_name() or os.geteuid()}@{socket.gethostname()}"
     return "".join(c if " " <= c <= "~" else "?" for c in text)[:255]

@@ -18,11 +18,11 @@ AGAIN = "Copy all of it, or create another one with `mesh token`."
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. `secret` is the mesh's for a node, else its role's.
+    """A token.
 
-    `server` is the public CURVE key, "" for a node. `expires` is in seconds since 1970; 0 = never. `admin` is
-    the public key of the mesh's admin, if there is one. In a token of the role admin, `secret` is the seed of
-    that key.
+    `secret` is that of the mesh for a node, else that of the role. `server` is the public CURVE key, "" for a
+    node. `expires` is in seconds since 1970; 0 = never. `admin` is the public key of the mesh's admin, if
+    there is one; in a token of the role admin, `secret` is the seed of that key.
     """
 
     cluster: str

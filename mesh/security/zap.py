@@ -24,9 +24,10 @@ ADDRESSES = 1024  # source addresses of new keys that are remembered
 
 @dataclass(frozen=True, slots=True)
 class ZapVerdict:
-    """A verdict.
+    """The verdict on a handshake.
 
-    `status` as in ZAP: 200 yes, 300 not now, 400 no, 500 failure. `user`: public key in Z85.
+    `status` is as in ZAP: 200 accepts, 300 refuses for now, 400 refuses, 500 is a failure. `user` is the
+    public key in Z85.
     """
 
     status: bytes
@@ -44,7 +45,7 @@ class ZapGate:
         self._came: dict[str, deque[float]] = {}  # times of the newest keys of each address
 
     def decide(self, request: list[bytes], now: float) -> ZapVerdict:
-        """Return the verdict on: version, id, domain, address, identity, mechanism, credentials."""
+        """Return the verdict on a request: version, id, domain, address, identity, mechanism, credentials."""
         try:
             return self._decide(request, now)
         except Exception as error:  # an error never admits

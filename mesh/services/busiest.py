@@ -41,7 +41,7 @@ def sums(fared: OutcomeCounts) -> Sums:
 
 
 class _Place(Struct):
-    """The place of one address: its sums at the last look, and those since it got the place."""
+    """The place of one address: its sums at the last selection, and its sums since it got the place."""
 
     known: Sums
     own: Sums
@@ -53,9 +53,9 @@ class Busiest:
     def __init__(self, places: int) -> None:
         self._places = places
         self._of: dict[str, _Place] = {}
-        self._every = Sums()  # sum at the last look
+        self._every = Sums()  # sum at the last selection
         self._rest = Sums()
-        self._is_full = False  # the last look had addresses without a place
+        self._is_full = False  # addresses without a place at the last selection
 
     def select(self, every: Sums, found: Mapping[str, Sums]) -> dict[str, Sums]:
         """Return the sums by address, and REST if it is not empty.

@@ -1,4 +1,4 @@
-"""A consumer that gets messages one by one and settles each. Used for addresses; queues work alike."""
+"""A consumer that gets messages one by one and settles each. Consumers of queues work alike."""
 
 # Law 1: the k-th message delivered in an epoch has the delivery tag k, and is outstanding until it is
 # settled.
@@ -16,7 +16,7 @@ T = TypeVar("T")  # a message as its owner knows it
 
 
 class AddressConsumer(Generic[T]):
-    """A consumer for the time of its connection. `key` is that of its subscription."""
+    """A consumer for the time of its connection. `key` is the key of its subscription."""
 
     def __init__(self, key: bytes, epoch: int, credit: int, local_only: bool) -> None:
         self.key = key
@@ -34,7 +34,7 @@ class AddressConsumer(Generic[T]):
 
     @property
     def room(self) -> int:
-        """The number of messages that it may get now."""
+        """The number of messages that the consumer may get now."""
         return max(0, self.credit - len(self.out))
 
     def add_message(self, message: T) -> None:

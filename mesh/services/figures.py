@@ -32,8 +32,8 @@ class OutcomeCounts(Struct):
     lost: int = 0  # the service disconnected
     refused: int = 0  # no service accepted it
     expired: int = 0  # the deadline passed
-    recent: Latencies = field(default_factory=Counter)  # since the last look
-    told: int = 0  # total at the last look
+    recent: Latencies = field(default_factory=Counter)  # since the last `take_percentiles`
+    told: int = 0  # total at the last `take_percentiles`
 
     @property
     def failures(self) -> int:
@@ -41,11 +41,11 @@ class OutcomeCounts(Struct):
 
     @property
     def total(self) -> int:
-        """The sum of all counts. The sum differs from `told` if anything was counted since."""
+        """The sum of all counts. It differs from `told` if anything was counted since `take_percentiles`."""
         return self.sent + self.requests + self.replies + self.failures
 
     def take_percentiles(self) -> tuple[float | None, float | None]:
-        """Return p50 and p99, in s, of the replies since the last look."""
+        """Return p50 and p99, in s, of the replies since the last call."""
         found = quantile(self.recent, 0.5), quantile(self.recent, 0.99)
         self.recent.clear()
         self.told = self.total
@@ -68,7 +68,7 @@ class ServiceFigures:
     # --- counting ---------------------------------------------------------------------------------------
 
     def sent(self, address: str, node: str, n: int) -> None:
-        """Count n accepted messages that want no reply."""
+        """Count n accepted messages that expect no reply."""
         for fared in self._both(address, node):
             fared.sent += n
 

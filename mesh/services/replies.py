@@ -43,7 +43,7 @@ def replies(
 
 
 def _rising(pairs: Sequence[ReplyPlace]) -> Iterator[list[ReplyPlace]]:
-    """Cut where the indices do not rise, because an envelope can only be cut in order."""
+    """Yield the pairs in runs of rising indices, because an envelope can only be cut in order."""
     cuts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(pairs)) if b[1] <= a[1]), len(pairs)]
     for start, end in pairwise(cuts):
         yield list(pairs[start:end])
@@ -55,7 +55,7 @@ def _listed(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str) -> Envelope:
-    """Return the mesh's own reply to these requests, in rising order, which refuses all alike."""
+    """Return the mesh's own reply, which refuses the requests with these ascending `numbers` alike."""
     props = encode_properties(Properties(code=code))
     content = props + text.encode(errors="replace")
     return Envelope(

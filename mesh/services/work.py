@@ -26,11 +26,11 @@ class QueuedRequests(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """Size in bytes, with 64 bytes of overhead per message."""
+        """The size in bytes, with 64 bytes of overhead per message."""
         return len(self.envelope.body) + 64 * self.envelope.count
 
     def answers(self, start: int, end: int, answer: Answer) -> Iterator[Answer]:
-        """Yield the answer for these messages, by their numbers."""
+        """Yield `answer` for the messages at the indices from `start` up to `end` - 1, by their numbers."""
         e = self.envelope
         numbers = e.number_list(range(start, end)) if e.numbers else ()
         for first, last in runs(numbers) if numbers else ((e.first + start, e.first + end - 1),):
@@ -65,7 +65,7 @@ class GivenMessage(Struct, eq=False):
 
 
 class Server(AddressConsumer[GivenMessage]):
-    """A consumer of an address. Messages for all wait in its own line."""
+    """A consumer of an address. Messages for all consumers wait in the `line` of each."""
 
     def __init__(
         self,
@@ -135,10 +135,9 @@ class ServedAddress:
 
 
 def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[QueuedRequests]:
-    """Yield the work that is held for a server.
+    """Yield the work of a server: its outstanding messages, and messages waiting in its own line.
 
-    Such work has outstanding messages, or waits in the server's own line. With `is_first`, work that waits at
-    the address for any server is included.
+    With `is_first`, work that waits at the address for any server is included.
     """
     last = None
     for given in server.out.values():

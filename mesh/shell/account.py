@@ -19,7 +19,7 @@ def waiting(figures: AccountFigures) -> str:
 def begins(
     software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: AccountFigures
 ) -> str:
-    """Return the line for the start. `it` has name, uuid, boot and cluster."""
+    """Return the log line for the start of a node. `it` has name, uuid, boot and cluster."""
     return (
         f"node {it['name']!r} begins: {software}, boot {it['boot']}, id {it['uuid']!s:.8}, "
         f"cluster {it['cluster']!r}, at {', '.join(addresses)}, store {store}, waiting: {waiting(figures)}"
@@ -27,7 +27,7 @@ def begins(
 
 
 def ends(name: str, seconds: float, figures: AccountFigures) -> str:
-    """Return the line for the end, after `seconds`."""
+    """Return the log line for the end of a node, after `seconds`."""
     return (
         f"node {name!r} ends after {seconds:,.0f} s: published {figures['client_published']:,}, "
         f"delivered {figures['delivered']:,}, waiting: {waiting(figures)}"

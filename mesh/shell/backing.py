@@ -19,8 +19,8 @@ log = logging.getLogger("mesh.node")
 class Backing:
     """Copies the stores into `FOLDER` in the data directory, on a thread. The file `DONE` is written last.
 
-    Queue stores are copied before the node's own: a message that moves to it meanwhile is in both copies,
-    never in neither.
+    Queue stores are copied before the node's own: a message that moves to the node's store meanwhile
+    is in both copies, never in neither.
     """
 
     def __init__(self, data: Path, workers: Mapping[str, StoreWorker]) -> None:
@@ -28,7 +28,7 @@ class Backing:
         self._under_way = Lock()
 
     def begin(self) -> None:
-        """Start a copy without blocking. If one is in progress, that one serves this request too."""
+        """Start a copy without blocking. A copy in progress serves this request, too."""
         if self._under_way.acquire(blocking=False):
             Thread(target=self._make, name="mesh-backup", daemon=True).start()
 

@@ -61,7 +61,7 @@ def _bind(sockets: Sockets, address: str, last_port: int | None) -> str:
 
 
 def _bind_pub(sockets: Sockets, tcp: str) -> str:
-    """Bind PUB to the port after that of `tcp` if it is free, as a firewall may have to know it."""
+    """Bind PUB to the port after that of `tcp` if it is free, so that a firewall rule can name the port."""
     host, _, port = tcp.rpartition(":")
     try:
         bound = sockets.bind_pub(f"{host}:{int(port) + 1}")

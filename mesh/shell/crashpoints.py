@@ -28,7 +28,10 @@ SendFrames = Callable[[Hashable, list[bytes]], None]
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """The process dies at the `nth` execution of `what`: after it if `is_after`, else before."""
+    """A point at which the process dies: the `nth` execution of `what`.
+
+    The process dies after it if `is_after`, else before.
+    """
 
     what: str
     is_after: bool
@@ -38,7 +41,7 @@ class CrashPoint:
         return _CrashingStore(store, self) if self.what == "commit" else store
 
     def sender(self, send: SendFrames) -> SendFrames:
-        """Return `send`, or a function that dies when it sends the command."""
+        """Return `send`, or a wrapper that ends the process when it sends the command."""
         return self._dying(send) if self.what in SENT else send
 
     def _dying(self, send: SendFrames) -> SendFrames:
@@ -57,7 +60,7 @@ class CrashPoint:
 
 
 class _CrashingStore:
-    """Store that ends its process at a commit that holds messages."""
+    """Store that ends its process at a commit that contains messages."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store, self._point = store, point

@@ -29,7 +29,7 @@ from mesh.wire.replies import Process
 DAMPED = ("refused", "advert", "poisoned")  # kinds that strangers could flood
 FAILED = "failed"  # kind of the event
 NO_MESSAGE: list[bytes] = []  # placeholder for other events of a turn
-LATE = 0.25  # s of delay that mean a stopped or starved loop
+LATE = 0.25  # s: a later timer means a stalled loop
 
 
 class Driver:
@@ -94,7 +94,6 @@ class Driver:
         self.idle()
 
     def stop(self) -> None:
-        """Stop the node."""
         self.stopping.set()
 
     def give_up(self, why: MeshError) -> None:
@@ -109,7 +108,7 @@ class Driver:
             await self._commit_ended.wait()
 
     def goodbye(self) -> None:
-        """Say goodbye and send it. Nothing is sent afterwards."""
+        """Send the core's goodbye messages. Nothing is sent afterwards."""
         self._call(self.core.goodbye, "its goodbye")
         self._turn()
 
@@ -193,7 +192,7 @@ class Driver:
         self.idle()
 
     def report_event(self, kind: str, text: str, level: str = "info") -> None:
-        """Report an event for people, unless it repeats too often."""
+        """Report an event for users, unless it repeats too often."""
         if kind == "advert":
             self.core.parts.desk.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
@@ -330,7 +329,10 @@ class Driver:
         return why
 
     def _may_hear(self, key: Hashable, frames: list[bytes]) -> bool:
-        """Return whether the core may read a message now. Known causes of a failure are handled here."""
+        """Return whether the core may read a message now.
+
+        A message that made the core fail before, or may have, is handled here instead.
+        """
         if self._is_over:
             return False
         verdict = self._poison.verdict(frames)

@@ -46,7 +46,7 @@ def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
 class Finding:
     """Search for nodes, on the loop.
 
-    `me` returns this node's current introduction; `hears` is called on the loop.
+    `me` returns this node's current introduction. `hears` is notified of discovery events.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """Interfaces that a wildcard address does not use, each with the reason."""
+        """The interfaces that a wildcard address does not use, each with the reason."""
         is_everywhere = any(is_wildcard(address) for address in self._bound)
         skipped = fit(interfaces(), self._settings.interfaces)[1] if is_everywhere else []
         return [(name, why) for name, why in skipped if why != "loopback"]
@@ -132,7 +132,7 @@ class Finding:
         return Advert(me.uuid, me.name, me.boot, int(there[0].rpartition(":")[2]), hosts, me.key)
 
     def _wake(self) -> None:
-        """Schedule `_take` on the loop. Called on the mDNS thread."""
+        """Schedule `_take_sights` on the loop. Called on the mDNS thread."""
         if not self._planned and not self._closed:
             self._planned = True
             self._loop.call_soon_threadsafe(self._take_sights)

@@ -15,12 +15,12 @@ TEXT, JSON, JOURNAL, AUTO = "text", "json", "journal", "auto"
 OURS = ("mesh", "discovery")  # roots of all loggers of this project
 PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # syslog priorities
 
-# Law: a line of the log is a line that was written here. No message content starts another one, moves a
+# Law: each line of the log was written as a line here. No message content starts another line, moves a
 # cursor, or is invalid UTF-8.
 
 
 class Lines(logging.Formatter):
-    """Text for people, with date and time zone. A traceback has several lines."""
+    """Text for users, with date and time zone. A traceback has several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         said = [f"{self._head(record)}{record.getMessage()}"]
@@ -77,7 +77,7 @@ FORMATS: dict[str, type[logging.Formatter]] = {TEXT: Lines, JSON: JsonLines, JOU
 
 
 def formatter(wanted: str, environ: Mapping[str, str], stream: TextIO) -> logging.Formatter:
-    """Return the named format. AUTO selects the journal format if the stream goes there, else text."""
+    """Return the named format. AUTO selects the journal format if the stream is the journal, else text."""
     if wanted == AUTO:
         wanted = JOURNAL if goes_to_journal(environ, stream) else TEXT
     return FORMATS[wanted]()
@@ -109,7 +109,7 @@ def write_to(stream: TextIO, how: logging.Formatter) -> None:
 
 
 def set_levels(level: str, special: Mapping[str, str]) -> None:
-    """Set the level of all loggers, then those of special ones."""
+    """Set the level of all loggers, then the levels in `special`, by logger."""
     set_level("", level)
     for logger, its in special.items():
         set_level(logger, its)

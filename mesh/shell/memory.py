@@ -25,7 +25,10 @@ def give_back() -> None:
 
 
 class _Frozen:
-    """Record of whether the surrounding program has ever frozen objects. To count many is slow."""
+    """Record of whether the surrounding program has ever frozen objects.
+
+    The answer is remembered, because counting many frozen objects is slow.
+    """
 
     def __init__(self) -> None:
         self._was_any = False

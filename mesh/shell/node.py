@@ -51,7 +51,7 @@ class NodeRuntime:
 
     @property
     def core(self) -> NodeCore:
-        """The core, which decides."""
+        """The core, which makes all decisions."""
         return self.driver.core
 
     @property

@@ -1,7 +1,8 @@
-"""Messages that crashed this node. Their digests are stored, so that none crashes it twice.
+"""Messages that crashed this node. Their digests are stored, so that no message crashes it twice.
 
-A message that was processed alone when the core failed is guilty. Of several, as at the end of a turn, each
-is a suspect: it is processed alone the next time, and guilty if the core fails again.
+A message that was processed alone when the core failed is guilty. If several messages were processed, as at
+the end of a turn, each is a suspect: the next time it is processed alone, and is guilty if the core fails
+again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ class _Kept(msgspec.Struct):
 
 
 class Poison:
-    """The file in one data directory. A damaged file or a failing disk never prevents a start."""
+    """The file with these digests in one data directory.
+
+    A damaged file or a failing disk never prevents a start.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE

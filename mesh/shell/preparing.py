@@ -107,7 +107,7 @@ class Rehearsal:
 
 
 def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
-    """Try everything that a start would acquire, and keep nothing. Raises the same errors."""
+    """Try everything that a start would acquire, and keep nothing. Raises the errors of a start."""
     state = state_dir(environ)
     it = prepared(config, state)
     complaints = _complaints(it.snapshots) if config.snapshots.enabled else ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """Connection of the program. The core uses it as its key; it replaces a socket.
+    """The connection of the program, which the core uses as a key in place of a socket.
 
     `put` passes the frames of a message to the program; `hang_up` ends the connection. Both return at once
     and never call the core.

@@ -32,7 +32,6 @@ Stores = tuple[tuple[str, str], ...]  # (pattern of queues, their store); the fi
 
 
 def stores_of(config: Config) -> Stores:
-    """Return the configured stores."""
     return tuple((one.name, one.store) for one in config.queues)
 
 
@@ -172,7 +171,7 @@ def _is_missing(store: str) -> bool:
 
 @contextmanager
 def _named_before(store: str, data: Path) -> Iterator[None]:
-    """Extend errors of a store that is no longer configured."""
+    """Explain in errors that a store is no longer configured but had queues at the last start."""
     try:
         yield
     except StoreError as error:

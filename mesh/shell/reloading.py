@@ -27,9 +27,9 @@ LIMITS = {  # settings applied live, with their names in the core
 class Reloading:
     """Rereads the configuration, and compares it with the one in effect.
 
-    `again` reads it; on BadConfig nothing is applied. `keys` reads the node's keys, of which those of other
-    sites are applied; `keep_sites` receives the keys for dialing sites. Applying the result also sets the log
-    levels.
+    `again` reads the configuration; if it raises BadConfig, nothing is applied. `keys` reads the node's keys,
+    of which only those of other sites are applied, and `keep_sites` receives the keys for dialing sites.
+    Applying the result also sets the log levels.
     """
 
     def __init__(

@@ -11,7 +11,10 @@ NOT_YET = "the node asks others whether its store is the newest"
 
 
 class SeenNode(NamedTuple):
-    """State of a node: its info, some queues, requests of some addresses, and `why` it does not serve."""
+    """The state of a node: its info, some queues, and requests of some addresses.
+
+    `why` is the reason why the node does not serve, or "".
+    """
 
     info: Info
     queues: Sequence[QueueRow] = ()

@@ -102,7 +102,7 @@ def place(setting: str, text: str) -> Path:
 
 
 class Balancers(NamedTuple):
-    """Strategies of a node: the usual one, and those of some domains and addresses."""
+    """The balancers of a node: the default, and those of some domains and addresses."""
 
     usual: Balancer
     domains: dict[str, Balancer]
@@ -110,7 +110,7 @@ class Balancers(NamedTuple):
 
 
 def balancers_of(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancers:
-    """Return the configured strategies. Raises: BadConfig if one is missing, fails, or rejects an option."""
+    """Return the configured balancers. Raises: BadConfig if one is missing, fails, or rejects an option."""
 
     def made(name: str, options: Mapping[str, object], where: str) -> Balancer:
         try:

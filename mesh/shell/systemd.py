@@ -1,7 +1,7 @@
 """Notifies systemd of readiness, end and liveness (sd_notify). Outside systemd, nothing is sent.
 
-Datagrams go to a local socket whose address is in the environment. They never block: one that cannot be sent
-at once is dropped.
+Datagrams go to a local socket whose address is in the environment. Sending never blocks: a
+datagram that cannot be sent at once is dropped.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
 
 class Notifier:
-    """Sends notifications to the service manager of this process, if it wants them."""
+    """Sends notifications to the service manager of this process, if there is one."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._address = environ.get("NOTIFY_SOCKET", "")

@@ -44,7 +44,7 @@ AGAIN = (0.0, 0.1, 0.4)  # s between attempts: a dying process may still listen
 
 
 class EffectResults(Protocol):
-    """Receiver of results of slow effects, and of effects outside the world."""
+    """Receiver of the results of slow effects, and of effects that the world cannot carry out itself."""
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
     def knocked(self, uuid: bytes, refused: bool) -> None: ...

@@ -38,7 +38,7 @@ class Query(Protocol):
 
 
 class Neighbour(Selecting, Protocol):
-    """A site and its rights here. If `accepts` is None, it may write the topics that are sent to it."""
+    """A site and its rights here. If `accepts` is None, the site may write the topics that it receives."""
 
     @property
     def one_way(self) -> bool: ...
@@ -60,7 +60,10 @@ class _Inbound(NamedTuple):
 
 
 class Accepting:
-    """An index of what one site may write, ask and pass on here."""
+    """An index of the topics, addresses and clients of this site that another site may write to.
+
+    The index also has the sites to which messages of that site may pass through here.
+    """
 
     __slots__ = ("_accepts", "_addresses", "_clients", "_sites", "_writes")
 
@@ -79,15 +82,15 @@ class Accepting:
         self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
-        """Return whether a message that is published there may enter."""
+        """Return whether a message published in this domain and topic may enter."""
         return bool(self._writes.sites_for(domain, topic))
 
     def may_bring(self, domain: str, topic: str) -> bool:
-        """Return the same as `may_write`; for the domain ANY, whether the site may write at all."""
+        """Return whether the site may write the topic; with the domain ANY, whether it may write at all."""
         return bool(self._writes) if domain == ANY else self.may_write(domain, topic)
 
     def may_reach(self, query: Query) -> bool:
-        """Return whether a message may come in that matches the query."""
+        """Return whether a message that matches the query may enter."""
         kind, text, domain = query.kind, query.text, query.domain
         if kind in (INBOX, REPLIES) or (kind in (EXACT, PATTERN) and text.startswith(SYSTEM)):
             return False

@@ -1,4 +1,4 @@
-"""Chooses the gateway for a stream to another site. A stream has one, so that its order holds."""
+"""Chooses the gateway for a stream to another site. Each stream has one gateway, which keeps its order."""
 
 # Law 1: nodes that know the same gateways choose the same one without communication.
 # Law 2: when a gateway appears or disappears, only the streams move that it gets or had.

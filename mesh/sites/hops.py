@@ -1,7 +1,7 @@
 """Names of hops across sites, and the sites that a message has visited.
 
-Within a site a hop names a node. For other sites it names both, as in `site:LON/heron`, so that two nodes of
-the same name in two sites never look like a loop. No node can have such a name.
+Within a site a hop names a node. For other sites a hop names site and node, as in `site:LON/heron`, so that
+two nodes of the same name in two sites never look like a loop. No node can have such a name.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ def visited(route: Route) -> list[str]:
 def leg_of(route: Route, is_letter: bool = False) -> bytes:
     """Return the leg of an envelope from another site, or b"". Raises: BadName.
 
-    `mesh.streams.multi_path_stream` says what legs are.
-
-    The leg names the last master there, which keeps the envelope until it is answered. Without one no node
-    would resend it. Direct messages have a leg of their own, because their `low` differs.
+    `mesh.streams.multi_path_stream` says what legs are. The leg names the last master in that site, which
+    keeps the envelope until it is answered; without a master no node would resend it. Direct messages have a
+    leg of their own, because their `low` differs.
     """
     for hop in reversed(route):
         if hop.stratum == 0 and all(names := parse_hop(hop.node)):
@@ -53,7 +52,7 @@ def leg_of(route: Route, is_letter: bool = False) -> bytes:
 
 
 def inside(route: Route) -> Route:
-    """Return the part of the route within this site. An envelope of another site began there."""
+    """Return the part of the route within this site. An envelope of another site has earlier hops there."""
     if not route or "/" not in route[0].node:  # usual case
         return route
     return tuple([hop for hop in route if "/" not in hop.node])
@@ -70,5 +69,5 @@ def is_foreign(sender: str) -> bool:
 
 
 def site_of(name: str, here: str = "") -> str:
-    """Return the site of a session or address. Names of this site, `here`, do not contain it."""
+    """Return the site of a session or address, which is `here` for a name without a site."""
     return name.removeprefix(OTHERS).partition("/")[0] if is_foreign(name) else here

@@ -15,7 +15,7 @@ from mesh.sites.stream_backoff import FOR_NOW
 WAY = "site/"  # prefix of a hop that names a site
 UNREACHABLE = "SITE_UNREACHABLE"  # code when no gateway reaches a site
 WAY_LOST = "WAY_LOST"  # code when a direct message is to be resent
-# These refusals concern the latest route of the message, which may have arrived on another one. A missing
+# These refusals concern the latest route of the message, which may have arrived over another route. A missing
 # right or a wrong node name is final.
 _OF_ITS_WAY = FOR_NOW | {"CIRCULAR_LOOP"}
 UNKNOWN = "does not know the site"  # part of the text for an unknown site
@@ -28,9 +28,9 @@ def way_to(site: str) -> str:
 
 
 def goes_again(state: str, may_be_there: bool) -> bool:
-    """Return whether the answer is not final.
+    """Return whether an answer with the code `state` is not final, so that the message is resent.
 
-    A message that may have arrived before is not refused because of its route.
+    If the message may have arrived before, a refusal because of its latest route is not final.
     """
     return state == WAY_LOST or (may_be_there and state in _OF_ITS_WAY)
 

@@ -1,6 +1,6 @@
 """Counts the messages that were dropped for another site, and decides when to report the sum.
 
-The first one is reported at once, then the sum, at growing intervals while it grows.
+The first dropped message is reported at once, then the sum, at growing intervals while it grows.
 """
 
 from __future__ import annotations

@@ -57,7 +57,6 @@ class RetryProbes(Generic[K]):
         return True
 
     def due_keys(self, now: float) -> Sequence[K]:
-        """Return the keys that are due for a retry."""
         return [key for key, trial in self._trials.items() if trial.tried is None and trial.until <= now]
 
     def tries(self, key: K, number: int | None) -> None:

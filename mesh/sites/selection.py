@@ -42,7 +42,7 @@ class Selection:
 
     @classmethod
     def of(cls, sites: Iterable[Selecting], stays: int = 0) -> Selection:
-        """Build the index of what these sites receive."""
+        """Return an index of what `sites` receive."""
         found, topics = cls(stays), Trie[str]()
         for site in sites:
             for domain in site.domains:
@@ -66,7 +66,7 @@ class Selection:
 
 
 def is_own(domain: str) -> bool:
-    """Return whether the domain is one of the mesh itself, which does not leave its site."""
+    """Return whether the domain belongs to the mesh itself, and therefore never leaves its site."""
     return domain.startswith(SYSTEM) or domain.partition("/")[0] in RESERVED
 
 

@@ -1,6 +1,6 @@
 """Detects a new store in another site, which lacks what the site was sent before.
 
-A site is seen through its gateways. Each has a store, known by the uuid in it, which counts the starts of the
+A site is known through its gateways. Each gateway has a store with a uuid, which counts the starts of the
 node. A store is new if its node was started less often than before, or if no known gateway is left.
 """
 
@@ -20,7 +20,7 @@ MOST = 64  # remembered gateways of one site
 
 
 def note(losses: int, gateways: Iterable[tuple[bytes, int]]) -> bytes:
-    """Return the note of one of our gateways about a site.
+    """Return the note of a gateway of this site about another site.
 
     The note has the number of connections lost, and the uuids and boots of the gateways linked now.
     """
@@ -29,7 +29,7 @@ def note(losses: int, gateways: Iterable[tuple[bytes, int]]) -> bytes:
 
 
 def broken(before: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> list[bytes]:
-    """Return the uuids of our gateways whose messages in transit are lost.
+    """Return the uuids of this site's gateways whose messages in transit are lost.
 
     These gateways have disappeared, or report a lost connection.
     """
@@ -43,7 +43,7 @@ def stores_of(said: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 class SiteStores:
-    """The known stores of one site. `starts` maps each to the number of its starts when last seen."""
+    """The known stores of one site. `starts` maps each store to the number of its starts when last seen."""
 
     def __init__(self, starts: Iterable[tuple[bytes, int]] = ()) -> None:
         self._starts = OrderedDict(starts)
@@ -52,7 +52,7 @@ class SiteStores:
         return bool(self._starts)
 
     def is_new(self, stores: Iterable[tuple[bytes, int]]) -> bool:
-        """Return whether a site with these stores lacks what it was sent."""
+        """Return whether a site with these stores lacks messages that it was sent before."""
         shown = [(boot, self._starts.get(name)) for name, boot in stores]
         is_another = bool(shown) and all(known is None for _, known in shown)
         return bool(self) and (is_another or any(known is not None and boot < known for boot, known in shown))

@@ -1,6 +1,7 @@
 """Backoff for messages that another site cannot accept now.
 
-A full buffer or a wrong clock is no reason to lose a message, so its keeper retries at growing intervals.
+A full buffer or a wrong clock is no reason to lose a message, so the node that keeps it retries at growing
+intervals.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from mesh.sites.hops import is_foreign
 
-# Refusals that are not final for another site. EXPIRED is one too, unless the message expired by its own
+# Refusals that are not final for another site. Nor is EXPIRED, unless the message expired by its own
 # time.
 FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
 SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
@@ -20,7 +21,7 @@ SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
 def is_for_now(sender: str, state: str, to: str = "") -> bool:
     """Return whether the refusal of a message from another site is temporary.
 
-    No node here then remembers it. For a direct message every refusal is final.
+    No node of this site then remembers the refusal. For a direct message every refusal is final.
     """
     return state in FOR_NOW and not to and is_foreign(sender)
 

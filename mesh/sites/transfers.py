@@ -26,7 +26,7 @@ class TopicKeys(Protocol):
 class SiteTransfer:
     """A transfer to one site.
 
-    `keys` has the keys of all topics at its begin, which are examined one by one. `dropped` is how many
+    `keys` has the keys of all topics at its start, which are examined one by one. `dropped` is how many
     messages the site was known to lack then.
     """
 

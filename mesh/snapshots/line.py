@@ -103,10 +103,10 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     requests: int | None = None
     replies: int | None = None
     failed: int | None = None  # requests that the server failed
-    lost: int | None = None  # requests whose server has gone
-    refused: int | None = None  # requests without a taker
+    lost: int | None = None  # requests whose server disconnected
+    refused: int | None = None  # requests without a consumer
     expired: int | None = None  # requests that timed out
-    p50: float | None = None  # requests without a consumer
+    p50: float | None = None  # median of the time to a reply
     p99: float | None = None  # 99th percentile
 
 

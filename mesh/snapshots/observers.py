@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 
-# Nodes up to which each records all states that it receives.
+# In a mesh of at most this many nodes, each node records all states that it receives.
 FULL = 8
 OBSERVERS = 2  # of each node in a larger mesh, besides itself
 

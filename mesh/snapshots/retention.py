@@ -74,7 +74,7 @@ class Pile:
 class ClosedSegments:
     """A node's own closed segments, in two sets: segments that are safe elsewhere and the rest.
 
-    All have the same uuid. Segments of others in the same directory are never passed in.
+    All have the same uuid. Segments of other nodes in the same directory are never passed in.
     """
 
     def __init__(self, segments: Iterable[Segment] = (), markers: Iterable[Marker] = ()) -> None:
@@ -88,7 +88,6 @@ class ClosedSegments:
 
     @property
     def bytes(self) -> int:
-        """The bytes of all segments."""
         return self._safe.bytes + self._unread.bytes
 
     def __iter__(self) -> Iterator[Segment]:

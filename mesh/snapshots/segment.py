@@ -1,4 +1,4 @@
-"""Segments: their names, and when one is complete."""
+"""Segments of snapshots: their names, and when a segment is full."""
 
 import re
 
@@ -8,7 +8,7 @@ from mesh.errors import BadName
 from mesh.names import node_name
 
 SECONDS = 10.0  # duration of a segment
-BYTES = 1024 * 1024  # or its maximum of bytes
+BYTES = 1024 * 1024  # bytes that fill a segment earlier
 
 _NAME = re.compile(
     r"(?P<node>.+)-(?P<uuid8>[0-9a-f]{8})-(?P<boot>[1-9][0-9]{0,18})-(?P<number>[1-9][0-9]{0,18})\.jsonl"
@@ -47,7 +47,7 @@ class SegmentName(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def unfinished(self) -> str:
-        """The name while it is written, which Spark ignores."""
+        """The file name while the segment is written, which Spark ignores."""
         return f"_{self}"
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 
 
 def hour(ts: str) -> str:
-    """Return the two-level directory of a segment whose first line is of that time."""
+    """Return the directory of a segment, in two levels, from the time of its first line."""
     return f"date={ts[:10]}/hour={ts[11:13]}"
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 class Waiting(NamedTuple):
     """A backlog of any kind: for a master, for a session, or for the consumers of `queue/NAME`.
 
-    Fields that only such a queue has are None otherwise: its consumers, its rates (messages per second), and
-    its counters since the node's start.
+    For the first two kinds all fields after `oldest` are None. Rates are in messages per second, and counters
+    run since the node's start.
     """
 
     name: str

@@ -24,9 +24,9 @@ class StoreProgress(NamedTuple):
 class Change:
     """Net result of some operations. Additions that a later operation removes are never written.
 
-    `first` and `next_position` are the store's next positions before and after. `appended` holds (header,
-    body) by position, and `rewritten` the same for envelopes of earlier commits. `dropped` are positions of
-    earlier commits. `rows` holds the last value by (table, key), `None` for a deleted row.
+    `first` and `next_position` are the store's next positions before and after. `appended` and `rewritten`
+    hold (header, body) by position, of new envelopes and of envelopes of earlier commits. `dropped` has
+    positions of earlier commits, and `rows` the last value by (table, key), `None` for a deleted row.
     """
 
     first: int
@@ -40,7 +40,7 @@ class Change:
         return self.next_position > self.first or bool(self.rewritten or self.dropped or self.rows)
 
     def empty_positions(self) -> Ranges:
-        """Return the new positions that hold no envelope."""
+        """Return the new positions without an envelope."""
         empty, place = Ranges(), self.first
         for position in (*self.appended, self.next_position):
             if place < position:

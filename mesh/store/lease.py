@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-# Law 1: a holder stops by its own clock before the lease expires by the database's clock. It counts from the
-#        time when a renewal was sent. The database counts from later, so a slow answer cannot prolong the
-#        use.
+# Law 1: a holder stops by its own clock before the lease expires by the database's clock. The holder
+#        counts from the time when a renewal was sent, the database from a later time. So a slow answer
+#        cannot prolong the use.
 # Law 2: a lease is taken only after it has expired by the database's clock, and each holder gets an epoch
 #        above all earlier ones.
 # Law 3: an expired lease is lost, even if no other process has taken it. Thus the table shows which process
@@ -22,17 +22,17 @@ class LeaseTiming:
 
     @property
     def interval(self) -> float:
-        """Seconds between renewals, 3 by default."""
+        """The seconds between renewals, 3 by default."""
         return 0.3 * self.ttl
 
     @property
     def retry(self) -> float:
-        """Seconds until a failed renewal or a check of a foreign lease is repeated, 0.25 by default."""
+        """The seconds until a failed renewal or a check of a foreign lease is repeated, 0.25 by default."""
         return 0.025 * self.ttl
 
     @property
     def patience(self) -> float:
-        """Seconds to wait for a lock, and that a transaction may idle, 4 by default.
+        """The seconds to wait for a lock, and for which a transaction may idle; 4 by default.
 
         Less than the lease, so that the open transaction of a stopped holder ends before its lease does.
         """
@@ -40,7 +40,10 @@ class LeaseTiming:
 
     @property
     def useful(self) -> float:
-        """Seconds that a holder relies on a renewal, 8 by default. The rest allows for clock drift."""
+        """The seconds for which a holder relies on a renewal, 8 by default.
+
+        The rest allows for clock drift.
+        """
         return 0.8 * self.ttl
 
 
@@ -78,7 +81,7 @@ def may_serve(sent: float, now: float, terms: LeaseTiming) -> bool:
 
 
 def pause(sent: float, failed: bool, now: float, terms: LeaseTiming) -> float:
-    """Return the seconds until the next renewal. `failed`: an attempt has failed since `sent`."""
+    """Return the seconds until the next renewal. With `failed`, an attempt has failed since `sent`."""
     return terms.retry if failed else max(0.0, sent + terms.interval - now)
 
 

@@ -20,7 +20,7 @@ STREAM, PART, CONSUMER, MOVED = "stream", "part", "consumer", "moved"  # tables
 
 @dataclass(slots=True)
 class Place:
-    """A store with its content at the start. `keeps`: whether it outlives the process."""
+    """A store with its content at the start. `keeps` means that the store outlives the process."""
 
     store: Store
     image: Image
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(slots=True)
 class _Misplaced:
-    """Data of one store that belongs into another: envelopes as (position, bytes), and rows."""
+    """Data of one store that belongs in another store: envelopes as (position, bytes), and rows."""
 
     envelopes: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)
@@ -155,7 +155,7 @@ def _place_in(key: bytes) -> bytes:
 
 
 def _marker(source: str) -> bytes:
-    """Return the key of the row with the last moved positions of `source`. It is no queue's name."""
+    """Return the key of the row with the last moved positions of `source`, which cannot be a queue's name."""
     return b"\0" + source.encode()
 
 

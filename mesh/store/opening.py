@@ -113,8 +113,8 @@ def open_queue_store(
 ) -> NodeStore:
     """Open the store of a queue.
 
-    `chosen` is a setting in `[[queues]]`. `was_used` means that it was used at the last start, so it must
-    exist. Raises: StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
+    `chosen` is a setting in `[[queues]]`. `was_used` means that the store was used at the last start, so it
+    must exist. Raises: StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
     """
     if chosen == MEMORY:
         return Untended(MemoryStore())
@@ -173,7 +173,7 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
 
 
 def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
-    """Create the file privately. The witness records its owner before any content is written."""
+    """Create the file for its owner only. The witness records the owner before any content is written."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     if witness.known is None and not accept_rollback:
         witness.write(0, FIRST_POSITION)

@@ -137,7 +137,7 @@ class PostgresStore:
     def _read_verified(self, question: Callable[[Connection, Audit], T]) -> T:
         """Return the answer to `question`, if no damage was found.
 
-        After a broken connection it is asked again, for the duration of one lease.
+        After a broken connection the question is repeated, for the duration of one lease.
         """
         begun, tried = time.monotonic(), False
         while True:
@@ -158,8 +158,8 @@ class PostgresStore:
     def _write(self, change: Change, after: StoreProgress) -> None:
         begun, tried = time.monotonic(), False
         while not self._try(change, after, tried):
-            # The lease may be renewed while this commit never succeeds, as when a statement takes too long.
-            # Not after the first try: only the second detects what happened while the process was suspended.
+            # The lease may be renewed although this commit never succeeds, as when a statement is too slow.
+            # The first try is exempt: only a second one shows what happened while the process was suspended.
             if tried and time.monotonic() - begun > self._terms.ttl:
                 raise StoreError(
                     f"{self._url} did not accept a commit within {self._terms.ttl:g} s, despite retries.",
@@ -169,7 +169,7 @@ class PostgresStore:
             self._keeper.pause()
 
     def _try(self, change: Change, after: StoreProgress, tried: bool) -> bool:
-        """Return whether the change is written. `tried`: an earlier attempt may have written it."""
+        """Return whether the change is written. With `tried`, an earlier attempt may have written it."""
         self._keeper.check()
         unwritten = not tried
         try:
@@ -224,7 +224,7 @@ class PostgresStore:
         if self._connection.is_broken:
             self._connection.close()
             self._connection = self._connect()
-            self._keeper.check()  # a lost lease would not close this one
+            self._keeper.check()  # a lost lease cannot close this connection
         return self._connection
 
     def _hang_up(self) -> None:

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL. The only code that uses psycopg; sorts its failures into three kinds."""
+"""Connections to PostgreSQL, the only code that uses psycopg. Failures are sorted into three kinds."""
 
 import contextlib
 import logging
@@ -72,7 +72,10 @@ class Connection:
 
     @classmethod
     def open(cls, url: str, patience: float, longest: float) -> "Connection":
-        """Connect. `patience`: s of lock waits and idle transactions; `longest`: s of a statement."""
+        """Connect to the database.
+
+        `patience` limits lock waits and idle transactions, `longest` a statement, both in seconds.
+        """
         with _told():
             db = psycopg.connect(
                 url,
@@ -112,7 +115,7 @@ class Connection:
                 cursor.executemany(sql.encode(), rows)
 
     def stream(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a large answer in small batches. Only inside a transaction."""
+        """Yield the rows of a large answer in small batches. The caller must be inside a transaction."""
         with _told(), self._db.cursor(name="stream", binary=True) as cursor:
             cursor.itersize = 64
             cursor.execute(sql.encode(), values)

@@ -40,7 +40,7 @@ _RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s 
 
 
 def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
-    """Return the lease in the database. With a lock it is fixed until the transaction ends, except `left`."""
+    """Return the lease in the database. With `lock` it is fixed until the transaction ends, except `left`."""
     rows = db.execute(_READ.format(lock=lock), (resource,))
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 
@@ -57,7 +57,7 @@ def acquire(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Leas
 
 
 def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
-    """Prevent a takeover until this transaction ends. Raises: StoreError if the lease is not ours.
+    """Prevent a takeover until this transaction ends. Raises: StoreError if the lease is lost.
 
     The row is locked, as a mere check would let a holder commit after a takeover. A takeover locks the row
     FOR UPDATE and waits for this transaction. A renewal changes no key, and does not wait for a long commit.
@@ -99,8 +99,8 @@ class Keeper:
     ) -> None:
         """Take the lease. `reach` opens a connection; `first` runs in the transaction that creates the lease.
 
-        Waits for the lease of a dead process for the duration of one lease. Raises: StoreError STORE_IN_USE;
-        Trouble if the database fails.
+        If a dead process has the lease, wait for its end, at most for the duration of one lease. Raises:
+        StoreError STORE_IN_USE; Trouble if the database fails.
         """
         self._reach, self._claim, self._terms, self._on_loss = reach, claim, terms, on_loss
         self._words = ""  # the database's text for a failed renewal

@@ -78,7 +78,10 @@ def create_owner(db: Connection, owner: UUID) -> None:
 
 
 def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
-    """Return the counters, or zeros if they are lost. `lock` holds the row until the transaction ends."""
+    """Return the counters, or zeros if they are lost.
+
+    With `lock` the row is locked until the transaction ends.
+    """
     rows = db.execute(f"{_META} FOR UPDATE" if lock else _META, (owner,))
     if not rows:
         audit.note("the count of positions is missing")

@@ -42,7 +42,7 @@ def prepare(db: Connection, url: str) -> None:
 
 
 def look_at(db: Connection, url: str) -> None:
-    """Check that `prepare` would succeed. Raises: as there; STORE if this user may not create tables."""
+    """Check that `prepare` would succeed. Raises: as `prepare`; STORE if this user may not create tables."""
     if _is_there(db):
         if not _may_upgrade(db):
             _check_version(db, url)

@@ -52,7 +52,7 @@ class Reserve:
         return found.st_size == self.size and found.st_blocks * 512 >= self.size
 
     def acquire(self) -> bool:
-        """Reserve the room. Return False if the disk has too little: an earlier part is kept.
+        """Reserve the room. Return False if the disk has too little room; a part reserved earlier is kept.
 
         Raises: OSError.
         """
@@ -78,7 +78,6 @@ class Reserve:
         return True
 
     def release(self) -> None:
-        """Release the reserve."""
         self.is_held = False
         self.path.unlink(missing_ok=True)
 
@@ -136,7 +135,7 @@ class DiskSpace:
 
     @property
     def free(self) -> int:
-        """Free bytes on the disk."""
+        """The free bytes on the disk."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
@@ -170,7 +169,7 @@ class DiskSpace:
         return self.free - (0 if self._reserve.is_held else self._reserve.size)
 
     def _is_over(self, left: int) -> bool:
-        """Return whether a write may succeed again: more is free than at the last failure, or it is long ago.
+        """Return whether a write may succeed: more is free than at the last failure, or it is long ago.
 
         A quota, for example, lets writes fail although much is free.
         """

@@ -27,7 +27,10 @@ class Roomy:
         often: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`path` is that of the store; `often` is the number of bytes between two checks of the disk."""
+        """Wrap `store`, whose file is `path`.
+
+        `often` is the number of written bytes between two checks of the disk.
+        """
         self.refused = 0
         self._store, self._room, self._path, self._clock = store, room, path, clock
         self._often, self._unseen = often, 0  # bytes written since the last check
@@ -68,7 +71,7 @@ class Roomy:
 
     @property
     def is_tight(self) -> bool:
-        """See DiskSpace. Thread-safe."""
+        """The state `is_tight` of DiskSpace. Thread-safe."""
         return self._room.is_tight
 
     @property
@@ -97,7 +100,7 @@ class Roomy:
 
 
 def _growth(ops: Sequence[Op]) -> int:
-    """Return the bytes of new messages: in the log, and as retained values of messages that are only that."""
+    """Return the bytes of new messages: envelopes, and retained values in a commit that accepts messages."""
     values = 0
     if any(isinstance(op, Put) and op.numbers is not None for op in ops):
         values = sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == "retained")

@@ -1,4 +1,4 @@
-"""A store in one SQLite file. The only code that uses sqlite3."""
+"""A store in one SQLite file. No other module uses sqlite3."""
 
 import contextlib
 import os
@@ -115,7 +115,7 @@ class SQLiteStore:
         return self._counters.reach
 
     def count_from(self, commits: int) -> None:
-        """Continue with the given number of commits. The missing ones were lost."""
+        """Set the number of commits to `commits`, after earlier commits were lost."""
         self._check_usable()
         counters = StoreProgress(self._counters.next_position, commits)
         self._write(lambda: write_counters(self._db, counters), counters)

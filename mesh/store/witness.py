@@ -1,6 +1,6 @@
 """A small file that records the progress of a store, and so reveals a loss.
 
-A store that lost its last commits, or was replaced by an old copy, looks sound. Therefore its two counters
+A store that lost its last commits, or was replaced by an old copy, looks intact. Therefore its two counters
 are also written to another file, a moment later.
 """
 
@@ -45,7 +45,7 @@ def unpack(slot: bytes) -> Statement | None:
 
 
 def together(found: Iterable[Statement | None], store: bytes) -> Statement | None:
-    """Return the maximum that the statements say of this store, or `None`."""
+    """Return the highest figures of all statements about this store, or `None` without any."""
     ours = [it for it in found if it is not None and it.store == store]
     if not ours:
         return None
@@ -67,7 +67,7 @@ def read_witness(path: Path, store: bytes) -> Statement | None:
 
 
 class Witness:
-    """The file. `known` is its content. Every method may raise OSError."""
+    """The witness file of one store. `known` is its content. Every method may raise OSError."""
 
     def __init__(self, path: Path, store: bytes, boot: int) -> None:
         self.path = path

@@ -31,7 +31,10 @@ class Witnessed:
         path: Path | None = None,
         identity: Path | None = None,
     ) -> None:
-        """`path` and `identity` are the files to name in errors, by default beside the witness."""
+        """Wrap `store`.
+
+        `path` and `identity` are the files to name in errors, by default beside the witness.
+        """
         self._path = path or witness.path.with_name("store.sqlite")
         self._identity = identity or witness.path.with_name("identity.json")
         self._store, self._witness, self._boot = store, witness, boot

@@ -52,7 +52,7 @@ class _Copy:
 
 
 class Committer:
-    """Commits jobs in order, in as few commits as possible. A job that finds no room alone is skipped."""
+    """Commits jobs in order, in as few commits as possible. A job that does not fit even alone is skipped."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -127,7 +127,7 @@ class StoreWorker:
         self._enqueue(_Job(token, tuple(ops)), "nothing was written")
 
     def fetch(self, token: Hashable, positions: Collection[int]) -> None:
-        """Request the envelopes at these positions, as after all earlier jobs, without blocking.
+        """Request the envelopes at these positions without blocking. The read follows all earlier jobs.
 
         Reads that are pending at `close` may be skipped. Raises: Closed after `close`.
         """

@@ -9,8 +9,8 @@ from collections import OrderedDict
 FORGOTTEN = 120.0
 BEHIND = 16  # remembered numbers of one stream
 
-# Law 1: a refused number never delays later ones forever. One below the `low` of its sender, or one that is
-# not resent, is forgotten.
+# Law 1: a refused number never delays later ones forever. A number below the `low` of its sender, or a
+# number that is not resent, is forgotten.
 # Law 2: when the first refused number is below `low`, later ones wait for the next one. The first may have
 # been answered before a copy was refused.
 

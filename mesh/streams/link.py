@@ -24,7 +24,10 @@ class LinkSender(Generic[T]):
 
     @property
     def open(self) -> bool:
-        """Whether another message may be sent. One may exceed the bytes, or a large one could never leave."""
+        """Whether another message may be sent.
+
+        The last one may exceed the bytes of the window, or a large message could never be sent.
+        """
         return self.bytes < self._window[0] and len(self._flight) < self._window[1]
 
     @property
@@ -65,9 +68,9 @@ class LinkReceiver:
         self.have: int = 0
 
     def accept(self, number: int) -> bool:
-        """Return whether the number is the next one.
+        """Record the number if it is the next one, and return whether it is.
 
-        False: a duplicate. Raises: RemoteError, if one is missing.
+        False means a duplicate. Raises: RemoteError, if a number is missing.
         """
         if number <= self.have:
             return False

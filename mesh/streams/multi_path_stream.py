@@ -1,7 +1,8 @@
 """Deduplication at a site for messages that arrive from their publisher or from masters of other sites.
 
-`low` is a promise of one sender to one receiver. Numbers below that of a publisher were answered at its own
-site, and may still be in transit to this one. Numbers below that of a master there were answered here.
+`low` is a promise of one sender to one receiver. Numbers below the low of a publisher were answered at its
+own site, and may still be in transit to this one. Numbers below the low of a master of another site were
+answered here.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Leg:
 class MultiPathStream(OriginStream):
     """Numbers accepted from one (client session, domain) at a master whose site accepts from other sites.
 
-    It is stored as any other stream. The lows of legs are not stored: each envelope has its own.
+    The object is stored as any other stream. The lows of legs are not stored: each envelope has its own.
     """
 
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
@@ -96,9 +97,9 @@ class MultiPathStream(OriginStream):
         self.above.remove(first, last)
 
     def settle(self, low: int) -> None:
-        """Record that numbers below were answered to the publisher.
+        """Record that the publisher has the answers to all numbers below `low`.
 
-        From other legs they still count as new.
+        From other legs the numbers still count as new.
         """
         self._use(PUBLISHER, low)
 
@@ -119,7 +120,7 @@ class MultiPathStream(OriginStream):
         return min(each.low for each in self._legs.values())
 
     def _make_room(self, leg: bytes, is_lowest: bool) -> None:
-        """Forget ranges below all lows except for the newest, and more of them for a publisher."""
+        """Forget ranges below all lows except for the newest, and more ranges for a publisher."""
         if len(self.above) < KEPT:
             return
         self._forget_below(self._floor(), KEPT)

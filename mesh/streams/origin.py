@@ -19,7 +19,7 @@ MAX_RANGES = 1024
 
 
 class OriginStream:
-    """Numbers accepted from one (client session, domain)."""
+    """The state of one (client session, domain): its accepted numbers and its refused numbers."""
 
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher
@@ -59,9 +59,9 @@ class OriginStream:
             )
 
     def settle(self, low: int) -> None:
-        """Treat all numbers below as known: they were answered, so the publisher never resends them.
+        """Treat all numbers below `low` as known: they were answered, so the publisher never resends them.
 
-        Holes below do not matter: other nodes may have had those numbers.
+        Missing numbers among them do not matter: other nodes may have accepted those.
         """
         self.above.drop_below(low)
         self.refused.drop_below(low)

@@ -74,7 +74,7 @@ class Outbox:
     def open(self) -> bool:
         """Whether another envelope may be sent.
 
-        One may exceed the bytes.
+        The last one may exceed the bytes of the window.
         """
         return self._bytes < self.window[0] and self._count < self.window[1]
 
@@ -110,7 +110,7 @@ class Outbox:
     def note_answer(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
         """Record an answer to first..last. Return the numbers that had none of this kind before.
 
-        With `final` False, FORWARD_WARNING, the window opens, but the envelope stays until the final answer.
+        With `final` False (FORWARD_WARNING) the window opens, but the envelope stays until the final answer.
         An answer to numbers that were never sent, or answered before, changes nothing.
         """
         stream = self._stream(domain)
@@ -160,7 +160,7 @@ class Outbox:
         return {domain: stream.next for domain, stream in self._streams.items()}
 
     def is_answered_below(self, marks: Mapping[str, int]) -> bool:
-        """Return whether all numbers below these marks have any answer."""
+        """Return whether all numbers below `marks` have any answer."""
         streams = ((self._stream(domain), mark) for domain, mark in marks.items())
         return all(mark <= s.low or s.heard.covers(s.low, mark - 1) for s, mark in streams)
 
@@ -196,7 +196,7 @@ class Outbox:
 
 
 def room_of(envelope: Envelope) -> int:
-    """Return the bytes of the window that an envelope takes.
+    """Return the bytes of the window that an envelope takes, fewer than its size for one large content.
 
     Otherwise a camera that publishes large pictures would have a window of few messages, and would wait for
     answers. Messages addressed to a queue count in full, because their backlog at a node is limited by a

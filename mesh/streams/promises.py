@@ -1,7 +1,7 @@
 """Lows that a sender may promise to a receiver when another node assigns the numbers.
 
-See `mesh.streams.multi_path_stream`: a low that is too high loses messages, one that is too low costs a
-little memory there.
+A low that is too high loses messages; a low that is too low costs a little memory at the receiver. See
+`mesh.streams.multi_path_stream`.
 """
 
 from __future__ import annotations

@@ -194,7 +194,6 @@ class Ranges:
         return list(runs)
 
     def copy(self) -> "Ranges":
-        """Return an independent copy."""
         twin = Ranges()
         twin._firsts, twin._lasts = self._firsts.copy(), self._lasts.copy()
         return twin

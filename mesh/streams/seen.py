@@ -66,7 +66,7 @@ class SeenMessages:
         return new
 
     def has_passed(self, origin: Hashable, position: int, persistent: bool, is_direct: bool = False) -> bool:
-        """Return whether a message from behind this log position of the origin has arrived before.
+        """Return whether a message with a later position in the origin's log has arrived before.
 
         A transient message is in no log: its position is the last one before it, 0 for none. That position is
         passed if `is_direct`: the origin itself has delivered it. Of two routes, each may deliver a part of

@@ -94,7 +94,7 @@ def _close_if_ours(number: int, names: Collection[str]) -> None:
 
 
 def is_ours(it: socket.socket, names: Collection[str]) -> bool:
-    """Return whether the socket has bound or dialed one of the names."""
+    """Return whether the socket belongs to this package, by its addresses in `names` or by its TCP limit."""
     if it.family == socket.AF_UNIX:
         return UNIX + _text(it.getsockname()) in names or UNIX + _peer(it) in names
     if it.family not in FAMILIES or it.type != socket.SOCK_STREAM:
@@ -114,7 +114,7 @@ def _peer(it: socket.socket) -> str:
 def _text(name: str | bytes) -> str:
     """Return the path of a Unix socket.
 
-    Abstract ones never belong to this package.
+    Abstract paths never belong to this package.
     """
     return name if isinstance(name, str) else os.fsdecode(name)
 

@@ -38,7 +38,7 @@ REDIAL, REDIAL_MAX = 200, 2000  # ms between attempts to reach a PUB
 class GossipSockets:
     """The sockets of gossip.
 
-    `heard` gets the frames of each message; `idle` is called after a batch.
+    `heard` receives the frames of each message; `idle` is called after a batch.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Limits on connections: which ones hold too much, stay silent, or are too many."""
+"""Limits on inbound connections: their number, their memory, and the time until a HELLO."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Guard:
     ) -> list[Ending]:
         """Add an inbound connection.
 
-        Return the connections to close for it, possibly itself.
+        Return the connections to close to make room, which may include the new one.
         """
         self.forget_guest(number)
         guest = self._guests[number] = Guest(peer, address, now, role)
@@ -90,7 +90,7 @@ class Guard:
     def proven(self, number: int, role: str, user: str) -> list[Ending]:
         """Record that a connection has sent a valid HELLO.
 
-        Return the connections to close.
+        Return the connections to close: the connection itself, if its key has too many.
         """
         guest = self._guests.get(number)
         if guest is None or guest.is_over or guest.role != STRANGER:
@@ -146,8 +146,8 @@ class Guard:
 
         `received` are bytes by descriptor, None if the system does not report them. `read` are bytes of whole
         messages. Both count since the connection began. `heard` are descriptors whose messages were read
-        since the last check. `emptied` are those whose socket was empty at some time since then. With the
-        same figures the check may be repeated after more messages were read.
+        since the last check. `emptied` are descriptors whose socket was empty at some time since then. With
+        the same figures the check may be repeated after more messages were read.
         """
         growing, endings = set[int](), list[Ending]()
         for number, count in received.items():

@@ -68,7 +68,7 @@ class Doorman:
     def close(self) -> None:
         """Close the monitor.
 
-        Call before closing the watched socket.
+        The watched socket must still be open.
         """
         self._monitor.close()
 

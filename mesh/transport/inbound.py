@@ -26,15 +26,15 @@ class Arrivals:
         self._newest: dict[Place, Inbound] = {}  # newest of those that have sent there
 
     def accepted(self, place: Place) -> Inbound | None:
-        """Begin another connection there.
+        """Record a new connection at `place`.
 
-        Return the previous one if its end was not reported.
+        Return the previous connection there if its end was not reported.
         """
         self._open.add(place)
         return self._newest.pop(place, None)
 
     def end_place(self, place: Place) -> Inbound | None:
-        """End the connection there.
+        """Record the end of the connection at `place`.
 
         Return its key if it has sent something.
         """
@@ -75,7 +75,7 @@ class Arrivals:
 
 
 def is_newer(one: Inbound, other: Inbound) -> bool:
-    """Return whether `one` began after `other`, which was read after it.
+    """Return whether `one` began after `other`, although `other` was read later.
 
     A routing id that a peer chose has no order, so the later one counts as newer.
     """

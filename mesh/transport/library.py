@@ -4,7 +4,7 @@ import zmq
 
 from mesh.errors import LocalError
 
-# Older ones can be crashed, or made to write out of bounds, by unauthenticated peers.
+# Older versions can be crashed, or made to write out of bounds, by unauthenticated peers.
 LOWEST = (4, 3, 5)
 HINT = "pip install --upgrade --force-reinstall --only-binary pyzmq 'pyzmq>=27'"
 

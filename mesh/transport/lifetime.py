@@ -1,7 +1,8 @@
 """Lifetime of a ZeroMQ context: until `end`, or until its owner is garbage, without waiting.
 
-Otherwise pyzmq terminates a forgotten context when Python collects it. That waits until its last socket is
-closed, which is garbage behind it in the same queue: the process would hang.
+Without this module, pyzmq would terminate a forgotten context when Python collects it. Termination waits
+until the last socket is closed, which is garbage behind the context in the same queue, so the process would
+hang.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import zmq
 
 from mesh.transport.options import TURN, Socket, ZmqContext, descriptor, readable, received
 
-# Events: more can only be pending while others arrive as fast as they are read.
+# Most events in one read. More are pending only if new events arrive as fast as they are read.
 ALL = 100_000
 
 
@@ -39,7 +39,7 @@ class Monitor:
     def close(self) -> None:
         """Close the monitor.
 
-        Call before closing the watched socket.
+        The watched socket must still be open.
         """
         self.is_closed = True
         self._loop.remove_reader(descriptor(self._events))

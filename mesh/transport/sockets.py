@@ -65,9 +65,9 @@ class Sockets:
     """Owns all sockets. `came`, `received` and `gone` report on connections, `idle` ends a batch.
 
     With `keys` each TCP socket uses CURVE, and `came` gets the public key of the dialing peer. `heard` gets
-    gossip messages. `stranger` gets a line about each failed handshake; with `failed`, those of outbound
-    connections go there as an error with the key. `left` is called when inbound TCP connections have ended;
-    `gone` reports connections that had sent something. `allowance` limits inbound connections.
+    gossip messages. `stranger` gets a line about each failed handshake; with `failed`, failures of outbound
+    connections go there instead, as an error with the key. `left` is called when inbound TCP connections have
+    ended; `gone` reports connections that had sent something. `allowance` limits inbound connections.
     """
 
     def __init__(  # noqa: PLR0913
@@ -182,7 +182,7 @@ class Sockets:
     def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
         """Open a connection with its own socket.
 
-        When it ends, `gone` is called.
+        `gone` is called when the connection ends.
         """
         try:
             check_descriptors(CONTEXT)
@@ -221,7 +221,7 @@ class Sockets:
     def send(self, key: Key, frames: list[bytes]) -> None:
         """Send a message.
 
-        A connection that cannot accept it is lost, and resumes on a new one.
+        A connection that cannot accept the message is lost.
         """
         if isinstance(key, tuple):
             number, routing_id = key
@@ -248,7 +248,7 @@ class Sockets:
     def publish(self, frames: list[bytes]) -> None:
         """Publish to all subscribers.
 
-        Slow ones miss the message.
+        Slow subscribers miss the message.
         """
         self._gossip.publish(frames)
 
@@ -400,7 +400,7 @@ class Sockets:
 def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
     """Return the error for an address that cannot be bound.
 
-    With keys a node takes two ports.
+    With keys a node binds two ports.
     """
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Write it as tcp://127.0.0.1:PORT; port 0 selects a free one."

@@ -1,7 +1,7 @@
 """Memory of incomplete messages, computed from byte counts.
 
-ZeroMQ delivers a message when all its frames have arrived. The frames of one that never ends are in memory
-that no limit of ZeroMQ counts, and that no reader sees.
+ZeroMQ delivers a message when all its frames have arrived. The frames of a message that never ends are in
+memory that no limit of ZeroMQ counts, and that no reader sees.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Unfinished:
     def _largest(self, group: list[tuple[int, int]], most: int) -> Iterator[int]:
         """Yield the largest connections until the others hold at most `most`.
 
-        A single one may hold all that its role allows.
+        A single connection may hold all that its role allows.
         """
         total = sum(held for held, _ in group)
         for held, number in sorted(group, reverse=True):

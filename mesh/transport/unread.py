@@ -29,8 +29,8 @@ class Unread:
     def grows(self, number: int, guest: Guest, received: int, read: int, is_empty: bool) -> bool:
         """Update the unread bytes of a connection. Return whether they have grown.
 
-        `received` and `read` are bytes since the connection began. `is_empty`: its socket was empty at some
-        time since the last check.
+        `received` and `read` are bytes since the connection began. With `is_empty` its socket was empty at
+        some time since the last check.
         """
         if is_empty:
             guest.slack = guest.seen - read

@@ -22,7 +22,7 @@ from mesh.transport.unread import CURVE_HEAD, FRAME_HEAD
 TCP_INFO, RECEIVED = 11, 128  # Linux: option, and offset of `tcpi_bytes_received`
 SOON, LATER = 0.01, 0.25  # s between checks: while bytes grow, and otherwise
 RESET = struct.pack("ii", 1, 0)
-SHARE = 100  # divisor of the time for asking the kernel
+SHARE = 100  # 1/SHARE of the time may query the kernel
 
 
 class BorrowedSocket(socket.socket):
@@ -33,10 +33,11 @@ class BorrowedSocket(socket.socket):
 
 
 class TrafficWatch:
-    """Watches inbound connections. `take` reads all whole messages. `tell` gets a line for each closed one.
+    """Watches inbound connections.
 
-    `heard` has the descriptors whose messages were read since the last check, `read` the bytes read of each
-    connection since it began, and `emptied` the endpoints that had nothing to read since the last check.
+    `take` reads all whole messages. `tell` gets a line for each closed connection. `heard` has the
+    descriptors whose messages were read since the last check, `read` the bytes read of each connection since
+    it began, and `emptied` the endpoints that had nothing to read since the last check.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ OVERHEAD = 2  # frames before a request: of both sockets
 class ZapHandler:
     """Answers ZAP requests.
 
-    `denied` gets a line for each refusal. Once closed, ZeroMQ admits no connection.
+    `denied` gets a line for each refusal. After `close`, ZeroMQ admits no connection.
     """
 
     def __init__(

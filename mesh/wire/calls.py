@@ -13,7 +13,7 @@ from mesh.names import LONGEST_QUEUE
 
 LONGEST = 64  # letters of a node's name
 
-TERMS = 64  # of a declaration: more than there are
+TERMS = 64  # of a declaration: more than exist
 MOVED = 10_000  # messages of one move
 PEEKED = 100  # messages of one peek
 
@@ -509,13 +509,13 @@ A = TypeVar("A", bound=Ask)
 
 
 def arguments(ask: Ask) -> dict[str, Any]:
-    """The arguments of the Call that puts this question."""
+    """Return the arguments of the Call for this question."""
     said: dict[str, Any] = msgspec.to_builtins(ask, builtin_types=(bytes,))
     return said
 
 
 def read_ask(shape: type[A], said: object) -> A:
-    """The question that was asked. BadQuery for what the verb cannot be asked."""
+    """Return the question of type `shape` with the arguments `said`. Raises: BadQuery if they are invalid."""
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""Packs and unpacks values within bounds: the only module that knows msgpack.
+"""Packs and unpacks values within bounds: the only module that uses msgpack.
 
 msgspec reads, as it checks types while it decodes and reserves no memory for announced sizes. With msgpack,
 1,023 nested array headers, 3 KiB in all, took 67 MB before they were refused.
@@ -35,7 +35,7 @@ def size_of(value: object) -> int:
 
 
 def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
-    """Return a reader of frames of at most `limit` bytes that hold one value of this type.
+    """Return a reader of frames of at most `limit` bytes with one value of this type.
 
     The reader raises RemoteError for anything else: FRAME_TOO_LARGE or MALFORMED.
     """
@@ -55,7 +55,7 @@ def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
 
 
 def malformed(frame: bytes, error: Exception) -> RemoteError:
-    """Return the refusal of a frame, with its first bytes."""
+    """Return the error for a malformed frame, with its first bytes."""
     return RemoteError(f"malformed frame {bytes(frame[:24])!r}: {error}", code="MALFORMED")
 
 

@@ -45,11 +45,11 @@ from mesh.wire.limits import (
 )
 from mesh.wire.metadata import NOTHING
 
-NODE_CONTROL, NODE_DATA, CLIENT, RELAY = "control", "data", "client", "relay"  # what a connection is for
+NODE_CONTROL, NODE_DATA, CLIENT, RELAY = "control", "data", "client", "relay"  # roles of a connection
 
 SECRETS = ("passwd", "token")
-FIELD = 64  # bytes of the first field of an unknown command that go back to who has said it
-NACK, REJECT, EXTEND = 1, 2, 3  # what may become of a message of a queue, beside that it is done
+FIELD = 64  # bytes of an unknown command's first field in UNKNOWN
+NACK, REJECT, EXTEND = 1, 2, 3  # outcomes of a queued message besides done
 
 
 class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
@@ -58,7 +58,7 @@ class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
     word: ClassVar[str] = ""  # feature that the receiver must have
 
     def __repr__(self) -> str:
-        # What is told to prove oneself does not belong in a log or a traceback.
+        # Credentials must not appear in a log or a traceback.
         shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in SECRETS)
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -320,7 +320,7 @@ class PieceAck(Command, frozen=True, tag=19):
     taken: Natural
 
 
-# --- who is there ------------------------------------------------------------------------------------
+# --- membership --------------------------------------------------------------------------------------
 
 
 class Rumour(msgspec.Struct, frozen=True, array_like=True):
@@ -878,12 +878,12 @@ class Heard(Command, frozen=True, tag=46):
     number: Natural
 
 
-# What somebody still has of a queue: of each publisher's stream numbers, first, last, first, last, ...
+# Messages of a queue that a client still has: a stream, and ranges of its numbers (first, last, ...).
 Held = tuple[
     Annotated[bytes, Meta(min_length=16, max_length=16)],
     Annotated[tuple[FromOne, ...], Meta(max_length=2 * QUEUE_CREDIT)],
 ]
-# Counts first to last, what becomes of them, after so many ms, and why.
+# First tag, last tag, outcome (NACK, REJECT or EXTEND), delay in ms, reason.
 Settled = tuple[
     U32, U32, Annotated[int, Meta(ge=NACK, le=EXTEND)], U32, Annotated[str, Meta(max_length=REASON)]
 ]
@@ -954,9 +954,9 @@ class Settle(Command, frozen=True, tag=51):
 
 Number = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Numbers = Annotated[tuple[Number, ...], Meta(max_length=2 * TRANSFERS_OPEN)]  # first, last, first, last, ...
-# The number of an envelope that moves, whether it was sent before, how often it has moved with this time, and
-# of each message (u16) how often its delivery has failed, with 256 if it may have been given out besides;
-# empty = none of that.
+# Number of the transfer of an envelope, whether it was sent before, its moves including this one, and a u16
+# column with the failed deliveries of each message, plus 256 if it may have been delivered besides. An empty
+# column means all 0.
 MovingEntry = tuple[
     Number, bool, Annotated[int, Meta(ge=0, le=255)], Annotated[bytes, Meta(max_length=2 * ENVELOPE_MESSAGES)]
 ]
@@ -1091,7 +1091,7 @@ class Behind(Command, frozen=True, tag=63):
 class Follow(Command, frozen=True, tag=70):
     """The domains for which the sender wants to know strata from now on.
 
-    It informs people; no routing depends on it.
+    Strata are shown to users; no routing depends on them.
 
     Attributes:
         domains: Names of domains. `"*"`: any domain that no rule names.
@@ -1144,8 +1144,8 @@ AnyCommand = (
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 Reader = Callable[[bytes], AnyCommand]
 
-# What only nodes say may fill a frame: it lists as much as there is. So may a piece. The rest is short, or
-# refused unread.
+# Commands that may fill a whole frame: lists of any length, most of them sent only by nodes, and pieces. A
+# longer frame of another command is refused unread.
 _LONG = (
     Welcome,
     Peers,
@@ -1166,7 +1166,7 @@ _LONG = (
     Follow,
     Strata,
 )
-_LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
+_LONG_ARRAY = b"\xdc"  # begins an array of more than 15 fields
 
 
 class UnknownCommand(RemoteError):
@@ -1179,7 +1179,7 @@ class UnknownCommand(RemoteError):
 
 
 class _Strange(msgspec.Struct, array_like=True):
-    """The part of a command that can be read whatever it says."""
+    """The first two fields of a command of any kind."""
 
     tag: Natural
     field: msgspec.Raw = msgspec.Raw(b"\xc0")
@@ -1226,7 +1226,7 @@ for _field in ("taken", "refused", "unsure"):
 
 
 def _strange(frame: bytes) -> AnyCommand:
-    """A command whose tag is misplaced or unknown."""
+    """Return a command whose tag is misplaced. Raises: UnknownCommand if no command has the tag."""
     strange = _read_strange(frame)
     if strange.tag in TAGS:
         return _readers[bytes((strange.tag,))](frame)
@@ -1234,7 +1234,7 @@ def _strange(frame: bytes) -> AnyCommand:
 
 
 def _plain(raw: bytes) -> Any:
-    """The value that these bytes are; None when it is large, or nothing that could be sent back."""
+    """Return the value that `raw` encodes, or None if it is too large or not plain."""
     try:
         value = _read_field(raw)
         check_plain(value)
@@ -1244,13 +1244,13 @@ def _plain(raw: bytes) -> Any:
 
 
 def _bare(value: Any) -> str:
-    """A text of a class of its own, such as numpy's, as others are. TypeError."""
+    """Return a text of a subclass of str, such as numpy's, as a plain str. Raises: TypeError."""
     if isinstance(value, str):
         return str.__str__(value)
     raise TypeError(f"a {type(value).__name__} has no wire format")
 
 
-# The first frame.
+# Encodes a command as the first frame of a message.
 encode: Callable[[Command], bytes] = msgspec.msgpack.Encoder(enc_hook=_bare).encode
 
 

@@ -29,7 +29,7 @@ def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
 
 
 def check_settled(entries: Sequence[tuple[int, int, int, int, str]]) -> None:
-    """Check the tag ranges of settlements that did not simply succeed. Raises: ValueError."""
+    """Check the tag ranges of nacks, rejects and lease extensions. Raises: ValueError."""
     for first, last, *_ in entries:
         if not 1 <= first <= last:
             raise ValueError(f"counts {first} to {last} are settled")

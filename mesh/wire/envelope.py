@@ -1,4 +1,4 @@
-"""Envelopes: messages that a session published in a row with the same quality of service.
+"""Envelopes: messages that a session published in succession with the same quality of service.
 
 The header names the stream, the sequence numbers, the keys and the length of each message; the body is the
 messages one after the other. A router reads the header and forwards the body untouched. An envelope is split
@@ -46,9 +46,9 @@ MARKS = FIRST | SECOND
 class Envelope(Struct, frozen=True, dict=True):
     """Messages of one stream, with the numbers `first`..`last` unless `numbers` lists them.
 
-    `index` holds a row of `keys` for each message (u16, empty if there is one key). `sizes` is the length of
-    each message in the body (one int if all are alike, else u32 each), and `props` the length of its
-    properties at the start of that (0 if none has any).
+    `index` has the row in `keys` of each message (u16, empty if there is one key). `sizes` is the length of
+    each message in the body (one int if all are alike, else u32 each). `props` is the length of each
+    message's properties, which precede its content (0 if no message has any).
     """
 
     stream: bytes  # 16 bytes, made by the client library for one session
@@ -86,7 +86,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return u16(self.index)[i] if self.index else 0
 
     def rows(self) -> Sequence[int]:
-        """Return the row of each message."""
+        """Return the index in `keys` of each message's key."""
         return u16(self.index) if self.index else bytes(self.count)
 
     def number(self, i: int) -> int:
@@ -113,7 +113,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return (ends[i - 1] if i else 0), ends[i]
 
     def ends(self) -> Sequence[int]:
-        """Return the end of each message in the body."""
+        """Return the end offset of each message in the body."""
         if isinstance(self.sizes, int):
             size = self.sizes
             return range(size, size * self.count + 1, size) if size else bytes(self.count)
@@ -186,20 +186,19 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> str:
-        """The node that accepted it; "" before that."""
+        """The name of the node that accepted the envelope, or "" before that."""
         return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
 
     def marked(self, mark: int) -> Envelope:
-        """Return the envelope with that mark of several copies, FIRST or SECOND; 0 for none."""
+        """Return the envelope with the copy mark FIRST or SECOND, or without a mark for 0."""
         flags = self.flags & ~MARKS | mark
         return self if flags == self.flags else replace(self, flags=flags)
 
     def without(self, flags: int) -> Envelope:
-        """Return the envelope without these flags."""
         return replace(self, flags=self.flags & ~flags) if self.flags & flags else self
 
     def cut(self, indices: Sequence[int]) -> Envelope:
-        """Return an envelope with only these messages, by increasing indices."""
+        """Return an envelope with only the messages at `indices`, which must increase."""
         if len(indices) == self.count:
             return self
         slices = self._slices(indices)
@@ -231,7 +230,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
 
     def part(self, first: int, last: int) -> Envelope:
-        """Return the numbers `first`..`last` of an uncut envelope as an envelope."""
+        """Return the messages with the numbers `first`..`last` of an uncut envelope as an envelope."""
         if (first, last) == (self.first, self.last):
             return self
         cut = self.cut(range(first - self.first, last - self.first + 1))
@@ -284,7 +283,7 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 
 
 def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
-    """Yield the parts whose contents have at most `most` bytes; `too_long` gets each other part."""
+    """Yield the parts whose contents have at most `most` bytes, and call `too_long` with each other part."""
     if len(envelope.body) <= most:
         yield envelope
         return

@@ -1,4 +1,4 @@
-"""Expiry of messages in an envelope. Each may have its own time, in its properties."""
+"""Expiry of messages in an envelope. Each message may have its own time, in its properties."""
 
 from array import array
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ def shifted(envelope: Envelope, ns: int) -> Envelope:
 
 
 def _column(pieces: list[bytes], was_one: bool) -> int | bytes:
-    """Return the lengths as a column, or as one number if all are alike and it was one before."""
+    """Return the lengths as a column, or as one number if all are alike and `was_one` is set."""
     lengths = array("I", map(len, pieces))
     return lengths[0] if was_one and len(set(lengths)) == 1 else lengths.tobytes()
 
@@ -74,7 +74,7 @@ def _moved_in(data: bytes, ns: int) -> bytes:
 def all_void(envelope: Envelope, limit: int = NEVER) -> int:
     """Return when the last message expires, in ns since 1970, or NEVER.
 
-    `limit` caps each time, unless NEVER.
+    Unless `limit` is NEVER, each message expires at `limit` at the latest.
     """
     if not envelope.expires:  # no message expires
         return limit

@@ -86,7 +86,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 def resent(frames: Sequence[bytes]) -> list[bytes]:
     """Return the frames of a publish as its client resends them to another process.
 
-    Other messages are unchanged. RemoteError as by `read`.
+    Other messages are unchanged. Raises: RemoteError, as `read`.
     """
     command, envelopes = read(frames)
     if not isinstance(command, Publish):

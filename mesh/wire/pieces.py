@@ -16,12 +16,12 @@ from mesh.wire.limits import FRAME, FRAMES, PIECE, PIECES_WINDOW, WHOLE
 # Commands that may pass a message in pieces without a change of meaning.
 PASSING = frozenset(kind.__struct_config__.tag for kind in (Ping, Pong, PieceAck, Bye, Refuse, Who))
 
-FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last of them
+FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last frame
 Frames = list[bytes]  # of one message
 
 
 class Cutter:
-    """The sending end of one connection. It keeps the order, except for commands that may pass."""
+    """The sending end of one connection, which keeps the order except for commands that may pass."""
 
     def __init__(self) -> None:
         self.is_busy: bool = False  # a message was sent in part
@@ -30,7 +30,7 @@ class Cutter:
         self._sent = self._taken = 0  # bytes in pieces
 
     def send(self, message: Frames) -> list[Frames]:
-        """Return the messages to send now that this one was added."""
+        """Add a message, and return the messages to send now."""
         if self.is_busy:
             if len(message) == 1 and message[0][1] in PASSING:
                 return [message]
@@ -42,7 +42,7 @@ class Cutter:
         return self._next()
 
     def on_acked(self, taken: int) -> list[Frames]:
-        """Return the messages to send now that the other end has `taken` bytes of pieces."""
+        """Record that the other end has `taken` bytes of pieces, and return the messages to send now."""
         if taken > self._sent:
             raise RemoteError(
                 f"{taken} bytes of pieces acknowledged, {self._sent} were sent", code="FORGED_ACK"
@@ -71,7 +71,7 @@ class Cutter:
 
 
 def is_short(message: Frames) -> bool:
-    """Return whether a message is short at first sight: a command, a header and a body, or less."""
+    """Return whether a message is surely short: at most a command, a header and a short body."""
     return len(message) <= FEW and len(message[-1]) <= SHORT
 
 
@@ -105,7 +105,7 @@ class Gatherer:
         self._frames: Frames = []  # its complete frames
         # The start of the next frame. A list of many small parts would need far more memory.
         self._part = bytearray()
-        self._lack = 0  # bytes that are missing in that
+        self._lack = 0  # bytes missing in the next frame
 
     def add_piece(self, piece: Piece) -> Frames | None:
         """Return the message after its last piece, else `None`. Raises: RemoteError for an invalid piece."""

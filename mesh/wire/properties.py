@@ -56,7 +56,7 @@ _read = reader(PropertiesRecord, CONTROL_FRAME)
 
 
 def encode_properties(p: Properties) -> bytes:
-    """Return the bytes before the content, usually none. MessageTooLarge above 64 KiB."""
+    """Return the bytes before the content, usually none. Raises: MessageTooLarge above 64 KiB."""
     if p == NO_PROPERTIES:
         return b""
     fields: list[object] = [list(p.headers.items()), p.expires, p.priority, p.reply_to]

@@ -362,7 +362,7 @@ class Opened(ReplyValue, frozen=True, kw_only=True):
     void: list[int] = []
 
 
-Late = list[tuple[int, int, str]]  # counts first to last that were not settled, and the code that says why
+Late = list[tuple[int, int, str]]  # first and last unsettled tag, code of the reason
 
 
 class QueuePart(Struct, frozen=True, kw_only=True):
@@ -1022,7 +1022,7 @@ R = TypeVar("R", bound=ReplyValue)
 
 
 def read_result(shape: type[R], said: object) -> R:
-    """The value of a reply; RemoteError MALFORMED for anything else."""
+    """Return the value of a reply. Raises: RemoteError MALFORMED for anything else."""
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
@@ -1030,7 +1030,7 @@ def read_result(shape: type[R], said: object) -> R:
 
 
 def read_late(said: object) -> Late:
-    """The reply to SETTLE; RemoteError MALFORMED for anything else."""
+    """Return the value of a reply to SETTLE. Raises: RemoteError MALFORMED for anything else."""
     try:
         return msgspec.convert(said, Late)
     except msgspec.ValidationError as error:

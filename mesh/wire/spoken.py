@@ -16,7 +16,7 @@ UNDERSTOOD = KINDS | {XPATH}  # in this release
 
 
 def agreed(oldest: int, newest: int, ours: int = VERSION_MAX) -> int:
-    """Return the newest version that both ends know, 0 if there is none; `ours` is our newest."""
+    """Return the newest version that both ends know, or 0 without one; `ours` is the newest of this end."""
     version = min(newest, ours)
     return version if max(oldest, VERSION_MIN) <= version else 0
 

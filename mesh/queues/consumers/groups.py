@@ -19,7 +19,7 @@ class MessageGroup(Struct, eq=False):
     held: int = 0  # delayed redeliveries, which block the group
     late: int = 0  # messages published with a delay, not blocking
     going: int = 0  # messages that move to another node
-    line: object = None  # the line where all its messages wait
+    line: object = None  # where all its messages wait for a move
 
 
 class MessageGroups:
@@ -68,7 +68,7 @@ class MessageGroups:
     def follows(self, name: str, new: int, line: object) -> bool:
         """Return whether new messages of a group may wait in `line` for a move to another node.
 
-        They stay, as do later ones, if other messages of the group wait elsewhere. `new` counts published
+        If other messages of the group wait elsewhere, new and later messages stay. `new` counts published
         messages that wait nowhere yet. `line` is `None` if not all of them move, or not to one node.
         """
         group = self._all.get(name)
@@ -80,7 +80,7 @@ class MessageGroups:
         return is_all or is_behind
 
     def out(self, name: str, taker: QueueConsumer, n: int) -> None:
-        """Record that a consumer received `n` messages of a group, which makes the group its own."""
+        """Record that a consumer received `n` messages of a group, and make it the home of the group."""
         if name:
             group = self._all[name]
             group.home = taker

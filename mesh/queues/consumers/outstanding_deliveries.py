@@ -54,7 +54,7 @@ class OutstandingDeliveries:
         return n
 
     def skip(self, n: int) -> None:
-        """Leave out `n` tags."""
+        """Use up `n` tags without a message."""
         self.given += n
 
     def check(self, first: int, last: int) -> None:

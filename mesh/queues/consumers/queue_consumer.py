@@ -18,7 +18,7 @@ LAPSED = 1_000  # messages per consumer that accept late acks
 
 
 class TakerSelector(Protocol):
-    """A selector as a queue uses it."""
+    """Interface of a selector, as a queue uses it."""
 
     text: str
 
@@ -76,7 +76,7 @@ class QueueConsumer:
         return self.seen.get(priority, 0)
 
     def look_again(self, priority: int, key: LotKey) -> None:
-        """Let the consumer search again from `key`, if it has passed it."""
+        """Let the consumer search again from `key`, if its search has passed that key."""
         if key <= self.place(priority):
             self.passed[priority] = (key[0], key[1], key[2] - 1)
 

@@ -55,8 +55,8 @@ def together(
 ) -> QueueRow:
     """Return the row of the whole queue.
 
-    `mine` is the row of the node that was asked, which provides the terms. `away` has the unreachable nodes
-    that had messages in their queues, each with its last known part of this one or `None`.
+    `mine` is the row of the requested node, which provides the terms. `away` has the unreachable nodes that
+    had messages in their queues, each with the last known part of this queue, or `None`.
     """
     rows = [mine, *others]
     busy = [row for row in others if row.ready or row.out or row.delayed or row.going or row.consumers]

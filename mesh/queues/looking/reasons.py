@@ -16,7 +16,7 @@ from mesh.queues.moves.queue_report import QueueReport, matching_here
 from mesh.queues.part.local_queue import LocalQueue
 
 SHOWN = 4  # selectors or nodes that are listed
-LONG = 100  # characters of one
+LONG = 100  # characters shown of a name
 
 
 class WaitReason(NamedTuple):

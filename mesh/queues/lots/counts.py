@@ -62,7 +62,7 @@ def without(runs: Runs, first: int, last: int) -> Runs:
 
 
 def joined(numbers: Iterable[int]) -> Runs:
-    """Return the runs of ascending numbers."""
+    """Return ascending numbers as runs."""
     runs: Runs = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

@@ -2,7 +2,8 @@
 
 # Law 1: new envelopes of a priority that has envelopes here, or envelopes being read, are added here too.
 # Law 2: envelopes are ordered by position, which is also the order of acceptance. An envelope in memory that
-#   belongs behind one here was read for a selector, and no other consumer receives it earlier.
+#   belongs behind an envelope here was read for a selector. Only a consumer that has searched the disk up to
+#   there receives it early.
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class DiskIndex:
     def first(self, priority: int, after: int = 0) -> float:
         """Return when the first envelope behind position `after` was accepted, or infinity if there is none.
 
-        While envelopes of this priority are being read, the first of them counts, wherever it stands.
+        While envelopes of this priority are being read, the first of them counts, whatever its position.
         """
         if priority in self._loading:
             return self._loading_from[priority]
@@ -66,14 +67,14 @@ class DiskIndex:
         return min((paged.oldest for paged in self._paged.values() if paged), default=0)
 
     def last(self, priority: int, n: int) -> int:
-        """Return when the envelope `n` places behind the first was accepted, or the last envelope."""
+        """Return the acceptance time of the envelope `n` places behind the first, or of the last envelope."""
         return self._paged[priority].last(n) if priority in self._paged else 0
 
     def add(self, lot: QueuedEnvelope, expiry: float | None, *, is_back: bool = False) -> None:
         """Add an envelope.
 
-        `expiry` is that of the queue in seconds. `is_back` inserts the envelope at its place instead of the
-        end.
+        `expiry` is the expiry of the queue in seconds. With `is_back` the envelope is inserted at its place,
+        else at the end.
         """
         self.add_parcel(lot.parcel, lot.priority, lot.left, expiry, is_back=is_back)
         if row := lot.row():
@@ -119,7 +120,7 @@ class DiskIndex:
         return VOID, tuple(void)
 
     def loaded(self, priority: int) -> bool:
-        """End a read, and return whether it is still wanted."""
+        """End a read, and return whether its envelopes are still wanted."""
         if not self._paged.get(priority):
             self._paged.pop(priority, None)
         return self._loading.pop(priority)

@@ -122,7 +122,7 @@ class PagedLots:
         return self._pages[0].sent[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """Return when the envelope `n` places behind the first was accepted, or the last envelope."""
+        """Return the acceptance time of the envelope `n` places behind the first, or of the last envelope."""
         for page in self._pages:
             if n < len(page):
                 return page.sent[page._at + n]
@@ -171,7 +171,10 @@ class PagedLots:
         return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take_positions(self, lots: int, size: int) -> tuple[int, ...]:
-        """Remove and return the next positions, at most `envelopes`, up to `size` bytes but at least one."""
+        """Remove and return the next positions, at least one.
+
+        The number of envelopes is limited, and their bytes to about `size`.
+        """
         taken: list[int] = []
         while self._pages and len(taken) < lots and size > 0:
             row = self._pages[0].take_first()
@@ -181,7 +184,7 @@ class PagedLots:
         return tuple(taken)
 
     def take_void(self, wall: int, most: int) -> list[int]:
-        """Remove and return positions of expired envelopes: `most`, and the rest of the last page."""
+        """Remove and return the positions of expired envelopes: about `most`, as whole pages are searched."""
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:

@@ -29,7 +29,7 @@ OWN = 1_000  # estimated overhead in bytes of an envelope
 
 LotKey = tuple[int, bytes, int]  # acceptance time, stream, first number
 LateRun = tuple[int, int, int, int]  # first, last, time it was set, delay (ns)
-Going = tuple[Runs, bytes, int]  # target node and number of the move
+Going = tuple[Runs, bytes, int]  # messages, target node, number of the move
 
 
 def told_tries(tries: int, most: int) -> int:
@@ -181,7 +181,7 @@ class QueuedEnvelope:
         return runs if given is None else [each for run in runs for each in given.common(*run)]
 
     def take_out(self, runs: Runs) -> Runs:
-        """Remove `runs` from the ready messages, and return the ones removed."""
+        """Remove `runs` from the ready messages, and return the messages that were ready."""
         return self.ready.remove_all(runs)
 
     def add_ready(self, runs: Runs) -> None:

@@ -73,7 +73,7 @@ class ReadyIndex:
         return self._lots[min(self._at + n, len(self._lots) - 1)]
 
     def before(self, stamp: float) -> int:
-        """Return how many envelopes here were accepted before that time."""
+        """Return how many envelopes here were accepted before the given time (ns since 1970)."""
         lots = self._lots
         if not lots or lots[-1].key[0] < stamp:
             return len(self)

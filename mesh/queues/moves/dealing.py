@@ -68,11 +68,11 @@ class ReadyScan:
         now: float,
         wants: Mapping[NodeUuid, int] = NOBODY,
     ) -> dict[NodeUuid, list[DealtPiece]]:
-        """Return the pieces that go to each node, of the messages that were scanned.
+        """Return the scanned messages to move to each node.
 
-        The mapping of consumers has all other nodes with any, and their matches. `wants` has the demand of
-        all nodes to which messages may move: stranded messages of a group go to its home even without a move
-        there.
+        The mapping of consumers has every other node that has some, with the messages that they match.
+        `wants` has the demand of all nodes to which messages may move: stranded messages of a group go to its
+        home even without a move there.
         """
         found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):
@@ -89,7 +89,7 @@ class ReadyScan:
         return found
 
     def place(self) -> dict[int, LotKey]:
-        """Return where the next scan begins after one without a match: behind it, or at the front."""
+        """Return where the next scan begins if this one found no match: behind it, or at the front."""
         if not self.is_cut:
             return {}
         last = self.seen[-1].lot
@@ -137,7 +137,7 @@ class _Deal:
         return [(node, joined(some)) for node, some in found.items()]
 
     def _at_home(self, lot: QueuedEnvelope, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
-        """Yield the messages of a group for its home node, for each set of nodes that match them."""
+        """Yield the messages of a group that move to its home, chosen among the nodes that match each."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
         for (home,), numbers in for_whom(lot, [known]).items() if known else ():

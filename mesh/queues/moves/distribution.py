@@ -41,9 +41,9 @@ class Distributing:
     ) -> dict[NodeUuid, Runs]:
         """Return the messages that go to each other node, by their numbers; other ready messages stay.
 
-        The mapping of consumers has the nodes with any, including this one, and their matches. `homes` has
-        the reachable nodes, including this one, where messages may stay; with `None` they may stay wherever a
-        consumer is. In mode strict `homes` has all nodes that know the queue.
+        The mapping of consumers has every node that has some, including this one, with the messages that they
+        match. `homes` has the reachable nodes, including this one, where messages may stay; with `None` they
+        may stay wherever a consumer is. In mode strict `homes` has all nodes that know the queue.
         """
         steps = self._steps(mode, takers, homes)
         if not steps:
@@ -66,7 +66,10 @@ class Distributing:
     def _steps(
         self, mode: Distribution, takers: Mapping[NodeUuid, Matching], homes: Collection[NodeUuid] | None
     ) -> list[AllowedNodes]:
-        """Return the candidate nodes, and those for messages without a match there. Empty: messages stay."""
+        """Return the candidate nodes in steps: messages that match no node of a step go to the next step.
+
+        Without a step, all messages stay.
+        """
         me = self._me
         is_home = homes is None or me in homes
         known = {node: each for node, each in takers.items() if each and (homes is None or node in homes)}
@@ -84,7 +87,7 @@ class Distributing:
         return [step for step in steps if step]
 
     def _had_turn(self, lot: QueuedEnvelope, nodes: AllowedNodes) -> None:
-        """Count a message delivered here before any consumer was known as the turn of this node."""
+        """Count an envelope without ready messages as this node's turn: they were delivered here already."""
         if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
             ordered = one_of("", nodes)
             self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
@@ -99,7 +102,10 @@ class Distributing:
 
 
 def for_whom(lot: QueuedEnvelope, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
-    """Return the ready numbers by the nodes of which one gets them, without numbers that no node matches."""
+    """Return the ready numbers by their candidate nodes, of which only one gets each message.
+
+    Messages that no node matches are left out.
+    """
     found: dict[tuple[NodeUuid, ...], list[int]] = {}
     numbers = list(numbers_of(lot.ready))
     if all(taken.takes_all for taken in steps[0].values()):

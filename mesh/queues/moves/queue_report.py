@@ -1,7 +1,7 @@
 """The state of a queue's part, which a node reports to nodes that have messages for it."""
 
-# Law 1: a peer's report is refused, or read as a stock that takes no more than the report says.
-# Law 2: a stock is read back exactly as it was written, and never exceeds the size limit of a note.
+# Law 1: a peer's report is refused, or read as a demand that is no higher than the report says.
+# Law 2: a report is read back exactly as it was written, and never exceeds the size limit of a note.
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def is_news(old: QueueReport | None, new: QueueReport | None) -> bool:
 def is_only_wish(old: QueueReport | None, new: QueueReport | None) -> bool:
     """Return whether the only change is that the node wants messages again.
 
-    If just enough messages arrive, that would be reported with each of them.
+    At a node that receives just enough messages, this change would be reported with each of them.
     """
     if old is None or new is None or old.wants:
         return False

@@ -75,7 +75,7 @@ def moves(
     spare = mine.ready - mine.stranded - _taken_soon(mine, now)
     if spare > 0 and terms.distribution != "independent":
         for nodes in _alike(wanting):
-            theirs = -(-spare * len(nodes) // (len(nodes) + 1))  # one share is for here
+            theirs = -(-spare * len(nodes) // (len(nodes) + 1))  # one share stays here
             found += _shared(nodes, theirs, is_stranded=False)
     return sorted(found, key=lambda m: (not m.is_stranded, -wanting[m.target].wants, m.target))
 
@@ -105,7 +105,8 @@ def _alike(wanting: Mapping[NodeUuid, QueueReport]) -> Collection[dict[NodeUuid,
 def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
     """Yield moves that share `n` messages evenly.
 
-    Other nodes get what one does not want, and the nodes that want the most get the odd messages.
+    Messages that one node does not want are shared by the others. The nodes that want the most get the odd
+    messages.
     """
     for others, (want, node) in zip(
         range(len(wants), 0, -1), sorted((want, node) for node, want in wants.items()), strict=True

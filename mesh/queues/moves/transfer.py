@@ -47,7 +47,6 @@ class Outgoing(Generic[T]):
 
     @property
     def next(self) -> int:
-        """The next number."""
         return self._next
 
     def begin(self, piece: T) -> int:
@@ -75,7 +74,7 @@ class Outgoing(Generic[T]):
         return piece
 
     def close_number(self, number: int) -> None:
-        """Close a number, as the outcome is on disk."""
+        """Close a number whose outcome is on disk."""
         self._ending.discard(number)
 
 

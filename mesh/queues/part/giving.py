@@ -18,7 +18,10 @@ _turns = counter(1)
 
 
 def deliver(queue: LocalQueue, now: float, wall: int) -> Iterator[Given]:
-    """Deliver all messages for which a consumer has credit; the consumer with the fewest is first."""
+    """Deliver messages while a consumer has credit, and yield each delivery.
+
+    The consumer with the fewest messages is first.
+    """
     queue.expire(wall)
     queue.looks_at, queue.seeks = inf, False
     takers = [taker for taker in queue.eligible() if taker.room]

@@ -104,7 +104,10 @@ class LocalQueue:
         return min([*firsts, *filter(None, [self.on_disk.oldest])], default=0)
 
     def stamp_ahead(self, priority: int, n: int) -> int:
-        """Return when the envelope `n` places behind the first of a priority was accepted, or the last."""
+        """Return the acceptance time of the envelope `n` places behind the first of a priority.
+
+        Beyond the last envelope, that of the last one is returned.
+        """
         line = self.line(priority)
         here = line.before(self.on_disk.first(priority))
         lot = line.ahead(min(n, here - 1)) if here else None
@@ -176,8 +179,8 @@ class LocalQueue:
     def may_page_moved(self, lot: QueuedEnvelope) -> bool:
         """Return whether an envelope from another node should wait on disk only.
 
-        Its timestamp does not match its position, so it stays in memory while there is room. It must not be
-        reread while another node waits for its end.
+        The timestamp of a moved envelope does not match its position, so the envelope stays in memory while
+        there is room. An envelope must not be reread while another node waits for its end.
         """
         return bool(lot.parcel.position) and lot not in self.pledged and self._memory.has_no_room(lot.cost)
 
@@ -277,8 +280,8 @@ class LocalQueue:
     def open(self, taker: QueueConsumer, held: HeldNumbers = ()) -> list[int]:
         """Register a consumer, and return the delivery tags of `held` messages that it no longer has.
 
-        The messages it still has get the tags from 1. Messages that its former registration had, and that it
-        does not name, are requeued.
+        The messages that it still has get tags from 1 on. Messages of its former registration that are not in
+        `held` are requeued.
         """
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[QueuedEnvelope]] = {}
@@ -288,7 +291,7 @@ class LocalQueue:
                 mine.setdefault((run.lot.envelope.stream, number), []).append(run.lot)
         self.takers[taker.key] = taker
         if old is not None:
-            taker.acked = old.acked  # the acks of these may be lost
+            taker.acked = old.acked  # the consumer may claim these again
             if old.selector == taker.selector:
                 taker.seen, taker.vain = old.seen, old.vain
             self.returning.update(self.picked)
@@ -331,7 +334,7 @@ class LocalQueue:
         return old is not None and any(s == stream and a <= number <= b for s, a, b in old.acked)
 
     def _from_doubt(self, taker: QueueConsumer, stream: bytes, number: int) -> QueuedEnvelope | None:
-        """Claim a doubtful message for a consumer, which only consumers from before the restart may."""
+        """Claim an unclaimed message, which only a consumer from before the restart may do."""
         doubtful = self._doubtful
         if doubtful is None or taker.key not in doubtful.expected:
             return None
@@ -569,7 +572,7 @@ class LocalQueue:
     def discard_first(self, priority: int) -> bool:
         """Finish the first envelope of a priority that waits on disk only.
 
-        Returns `False` if none was removed, as while envelopes of this priority are being read.
+        Return `False` if none was removed, for example while envelopes of this priority are being read.
         """
         messages, size = self.on_disk.discard_first(priority)
         self.messages -= messages
@@ -594,7 +597,7 @@ class LocalQueue:
     # --- recovery and timers ----------------------------------------------------------------------------
 
     def recover(self, until: float, expected: Mapping[bytes, int]) -> None:
-        """Start recovery: doubtful messages wait until `until` for their consumers.
+        """Start recovery: messages that may have been delivered wait until `until` for their consumers.
 
         `expected` maps the key of each consumer that may return to the most messages that it can have.
         """

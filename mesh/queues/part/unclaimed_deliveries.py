@@ -34,7 +34,7 @@ class UnclaimedDeliveries:
             self.messages += last - first + 1
 
     def claim(self, stream: bytes, number: int) -> QueuedEnvelope | None:
-        """Claim a message and return its envelope, or `None` if it is not in doubt."""
+        """Claim a message and return its envelope, or `None` if the message is not held back here."""
         lots = self._lots.get(stream, [])
         at = bisect_right(lots, number, key=_first) - 1
         while at >= 0 and lots[at].envelope.last >= number:

@@ -32,7 +32,7 @@ SelectorTerm = Callable[[SelectedMessage], SelectorValue]
 
 
 def _pair(left: SelectorValue, right: SelectorValue) -> tuple[SelectorValue, SelectorValue]:
-    """Return both values, with a header text as a number if it spells one and the other is one."""
+    """Return both values, a header text as a number if it spells one and the other value is a number."""
     if type(left) is _Text and type(right) in (int, float):
         return _number(left), right
     if type(right) is _Text and type(left) in (int, float):
@@ -86,7 +86,7 @@ COMPARES: dict[type[ast.cmpop], Callable[[SelectorValue, SelectorValue], bool]] 
 
 
 def header(name: str) -> SelectorTerm:
-    """Return a term for the first value of the header, or `None` without it."""
+    """Return a term that yields the first value of the header, or `None` without the header."""
 
     def value(message: SelectedMessage) -> SelectorValue:
         text = message.headers.get(name)

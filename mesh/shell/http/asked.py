@@ -15,7 +15,7 @@ LONGEST = 8192  # bytes of a request, at most
 
 
 class HttpPath(Enum):
-    """The paths that exist."""
+    """The paths that the endpoint serves."""
 
     LIVES = "/healthz"
     SERVES = "/readyz"
@@ -49,7 +49,7 @@ class HttpResponse:
 
 
 def no(status: str, why: str, *more: str) -> HttpResponse:
-    """Return a refusal in words."""
+    """Return a refusal with `why` as its text."""
     return HttpResponse(status, f"{why}\n".encode(), more=more)
 
 
