@@ -67,7 +67,7 @@ def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS)
         raise BadBalancer(f"no balancer {name[:80]!r} is installed.{meant} Installed: {', '.join(known)}.")
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
-        raise BadBalancer(f"balancer {name} is brought by {several}: uninstall all but one.")
+        raise BadBalancer(f"balancer {name} is provided by {several}: uninstall all but one.")
     return Guarded(name, _made(found[0], jitter, options), jitter)
 
 
@@ -93,9 +93,9 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
     try:
         balancer: Balancer = entry.load()(jitter, **options)
     except Exception as error:  # foreign code may raise anything
-        what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be made"
+        what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be created"
         why = f"{type(error).__name__}: {error!s:.200}"
-        raise BadBalancer(f"{what}: {why}. Mend or uninstall it, or choose another strategy.") from error
+        raise BadBalancer(f"{what}: {why}. Fix or uninstall it, or choose another strategy.") from error
     lacking = [
         part
         for part in ("pick", "assign", "order", "started", "registrations")
@@ -103,7 +103,9 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
     ]
     if lacking:
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) has no {', '.join(lacking)}"
-        raise BadBalancer(f"{what}. Derive it from mesh.balancers.base.Strategy, which has all but pick.")
+        raise BadBalancer(
+            f"{what}. Derive it from mesh.balancers.base.Strategy, which implements all of these but pick."
+        )
     return balancer
 
 

@@ -129,12 +129,12 @@ class Adverts:
         advert = _parsed(instance, txt, port)
         text = self._text(advert)
         if not hmac.compare_digest(_hex(txt, b"m", MAC), _mac(self._secret, text)[:MAC]):
-            raise _Unfit("its MAC is wrong: whoever sent it does not have the cluster's secret", "ADVERT_MAC")
+            raise _Unfit("its MAC is wrong: the sender does not have the cluster's secret", "ADVERT_MAC")
         if self._sign is not None and not self._verify(advert.key, text, _hex(txt, b"s", 64)):
             raise _Unfit("its signature is wrong: it does not come from that node", "ADVERT_SIGNATURE")
         reachable = usable(hosts)
         if not reachable:
-            raise _Unfit("it names no address that could be dialled", "ADVERT_NO_ADDRESS")
+            raise _Unfit("it names no address that can be dialed", "ADVERT_NO_ADDRESS")
         return Advert(advert.uuid, advert.name, advert.boot, advert.port, reachable, advert.key)
 
     def _near(
@@ -188,7 +188,7 @@ def _parsed(instance: str, txt: Mapping[bytes, bytes | None], port: int | None) 
     if _NAME.fullmatch(name) is None:
         raise _Unfit(f"{name[:80]!r} is not the name of a node")
     if _BOOT.fullmatch(boot) is None:
-        raise _Unfit(f"{boot[:80]!r} is not the number of a boot")
+        raise _Unfit(f"{boot[:80]!r} is not a boot number")
     if port is None or not 0 < port < 65536:
         raise _Unfit(f"{port} is not a port")
     return Advert(bytes.fromhex(instance), name.decode(), int(boot), port, (), _key(txt))

@@ -207,4 +207,4 @@ class _Load:
         self._busy = self._busy + 1 if is_busy else 0
         self._since, self._spent = now, spent
         if self._busy >= BUSY_FOR:
-            raise _Flood("a flood of mDNS packets: it is not listened to for a while")
+            raise _Flood("mDNS packets flood this node; they are ignored for a while")

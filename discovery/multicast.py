@@ -77,7 +77,7 @@ class ZeroconfInstance:
 
     def _check(self) -> None:
         if not self._zeroconf.zeroconf.engine.senders:
-            raise CannotSpeak(f"none of {', '.join(self._spoken.interfaces)} can be spoken on")
+            raise CannotSpeak(f"multicast DNS cannot be sent on any of {', '.join(self._spoken.interfaces)}")
 
     def _service(self, advert: Advert) -> ServiceInfo:
         return ServiceInfo(
@@ -100,7 +100,7 @@ def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:
         except OSError:
             continue  # the interface has just disappeared
     if not here:
-        raise CannotSpeak(f"no network interface to speak on (wanted: {', '.join(interfaces) or 'none'})")
+        raise CannotSpeak(f"no usable network interface (wanted: {', '.join(interfaces) or 'none'})")
     return here
 
 
@@ -144,7 +144,7 @@ class MdnsListener:
     def upset(self, context: Mapping[str, object]) -> None:
         """Report an error in the loop: most likely an unexpected packet."""
         error = context.get("exception")
-        text = f"mDNS stumbled: {context.get('message')}: {error!r}"
+        text = f"mDNS failed: {context.get('message')}: {error!r}"
         self._complain(Rejected("", text, f"MDNS_{type(error).__name__.upper()}"))
 
     def _look_at_some(self, zeroconf: Zeroconf) -> None:

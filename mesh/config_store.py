@@ -50,7 +50,7 @@ def check_queue_store(text: str) -> None:
             else f"The store {text!r:.80} names no file"
         )
         raise BadConfig(
-            f"{what}.", hint="Name the file with its whole path, such as sqlite:///var/lib/mesh/orders.db."
+            f"{what}.", hint="Name the file with its absolute path, such as sqlite:///var/lib/mesh/orders.db."
         )
     check_path(f"{text!r:.80}", path, BadConfig)
     if ".." in path.split("/"):

@@ -24,7 +24,7 @@ MeshError
 
 LONGEST_WORD, LONGEST_TEXT = 600, 6000  # characters of an error's text
 ONE_MESH = "If it should be in this mesh: `mesh token` here, `mesh join` there, then restart it."
-OTHER_SITE = "If it belongs to a linked site, this is as expected: `mesh ls --sites`."
+OTHER_SITE = "If it belongs to a linked site, this is expected: `mesh ls --sites`."
 
 
 class MeshError(Exception):

@@ -216,7 +216,7 @@ def queue_of(destination: str) -> str:
 def _levels(text: str, what: str, example: str, single: str) -> str:
     """Return the name if it has levels, and the first is not reserved. Raises: BadName."""
     if text == "":
-        raise BadName(f"The {what} is empty.", hint=f"Write text with levels, such as {example}.")
+        raise BadName(f"The {what} is empty.", hint=f"Write a name such as {example}.")
     try:
         name = check_key(text)
     except BadKey as error:

@@ -81,7 +81,7 @@ def checked(found: WeightSet) -> WeightSet:
 
 def check_times(weights: WeightSet, wall: int) -> None:
     """Raise LocalError BAD_WEIGHTS if the times are more than a year after `wall`."""
-    times = {"applied": weights.stamp, "made": weights.made, "good until": weights.expires}
+    times = {"applied": weights.stamp, "made": weights.made, "valid until": weights.expires}
     for what, time in times.items():
         if time > wall + YEAR:
             text = f"Weights cannot be {what} {iso(time)}, more than a year from now."
@@ -95,7 +95,7 @@ def check(weights: dict[str, Weight]) -> None:
     for node, it in weights.items():
         node_name(node)
         if not LOW <= it.weight <= HIGH:
-            raise bad(f"The weight of {node} is {it.weight:g}, and must be from {LOW} to {HIGH:g}.")
+            raise bad(f"The weight of {node} is {it.weight:g}; it must be from {LOW} to {HIGH:g}.")
 
 
 def packed(weights: WeightSet) -> bytes:

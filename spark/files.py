@@ -42,7 +42,7 @@ def history_address(place: str) -> str:
     whole = address(place)
     if ":" in SCHEME.sub("", whole):
         raise SparkJobError(
-            f"{place!r} cannot have a history: Spark takes a name with a colon for an address.",
+            f"{place!r} cannot have a history: Spark reads a name with a colon as an address.",
             "Use a name without a colon.",
             "BAD_PLACE",
         )

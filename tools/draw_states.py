@@ -116,7 +116,7 @@ def of_reach() -> list[tuple[str, str]]:
     t = Timing()
     return [
         ("SOON", f"{reach.HEAD_START:g}"),
-        ("before the next address of a node is dialled beside the one before", f"{reach.STAGGER:g}"),
+        ("before the next address of a node is dialed beside the one before", f"{reach.STAGGER:g}"),
         ("RETRY", f"as for links, {reach.SHORT_WAIT:g} at most"),
         ("BACK_OFF", f"likewise in the first {reach.SHORT - 1} dials in vain, later {t.high:g} at most"),
         ("RETRY_RARELY", f"{t.high:g}"),

@@ -165,7 +165,7 @@ def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: 
         name, equals, path = each.rpartition("=")
         if not (name and equals and path):
             raise BadArgument(
-                f"--queue-store {each!r:.80} is not NAME=PATH.", hint="Such as orders/#=/srv/q.db"
+                f"--queue-store {each!r:.80} is not NAME=PATH.", hint="For example: orders/#=/srv/q.db"
             )
         by_name[name] = path
     if not has_queues:
@@ -204,7 +204,7 @@ def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
         data = Path(info["data"])
         folder = data / FOLDER
         if not os.access(data, os.W_OK):
-            hint = "Run it on its machine, as its user."
+            hint = "Run this command on the machine of the node, as the user of the node."
             raise NodeNotFound(
                 f"The directory of node {info['name']!r}, {data}, is not accessible here.", hint=hint
             )

@@ -39,7 +39,7 @@ def pub(
 ) -> None:
     """Publish for `mesh bench sub`, which must be started first in another process.
 
-    The command ends when all messages are answered, and prints the number of subscribers of the last one.
+    The command ends when all messages are answered, and prints the number of subscribers of the last message.
     """
     plan = Plan(number, size, topics, seconds, rate, {"persistent": persistent, "domain": domain})
     with sync.connect(url) as m:

@@ -61,7 +61,9 @@ def req(
     figures then include the work of both sides. Exit code 1: a request had no reply.
     """
     if address and to:
-        raise click.UsageError("--to requires the service of this process, without ADDRESS.")
+        raise click.UsageError(
+            "--to selects the node of the built-in service; it cannot be used with ADDRESS."
+        )
     result = asyncio.run(_measured(url, to, address, bytes(size), RequestRun(number, seconds), parallel))
     if as_json:
         tell_json(asdict(result))

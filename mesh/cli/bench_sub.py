@@ -69,7 +69,7 @@ def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) 
                 print_message("interrupted; messages in transit are not counted")
     _tell(runs, as_json)
     if is_timeout:
-        raise MeshTimeout(f"The time limit of {wait:g} s is over.")
+        raise MeshTimeout(f"The time limit of {wait:g} s has passed.")
     return 0 if all(_is_right(tally) for tally in runs.tallies.values()) else 1
 
 

@@ -12,7 +12,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the script with which SHELL completes at the Tab key.
+    """Print the completion script for SHELL.
 
     Verbs, options, and names of nodes, topics, queues and contexts are completed.
 

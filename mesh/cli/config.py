@@ -38,8 +38,8 @@ def command() -> None:
 def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Check FILE, and print each value and each rule that is set, and where.
 
-    The check does what `mesh up` would do, and leaves nothing behind: create the directory, open the store,
-    load the plug-in, read the keys, bind the addresses.
+    The check tries what `mesh up` would do: create the directory, open the store, load the plug-in, read the
+    keys, bind the addresses. It leaves nothing behind.
 
     Default: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME, as for `mesh up`. Settings from the
     environment (MESH_NODE__ID and the like) are included.
@@ -114,8 +114,8 @@ def schema() -> None:
 def reload(as_json: bool, url: str | None) -> None:
     """Make a node read its configuration again and apply the rules in it. Print the changes.
 
-    For some seconds the node subscribes by the old and the new rules before it sends by the new ones. No
-    message is missed if all nodes with changed rules reload within 5 s.
+    For a few seconds the node subscribes under the old and the new rules, before it sends under the new ones.
+    No message is missed if all nodes with changed rules reload within 5 s.
     """
     with sync.connect(url) as m:
         found = read_result(ReloadTold, m.call("reload"))

@@ -24,7 +24,7 @@ HEADER = ("CONTEXT", "NODE", "MESH", "STATE")
 def command() -> None:
     """Manage contexts: named nodes, and the access to them, for all verbs that ask a node.
 
-    Options such as --url and the environment take precedence. MESH_CONTEXT selects a context for one shell.
+    Options (such as --url) and the environment take precedence. MESH_CONTEXT selects a context for one shell.
     Programs ignore contexts: they use their own arguments, or MESH_URL.
     """
 

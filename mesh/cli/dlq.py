@@ -155,7 +155,9 @@ def _named(letters: Sequence[DeadLetter], text: str) -> DeadLetter:
     fitting = fitting or [letter for letter in letters if letter.id.startswith(text)]
     if len(fitting) != 1:
         what = (
-            "no dead letter's id begins" if not fitting else f"the ids of {len(fitting)} dead letters begin"
+            "No id of a dead letter begins"
+            if not fitting
+            else f"The ids of {len(fitting)} dead letters begin"
         )
         raise BadName(f"{what} with {text!r}.", hint="See `mesh dlq ls`.")
     return fitting[0]

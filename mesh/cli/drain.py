@@ -26,7 +26,7 @@ def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: st
     """Move all queued messages of a node to other nodes, and wait until nothing is left.
 
     The node accepts no messages from other nodes and delivers none to consumers. Ctrl-C ends only the
-    waiting. Exit code 1: messages are left, in queues of that node alone.
+    waiting. Exit code 1: messages are left, in queues that exist only at that node.
     """
     if cancel and look:
         raise click.UsageError("Give either --cancel or --look, not both.")
@@ -59,7 +59,9 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
         if limit is not None and now >= limit:
             _tell_left(found)
             what = f"The queues of {name} still have {count(found.left, 'message')}; the drain continues."
-            raise MeshTimeout(what, hint="Run the command again to wait on; --cancel ends the drain.")
+            raise MeshTimeout(
+                what, hint="Run the command again to continue waiting; --cancel ends the drain."
+            )
         if found.left != said and now >= told + SAYS:
             said, told = found.left, now
             print_message(f"{count(found.left, 'message')} left at {name}, {found.gone:,} gone")

@@ -92,7 +92,7 @@ def moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
-        hint = "Such as 90s, 15m, 2h, 3d, 1w, 2026-01-31 or 2026-01-31T12:00+01:00."
+        hint = "Write a time such as 90s, 15m, 2h, 3d, 1w, 2026-01-31 or 2026-01-31T12:00+01:00."
         raise BadArgument(f"--since {text!r:.60} is not a time.", hint=hint) from None
 
 
@@ -124,7 +124,9 @@ def _snapshots(name: str | None) -> tuple[Path, str]:
     stopped = state / "data" / name if name and is_node_name(name) else None
     if stopped is not None and (known := kept_identity(stopped)) is not None:
         return stopped / "snapshots", known[0].hex()
-    what = f"No node {name!r} belongs to this machine and user." if name else "Name one of the nodes here."
+    what = f"{len(here)} nodes run here." if here else "No node runs here."
+    if name:
+        what = f"No node {name!r} belongs to this machine and user."
     raise NodeNotFound(
         what, hint="--since reads the snapshots of a node of this machine: --url NAME, as in `mesh ls`."
     )

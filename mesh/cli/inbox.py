@@ -32,7 +32,7 @@ def command(
     as_json: bool,
     url: str | None,
 ) -> None:
-    """Print messages to a session until Ctrl-C: the sender, the key if there is one, the content.
+    """Print the messages for a session until Ctrl-C: the sender, the key if there is one, and the content.
 
     Messages that waited come first. The name of the session, for `mesh send`, is printed on stderr.
     """
@@ -47,7 +47,7 @@ def command(
             try:
                 _print(inbox, line, most, end)
             except MeshTimeout:
-                raise MeshTimeout(f"The time limit of {wait:g} s is over.") from None
+                raise MeshTimeout(f"The time limit of {wait:g} s has passed.") from None
 
 
 @command.command("release")

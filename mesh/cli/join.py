@@ -41,7 +41,7 @@ def command(
 
     Scripts pass the token on stdin, in a --file, or in the environment variable MESH_TOKEN. The argument
     TOKEN is visible to every user of this machine in the list of processes; - is stdin. The keys are saved in
-    a file that only this user can read, so a token is needed once.
+    a file that only this user can read, so a token is needed only once.
     """
     state = state_dir(os.environ)
     text = typed(token, path)

@@ -45,7 +45,7 @@ def command(
     """List the nodes. `*` marks the node that was asked.
 
     \b
-    VIA    how it was found: mdns, seed, remembered, gossip or hello
+    VIA    how the node was found: mdns, seed, remembered, gossip or hello
     STATE  alive, suspect, dead, or conflict (two processes answer for it);
            with --all also left (on purpose) and seen (known only from others)
     LINK   the connection for messages; idle: not needed so far
@@ -65,7 +65,7 @@ def command(
     if what is not None and not (addresses or tree):
         raise click.UsageError("ADDRESS requires --addresses, DOMAIN requires --tree.")
     if addresses + sites + tree > 1:
-        raise click.UsageError("Give one of --addresses, --sites and --tree.")
+        raise click.UsageError("Give only one of --addresses, --sites and --tree.")
     with sync.connect(url) as m:
         if addresses:
             return tell_all(m, what, as_json)

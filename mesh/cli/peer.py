@@ -21,7 +21,10 @@ HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 
 @click.group("peer")
 def command() -> None:
-    """Manage the addresses of nodes that a node cannot discover. One is enough: it introduces the others."""
+    """Manage the addresses of nodes that a node cannot discover.
+
+    One address is enough: the node there introduces the others.
+    """
 
 
 @command.command("add")
@@ -51,7 +54,8 @@ def add(address: str, url: str | None) -> None:
 def rm(who: str, url: str | None) -> int:
     """Make the node forget an address, or the addresses of the node NAME. Exit code 1: it knew none.
 
-    The node's key that this user's clients saved is forgotten too. They will accept the next key it shows.
+    The key of the node that this user's clients saved is forgotten too. The clients accept the next key that
+    the node presents.
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):
@@ -83,7 +87,7 @@ def ls(as_json: bool, url: str | None) -> None:
     """List the addresses that a node dials.
 
     KIND: config (in its configuration or given to `mesh up`), added (by `mesh peer add`), remembered (the
-    node was met there before). SEEN: how long ago. LAST TRY: why the last attempt failed.
+    node answered there before). SEEN: how long ago. LAST TRY: why the last attempt failed.
     """
     with sync.connect(url) as m:
         found = m.call("peers")

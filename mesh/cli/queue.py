@@ -56,7 +56,7 @@ def command() -> None:
     help="Send dead letters to the queue NAME or the key KEY. Default: `mesh dlq`.",
 )
 @options.expiry
-@click.option("--exclusive", is_flag=True, default=None, help="Allow one consumer at each node.")
+@click.option("--exclusive", is_flag=True, default=None, help="Allow only one consumer at each node.")
 @click.option(
     "--scope",
     type=click.Choice(("mesh", "node")),

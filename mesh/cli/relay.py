@@ -127,9 +127,9 @@ def resume(site: str, as_json: bool, url: str | None) -> None:
 def sync_site(site: str, as_json: bool, url: str | None) -> int:
     """Send SITE the newer retained values of its topics.
 
-    A value is sent if its topic goes there and it is newer than the value there. All masters do so as soon as
-    SITE is reachable, and start again after a restart. Event `site` reports when each is done. Exit code 1: a
-    node did not confirm.
+    A value is sent if its topic is forwarded to SITE and SITE has no newer value. Every master sends its
+    values as soon as SITE is reachable, and starts again after a restart. Event `site` reports when a master
+    is done. Exit code 1: a node did not confirm.
     """
     with sync.connect(url) as m:
         found = read_result(SiteSync, m.call("site_sync", site=node_name(site)))
@@ -160,7 +160,7 @@ def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> N
 def _file(given: str | None) -> tuple[Path, str]:
     path = config_file(given)
     if path is None:
-        what = "No mesh.toml was found here or in the settings directory."
+        what = "No mesh.toml was found here or in the configuration directory."
         raise BadConfig(what, hint='Write one with [site] and name = "LON" below it, or use --config FILE.')
     return path, read_text(path)
 

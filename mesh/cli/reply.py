@@ -59,8 +59,8 @@ def command(
 ) -> None:
     """Serve ADDRESS until Ctrl-C: run COMMAND for each message.
 
-    The message is the stdin of the command, and its stdout is the reply, byte for byte. If it exits with
-    another code than 0, such as 3, the request fails with code EXIT_3 and the text of stderr; SIGNAL_9 if it
+    The message is the stdin of the command, and its stdout is the reply, byte for byte. If it exits
+    with a nonzero code, such as 3, the request fails with code EXIT_3 and the text of stderr; SIGNAL_9 if it
     was killed, TIMED_OUT if it took too long. Its environment has MESH_ADDRESS and MESH_SENDER.
 
     Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C running

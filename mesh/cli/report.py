@@ -11,7 +11,7 @@ from mesh.errors import LocalError
 @click.command("report")
 @click.option("--since", metavar="TIME", help="Start at TIME: 12h, 1d, 30m ago, or 2026-11-21T09:00 (UTC).")
 @click.option("--until", metavar="TIME", help="End at TIME. Default: now.")
-@click.option("--html", metavar="FILE", help="Write a page with charts to FILE, without other files.")
+@click.option("--html", metavar="FILE", help="Write a self-contained HTML page with charts to FILE.")
 @options.as_json
 @click.option("--json-to", metavar="FILE", help="Also write the JSON document to FILE.")
 @click.option("--no-ingest", is_flag=True, help="Report without gathering new snapshots first.")
@@ -31,7 +31,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> int:
-    """Report load, distribution of work, nodes that came and left, waiting messages, and anomalies.
+    """Report load, distribution of work, nodes that joined and left, waiting messages, and anomalies.
 
     The snapshots of this machine's nodes are gathered first (see `mesh ingest`). The command runs a Spark
     job, and needs `pip install 'heronry[spark]'` and Java 17 or newer.

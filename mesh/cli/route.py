@@ -29,15 +29,15 @@ GOES = {"forward": "forward to", "wait": "wait for"}
 @options.as_json
 @options.url
 def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url: str | None) -> int:
-    """Show the route of a message under KEY, if it were published now. Nothing is sent.
+    """Show the route that a message under KEY would take now. Nothing is sent.
 
     Each node on the route has a line with its decision and the rule. Exit code 0: the last node would accept
     the message, or forward it to another site. Exit code 1: the message would wait or be refused.
 
     For an address, such as --to calc/add, each node that serves it has a line, the next destinations first.
-    SERVERS: their number there; UNDER WAY: requests sent there from here that have not begun; BEGUN IN:
-    recent time until a server began. Exit code 1: there is no server. For another site, such as --to
-    /site/NYC/calc/add: whether the message would go there.
+    SERVERS: their number there; UNDER WAY: requests sent there from here that no server has begun; BEGUN IN:
+    recent time until a server began a request. Exit code 1: there is no server. For another site, such as
+    --to /site/NYC/calc/add: whether the message would go there.
     """
     if not (key or domain or to):
         raise click.UsageError("Give KEY, --domain or --to.")

@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913
     With --group, each message goes to one member of the group with the same KEY or PATTERN, and retained
     values are not sent. A retained value is marked "(retained)", or by its state in --json.
 
-    With --durable, messages are stored on disk from now on, also while no command prints them. A printed
+    With --durable, messages are stored on disk from now on, even while no command prints them. A printed
     message is acknowledged. Commands with the same NAME share the messages. `mesh unsub NAME` ends the
     subscription.
     """
@@ -97,7 +97,7 @@ def command(  # noqa: PLR0913
             try:
                 _print(subscription, lines, most, end)
             except MeshTimeout:
-                raise MeshTimeout(f"The time limit of {wait:g} s is over.") from None
+                raise MeshTimeout(f"The time limit of {wait:g} s has passed.") from None
 
 
 def _durable(
@@ -120,7 +120,7 @@ def _durable(
             print_message(f"subscribed to {key} as {name}")
             printed = jobs.tell(taken, jobs.line_of(raw, as_json), most, wait, end)
     if most is None or printed < most:
-        raise MeshTimeout(f"The time limit of {wait:g} s is over.")
+        raise MeshTimeout(f"The time limit of {wait:g} s has passed.")
 
 
 def raw_lines(batch: Batch, most: int) -> bytes:

@@ -29,7 +29,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     """Return the seconds of "90s", "30m", "24h" or "7d"; 0 for "never"."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if text != "never" and (found is None or not int(found[1])):
-        raise click.BadParameter(f"{text!r} is not a time: write 30m, 24h, 7d or never.", ctx, option)
+        raise click.BadParameter(f"{text!r} is not a duration: write 30m, 24h, 7d or never.", ctx, option)
     return int(found[1]) * UNITS[found[2]] if found is not None else 0
 
 
@@ -53,7 +53,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
 @options.keyed_mesh
 @options.as_json
 def command(role: str, expires: int, site: str | None, cluster: str | None, as_json: bool) -> None:
-    """Print a token with which another user or machine joins by `mesh join`.
+    """Print a token that lets another user or machine join this mesh with `mesh join`.
 
     `mesh join` refuses an expired token. The keys in it do not expire: they are valid until the mesh gets new
     keys.
@@ -74,7 +74,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
         tell_json({"cluster": name, "role": role, "expires": until or None, "token": token})
         return
     click.echo(token)
-    how_long = f"for {plainly(expires)}" if expires else "for ever"
+    how_long = f"for {plainly(expires)}" if expires else "forever"
     join = f"mesh join --site NAME  (NAME: of this site in mesh.toml of {site!r})" if site else "mesh join"
     what = "makes an admin of" if role == ADMIN else f"lets a {role} into"
     print_message(f"{what} mesh {name!r}, {how_long}, who types  {join}  and pastes it")

@@ -17,7 +17,7 @@ from mesh.cli.options import print_message, tell_json
 def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
     """End the durable subscription NAME for all clients, and discard its messages.
 
-    It is an error if a client subscribes at any node, or if a node that may have a subscriber is unreachable.
+    It is an error if the subscription has a consumer at any node, or may have one at an unreachable node.
     `mesh queue ls` lists the subscription as sub/NAME.
     """
     name = name.removeprefix("sub/")

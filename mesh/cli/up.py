@@ -75,7 +75,8 @@ KEYS = {
 @click.option(
     "--properties",
     metavar="FILE",
-    help="Read the xmlBlaster property FILE, which overrides mesh.toml. More may follow: -- -NAME VALUE.",
+    help="Read the xmlBlaster property FILE, which overrides mesh.toml. "
+    "Further properties can follow `--`, as -NAME VALUE.",
 )
 @click.option("--lenient", is_flag=True, help="Ignore unknown properties with a warning.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- -NAME VALUE ...]")
@@ -99,7 +100,7 @@ def command(  # noqa: PLR0913
     properties: str | None, lenient: bool, words: tuple[str, ...], as_json: bool, log_level: str | None,
     log_format: str | None,
 ) -> None:  # fmt: skip
-    """Start a node in the foreground, until Ctrl-C, SIGTERM, `mesh down`, or the end of its terminal.
+    """Run a node in the foreground until Ctrl-C, SIGTERM, `mesh down`, or the end of its terminal.
 
     Options override the environment (MESH_NODE__ID and the like), which overrides files.
     """

@@ -61,7 +61,7 @@ def command() -> None:
 def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> int:
     """Wait until the node NAME is alive.
 
-    The asked node reports its state: NAME itself, if it runs here.
+    Without --url, the node NAME itself is asked, if it runs on this machine.
     """
     wanted = node_name(name)
 
@@ -86,7 +86,7 @@ def queue(
     A queue does not count as empty while a node that may hold some of it does not answer.
     """
     if empty and consumer:
-        raise click.UsageError("Give one of --empty and --consumer.")
+        raise click.UsageError("Give either --empty or --consumer, not both.")
     judge = emptied if empty else consumed if consumer else declared
 
     def look(m: sync.Client) -> Found:

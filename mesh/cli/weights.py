@@ -27,8 +27,8 @@ def command() -> None:
 def apply(file: Path, force: bool, url: str | None) -> None:
     """Apply the weights of FILE in the whole mesh.
 
-    They replace the present ones. FILE comes from `mesh weights learn`, or is written by hand: a weight from
-    0.25 to 4 for each node, 1 for a typical one. Unreachable nodes receive the weights when they return.
+    They replace the current weights. FILE comes from `mesh weights learn`, or is written by hand: a weight
+    from 0.25 to 4 for each node, 1 for a typical one. Unreachable nodes receive the weights when they return.
     """
     from mesh.cli.weights_file import read
 
@@ -51,7 +51,7 @@ def apply(file: Path, force: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def show(as_json: bool, url: str | None) -> None:
-    """Show the present weights with their reasons and times."""
+    """Show the current weights with their reasons and times."""
     with sync.connect(url) as m:
         found = m.call("weights")
     if as_json:

@@ -55,7 +55,9 @@ def read(path: Path) -> GivenWeights:
     except OSError as error:
         raise bad(f"{path} cannot be read: {error.strerror or error}.", HINT) from error
     if len(data) > LONGEST:
-        raise bad(f"{path} has more than {LONGEST // MIB} MiB, so it is hardly a file of weights.", HINT)
+        raise bad(
+            f"{path} has more than {LONGEST // MIB} MiB, so it is probably not a file of weights.", HINT
+        )
     try:
         return _found(data)
     except LocalError as error:

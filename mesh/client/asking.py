@@ -215,7 +215,7 @@ class Asking(Subscribing, Ruling):
                 are listed only while messages wait for them.
 
         Raises:
-            RemoteError: The node is of an earlier release whose reply lacks required fields.
+            RemoteError: The node runs an earlier release, whose reply lacks required fields.
 
         Example:
             names = [node.name for node in await m.nodes()]
@@ -282,7 +282,7 @@ def _read(value: Any, kind: type[R]) -> R:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        hint = "The node may be of another release. call() returns its reply unparsed."
+        hint = "The node may run another release. call() returns its reply unparsed."
         raise RemoteError(f"The node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None
 
 

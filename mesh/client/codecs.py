@@ -125,7 +125,9 @@ def codec_of(given: Any) -> Codec:
         raise BadType(f"codec={shown(given)} is not a codec.", hint=hint)
     check_text(name, "content_type", LONGEST_NAME, BadArgument)
     if not media_type(name):
-        raise BadArgument("The content_type of a codec is empty.", hint="Such as application/x-readings.")
+        raise BadArgument(
+            "The content_type of a codec is empty.", hint="Use a media type, such as application/x-readings."
+        )
     return cast(Codec, given)
 
 

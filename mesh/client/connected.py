@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 TIMEOUT = 5.0  # s, the default
 UNKNOWN = (
-    "Messages that reached the node arrive, the others are lost. To wait longer: connect(timeout=SECONDS)."
+    "Messages that reached the node arrive; the others are lost. To wait longer: connect(timeout=SECONDS)."
 )
 AGAIN = "Its node may have stopped, or be busy: see `mesh ls`. To wait longer: timeout=SECONDS."
 

@@ -95,7 +95,7 @@ def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
     """Return a failure's content and its encoded properties. Raises: BadArgument."""
     check_text(code, "code", LONGEST_CODE, BadArgument)
     if not code or not isinstance(text, str):
-        hint = 'Such as fail("NO_SUCH_USER", "there is no user 5").'
+        hint = 'For example: fail("NO_SUCH_USER", "there is no user 5").'
         raise BadArgument(f"A failure needs a code and a text, not {shown((code, text))}.", hint=hint)
     return text[:LONGEST_FAILURE].encode(errors="replace"), encode_properties(Properties(code=code))
 

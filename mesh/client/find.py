@@ -51,7 +51,7 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
             f"No node named {wanted!r} runs here, or is known to the nodes here: {listed}.", hint=hint
         )
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
-    return NodeNotFound(f"Several nodes run here, {len(names)}: {listed}.", hint=hint, code="MANY_NODES")
+    return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")
 
 
 def _is_guest(state: Path) -> bool:

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from mesh.errors import NotAvailable
 
-LATER = "maps, counters, locks and transactions come with a later one"
+LATER = "it is planned for a later one"
 
 
 def not_yet(what: str, hint: str) -> NoReturn:

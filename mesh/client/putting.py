@@ -138,7 +138,7 @@ class Putting:
         self._client._publisher.check(message[0], message[1], self._to)
 
     async def _check_here(self) -> None:
-        """Raise NotAvailable if the node is of an earlier release."""
+        """Raise NotAvailable if the node runs an earlier release."""
         self._client._now().check_queues()
 
     def _posted(self, message: Prepared, how: PutTerms) -> Receipt:

@@ -166,5 +166,5 @@ class Requesting(Publishing):
         except TimeoutError:
             if not clock.expired():
                 raise
-            what = f"The request to {to} found no room in time: too many messages are unanswered."
+            what = f"The request to {to} could not be sent in time: too many messages are unanswered."
             raise MeshTimeout(what, hint="The request was not sent.") from None

@@ -128,7 +128,7 @@ class Subscribing(Connected):
         if durable is not None:
             check_terms_of_member(initial, overflow, "a durable subscription")
             if xpath is not None:
-                not_yet("xpath= of a durable subscription", "its queues know keys and patterns")
+                not_yet("xpath= of a durable subscription", "Use keys or patterns.")
             if group is not None:
                 what = "durable= and group= cannot be combined."
                 raise BadArgument(what, hint="Subscribers of one durable subscription share it already.")
@@ -140,7 +140,7 @@ class Subscribing(Connected):
         if group is not None:
             check_terms_of_member(initial, overflow, "a member of a group")
             if xpath is not None:
-                not_yet("xpath= of a group", "they know keys and patterns")
+                not_yet("xpath= of a group", "Use keys or patterns.")
             return self._member(group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = queries((key, *keys), pattern, xpath, domain)

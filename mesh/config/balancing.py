@@ -17,13 +17,16 @@ StrategyName = Annotated[str, Meta(min_length=1, max_length=256)]
 
 # Keys of [[balancing.address]] and [[balancing.domain]]: the type, and a hint for wrong values.
 STRATEGY_KEYS: dict[str, tuple[Any, str]] = {
-    "strategy": (str, 'Such as strategy = "LeastLoaded".'),
-    "header": (HeaderName, 'The name of a header, such as header = "customer".'),
-    "threshold": (Threshold, "A load, more than 0 (idle) and at most 1 (busy), such as threshold = 0.7."),
-    "metadata": (StrategyName, 'A name in [node.metadata], such as metadata = "rack".'),
+    "strategy": (str, 'Write, for example, strategy = "LeastLoaded".'),
+    "header": (HeaderName, 'Write the name of a header, such as header = "customer".'),
+    "threshold": (
+        Threshold,
+        "Write a load, more than 0 (idle) and at most 1 (busy), such as threshold = 0.7.",
+    ),
+    "metadata": (StrategyName, 'Write a name in [node.metadata], such as metadata = "rack".'),
 }
-ADDRESS_KEYS = {"pattern": (str, 'Such as pattern = "calc/#".'), **STRATEGY_KEYS}
-DOMAIN_KEYS = {"name": (str, 'A domain, such as name = "NEWS".'), **STRATEGY_KEYS}
+ADDRESS_KEYS = {"pattern": (str, 'Write, for example, pattern = "calc/#".'), **STRATEGY_KEYS}
+DOMAIN_KEYS = {"name": (str, 'Write a domain, such as name = "NEWS".'), **STRATEGY_KEYS}
 OPTIONS = ("header", "threshold", "metadata")
 
 

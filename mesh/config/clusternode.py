@@ -168,7 +168,9 @@ class _Reader(ClusterText):
         type_ = element.get("type")
         if not type_:
             raise self.bad(
-                element, "<filter> has no type", "Such as <filter type='ContentLength'>8000</filter>."
+                element,
+                "<filter> has no type",
+                "Write, for example, <filter type='ContentLength'>8000</filter>.",
             )
         found = Filter(SAME.get(type_, type_), (element.text or "").strip(), element.get("version", VERSION))
         if type_ in SAME:

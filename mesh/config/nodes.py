@@ -16,9 +16,9 @@ from mesh.names import node_name
 
 # Keys of [nodes.NAME]: the type, and a hint for wrong values.
 NODE_KEYS: dict[str, tuple[Any, str]] = {
-    "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
-    "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Seconds, such as ping = 0.5."),
-    "passwd": (str, 'The password of that node, such as passwd = "secret".'),
+    "address": (Annotated[str, Meta(min_length=1)], 'Write, for example, address = "tcp://10.0.0.5:7710".'),
+    "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Write seconds, such as ping = 0.5."),
+    "passwd": (str, 'Write the password of that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
 

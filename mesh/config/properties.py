@@ -90,7 +90,7 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
     for word in rest:
         if len(word) < 2 or word[0] != "-":
             hint = "Write properties as -name value, such as -pingInterval 2000."
-            place = f"behind the value of {before[:80]}" if before else "first"
+            place = f"after the value of {before[:80]}" if before else "at the beginning"
             raise BadConfig(f"command line: the word {place} is not the name of a property.", hint=hint)
         before = word
         if is_secret(word):
@@ -99,7 +99,9 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
             raise BadConfig(what, hint=hint, code="SECRET_SHOWN")
         value = next(rest, None)
         if value is None:
-            raise BadConfig(f"command line: {word[:80]} has no value.", hint=f"Such as {word[:80]} 1000.")
+            raise BadConfig(
+                f"command line: {word[:80]} has no value.", hint=f"Write, for example: {word[:80]} 1000"
+            )
         if len(value) > LONGEST:
             raise BadConfig(f"command line: {word[:80]} is too long.", hint="Write it into a file.")
         name = word[1:]

@@ -14,8 +14,8 @@ MOST, MOST_STORES = 1000, 64  # entries; stores, each with a thread
 
 # Keys of [[queues]]: the type, and a hint for wrong values.
 QUEUE_KEYS: dict[str, tuple[Any, str]] = {
-    "name": (str, 'The name of a queue, or a pattern, such as name = "orders/#".'),
-    "store": (str, 'Such as store = "sqlite:///var/lib/mesh/orders.db", with the whole path.'),
+    "name": (str, 'Write the name of a queue, or a pattern, such as name = "orders/#".'),
+    "store": (str, 'Write, for example, store = "sqlite:///var/lib/mesh/orders.db", with the absolute path.'),
 }
 
 

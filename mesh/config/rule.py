@@ -13,22 +13,25 @@ from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRu
 
 # Keys of [[nodes.NAME.master]]: the type, and a hint for wrong values. Defaults are those of `Rule`.
 RULE_KEYS: dict[str, tuple[Any, str]] = {
-    "domains": (tuple[str, ...], 'A list, such as domains = ["NEWS", "SPORTS"].'),
-    "keys": (tuple[str, ...], 'A list, such as keys = ["radar/status"].'),
+    "domains": (tuple[str, ...], 'Write a list, such as domains = ["NEWS", "SPORTS"].'),
+    "keys": (tuple[str, ...], 'Write a list, such as keys = ["radar/status"].'),
     "stratum": (Annotated[int, Meta(ge=0, le=15)], "0 is the master, 1 to 15 are hops to it."),
-    "refid": (str, 'The name of a node, such as refid = "heron".'),
+    "refid": (str, 'Write the name of a node, such as refid = "heron".'),
     "accept_default": (bool, "Write true or false."),
     "accept_other_default": (bool, "Write true or false."),
-    "xpaths": (tuple[str, ...], 'A list, such as xpaths = ["//STOCK_EXCHANGE"].'),
-    "patterns": (tuple[str, ...], 'A list, such as patterns = ["radar/+/track"].'),
-    "filters": (list[dict[str, Any]], 'A list, such as filters = [{type = "ContentLength", text = "8000"}].'),
+    "xpaths": (tuple[str, ...], 'Write a list, such as xpaths = ["//STOCK_EXCHANGE"].'),
+    "patterns": (tuple[str, ...], 'Write a list, such as patterns = ["radar/+/track"].'),
+    "filters": (
+        list[dict[str, Any]],
+        'Write a list, such as filters = [{type = "ContentLength", text = "8000"}].',
+    ),
     "given": (
         list[dict[str, Any]],
         "Write [[nodes.NAME.master.given]] for each, with a domain, key, xpath or pattern, and filters.",
     ),
-    "mapper": (str, 'The type of a plug-in, such as mapper = "MyOwnMapperPlugin".'),
-    "version": (str, 'The version of the mapper, such as version = "2.0".'),
-    "told": (str, "The argument of the mapper."),
+    "mapper": (str, 'Write the type of a plug-in, such as mapper = "MyOwnMapperPlugin".'),
+    "version": (str, 'Write the version of the mapper, such as version = "2.0".'),
+    "told": (str, "Write the argument of the mapper as a text."),
     "backup": (bool, "Write true or false."),
     "dirty_read": (bool, "Write true or false."),
 }
@@ -38,15 +41,15 @@ MATTERS = (
     "accept_other_default",
 )  # fmt: skip
 FILTER_KEYS: dict[str, tuple[Any, str]] = {
-    "type": (str, 'Such as type = "ContentLength".'),
-    "text": (str, 'The argument of the filter, such as text = "8000".'),
-    "version": (str, 'Such as version = "1.0".'),
+    "type": (str, 'Write, for example, type = "ContentLength".'),
+    "text": (str, 'Write the argument of the filter, such as text = "8000".'),
+    "version": (str, 'Write, for example, version = "1.0".'),
 }
 GIVEN_KEYS: dict[str, tuple[Any, str]] = {
-    "key": (str, 'Such as key = "radar.track".'),
-    "xpath": (str, 'Such as xpath = "//STOCK_EXCHANGE".'),
-    "pattern": (str, 'Such as pattern = "radar/+/track".'),
-    "domain": (str, 'Such as domain = "NEWS".'),
+    "key": (str, 'Write, for example, key = "radar.track".'),
+    "xpath": (str, 'Write, for example, xpath = "//STOCK_EXCHANGE".'),
+    "pattern": (str, 'Write, for example, pattern = "radar/+/track".'),
+    "domain": (str, 'Write, for example, domain = "NEWS".'),
     "filters": RULE_KEYS["filters"],
 }
 LISTED = {
@@ -99,7 +102,7 @@ def _filters(
     for table in tables:
         said = values(file, at, f"a filter in {title}", table, FILTER_KEYS)
         if "type" not in said:
-            hint = 'Such as {type = "ContentLength", text = "8000"}.'
+            hint = 'Write, for example, {type = "ContentLength", text = "8000"}.'
             raise BadConfig(f"{file.origin(*at)}: a filter in {title} has no type.", hint=hint)
         found.append(Filter(said["type"], said.get("text", ""), said.get("version", VERSION)))
     return tuple(found)

@@ -34,31 +34,31 @@ Names = Annotated[tuple[str, ...], Meta(max_length=MOST_NAMED)]
 
 # Keys of [sites.NAME]: the type, and a hint for wrong values.
 ACCEPT_KEYS: dict[str, tuple[Any, str]] = {
-    "domains": (Names, 'A list, such as domains = ["STOCK"].'),
-    "topics": (Names, 'A list of patterns, such as topics = ["sensors/#"].'),
+    "domains": (Names, 'Write a list, such as domains = ["STOCK"].'),
+    "topics": (Names, 'Write a list of patterns, such as topics = ["sensors/#"].'),
 }
 REMOTE_KEYS: dict[str, tuple[Any, str]] = {
     "addresses": (
         Annotated[tuple[str, ...], Meta(max_length=MOST_ADDRESSES)],
-        'A list, such as addresses = ["tcp://10.1.0.5:7710"].',
+        'Write a list, such as addresses = ["tcp://10.1.0.5:7710"].',
     ),
     **ACCEPT_KEYS,
     "one_way": (bool, "Write true if nothing is accepted from that site, else false."),
     "max_bytes": (
         Annotated[int, Meta(ge=SMALLEST, le=LARGEST)] | str,
-        'The limit of waiting messages for that site at each master, such as max_bytes = "1GiB".',
+        'Write the limit of waiting messages for that site at each master, such as max_bytes = "1GiB".',
     ),
     "when_full": (Literal["mark", "reject"], '"mark" marks the site for a later transfer, "reject" refuses.'),
     "via": (
         Annotated[str, Meta(min_length=1)],
-        'The name of the site through which it is reached, such as via = "NET1".',
+        'Write the name of the site through which it is reached, such as via = "NET1".',
     ),
     "accepts": (
         dict[str, Any],
-        'What that site may send, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
+        'Write what that site may send, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
     ),
-    "serves": (Names, 'A list of addresses and sites, such as serves = ["calc/#", "site/NYC"].'),
-    "letters": (Names, 'A list of clients, such as letters = ["joe"]; "#" is all of them.'),
+    "serves": (Names, 'Write a list of addresses and sites, such as serves = ["calc/#", "site/NYC"].'),
+    "letters": (Names, 'Write a list of clients, such as letters = ["joe"]; "#" is all of them.'),
 }
 
 
@@ -149,7 +149,7 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
     for address in given.get("addresses", ()):
         if not is_dialable(address):
             what = f"{place}: {title} addresses: {address[:80]!r} is not the address of a gateway."
-            raise BadConfig(what, hint="One is tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
+            raise BadConfig(what, hint="Write it as tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
     if given.get("addresses") and "via" in given:
         what = f"{place}: {title} has addresses, but is reached through {given['via'][:80]!r}."
         raise BadConfig(what, hint="Keep one of the two.")
@@ -218,7 +218,7 @@ def size(given: int | str) -> int:
         raise BadConfig(f"{given[:80]!r} is not a size.", hint=hint)
     number = int(found[1]) * _UNITS[found[2]]
     if not SMALLEST <= number <= LARGEST:
-        what = f"{given!r} is too {'little' if number < SMALLEST else 'much'}."
+        what = f"{given!r} is too {'small' if number < SMALLEST else 'large'}."
         raise BadConfig(what, hint="The limit for a site is from 2MiB to 1TiB.")
     return number
 
@@ -231,7 +231,7 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
         if via not in known:
             place = file.origin("sites", name, "via")
             what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is not a site in the file."
-            raise BadConfig(what, hint=f"Known: {', '.join(sorted(known - {name})) or 'none beside it'}.")
+            raise BadConfig(what, hint=f"Known: {', '.join(sorted(known - {name})) or 'no others'}.")
     try:
         TopologicalSorter(steps).prepare()
     except CycleError as error:

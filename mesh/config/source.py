@@ -125,7 +125,8 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
         raise BadConfig(f"{path}: cannot be read: {error.strerror}.") from error
     if len(content) > LARGEST_FILE:
         raise BadConfig(
-            f"{path}: the file is larger than 1 MiB, so it is hardly a configuration.", hint="Check its name."
+            f"{path}: the file is larger than 1 MiB, so it is probably not a configuration.",
+            hint="Check its name.",
         )
     try:
         return content.decode().removeprefix("\ufeff")

@@ -28,7 +28,7 @@ PLAIN: dict[str, tuple[str, Callable[[str], Any]]] = {
     DELAY: ("timing.backoff_max", lambda text: int(text) / 1000),
 }
 # Properties that are accepted without effect.
-IDLE = {RETRIES: "a node retries for ever", "cluster": "each node is a member of a mesh"}
+IDLE = {RETRIES: "a node retries forever", "cluster": "each node is a member of a mesh"}
 CONNECTION = "dispatch/connection/"  # longer, stronger names of three properties
 LONGER = {f"{CONNECTION}{name}": name for name in (PING, DELAY, RETRIES)}
 _AT_NODE = re.compile(r"/node/(?P<node>[^/]+)/(?P<name>.+)")
@@ -245,7 +245,7 @@ class _Reader:
         if ignored:
             other = MASTER if property_.name == INFO else INFO
             self._read.notes.append(
-                f"{property_.origin}: a setting that belongs into {other}[{name}] is ignored"
+                f"{property_.origin}: a setting that belongs in {other}[{name}] is ignored"
             )
 
     def _stand_in(

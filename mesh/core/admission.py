@@ -119,7 +119,7 @@ class Admission(Component):
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
         most, conns = self._desk.settings.max_key_connections, self._dialler.conns.values()
         if conn.user and sum(each.is_open and each.user == conn.user for each in conns) >= most:
-            what = f"its key has {most:,} connections here, which is the limit"
+            what = f"the key of the connecting side has {most:,} connections here, which is the limit"
             return Refuse(
                 "TOO_MANY_CONNECTIONS", what, "Close some of them, or raise `limits.key_connections`."
             )

@@ -92,7 +92,7 @@ class Verbs(Component):
 
     def _backup(self, asked: IncomingCall[AskBackup]) -> None:
         if not asked.conn.trusted:
-            hint = "Run it there, as the node's user."
+            hint = "Run `mesh backup create` there, as the user of the node."
             raise LocalError(
                 "A backup can be made only on the node's own machine.", hint=hint, code="NOT_ALLOWED"
             )

@@ -136,7 +136,9 @@ class NodeCore:
             return ""
         conn.heard = now
         who = self._who(conn)
-        self._broke_protocol(conn, RemoteError("this message made the node fail before", code="POISONED"))
+        self._broke_protocol(
+            conn, RemoteError("this message caused an earlier failure of the node", code="POISONED")
+        )
         return who
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:

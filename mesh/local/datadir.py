@@ -166,9 +166,7 @@ def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
     except ValueError as error:
         raise _damaged(path, f"is damaged ({error})") from error
     if boot + 1 >= BOOTS:
-        raise _damaged(
-            path, f"says that the node was started {boot:,} times, and the boot number has no room for more"
-        )
+        raise _damaged(path, f"says that the node was started {boot:,} times, and no boot number is left")
     return uuid, boot, seal
 
 

@@ -47,7 +47,7 @@ class QueuePlaces:
                     f"The backup has no store of queues {name!r:.80}.", hint=f"Its stores: {there}."
                 )
             if given.setdefault(file, path) != path:
-                raise BadArgument(f"--queue-store gives {file} two places, {given[file]} and {path}.")
+                raise BadArgument(f"--queue-store gives {file} two paths, {given[file]} and {path}.")
         found = {
             name: given.get(name) or self._place_of(path, data) for name, path in manifest.queues.items()
         }

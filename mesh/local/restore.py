@@ -48,9 +48,7 @@ def restore(
         uuid, boot, seal = kept_identity(folder) or (b"", 0, b"")
         boot = max(boot, old_boot if old_boot is not None else 0) + LEAP
         if boot + 1 >= BOOTS:
-            raise bad(
-                file, f"its node was started {boot - LEAP:,} times, and the boot number has no room for more"
-            )
+            raise bad(file, f"its node was started {boot - LEAP:,} times, and no boot number is left")
         stores = queue_stores(folder)
         chosen = _places_of(manifest, stores, data, places or QueuePlaces())
         _check_places(manifest, chosen, data, replace)

@@ -106,7 +106,7 @@ class SegmentLog:
             text = f"Snapshots arrive faster than {self._place} can be written; the excess is lost."
             troubles.happens("queue", text, now)
         else:
-            text = f"All snapshots are written again. {self._refused:,} were lost since this start."
+            text = f"Snapshots are being written again. {self._refused:,} were lost since this start."
             troubles.goes_well("queue", text, now)
 
 

@@ -34,7 +34,7 @@ def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
         lacking[disk] = lacking.get(disk, 0) + size
         free = shutil.disk_usage(directory).free
         if lacking[disk] > free:
-            what = f"{directory} has {free:,} bytes free, the backup needs {lacking[disk]:,}"
+            what = f"{directory} has {free:,} bytes free; the backup needs {lacking[disk]:,}"
             raise DataDirRefused(f"{what}. Nothing was written.", hint=hint)
 
 

@@ -136,7 +136,7 @@ def _check_rule(name: str, rule: Rule, left: int) -> int:
 
 def bad(what: str) -> LocalError:
     """Return the error for an invalid list."""
-    return LocalError(f"These are not rules of a mesh: {what}", code="BAD_RULES")
+    return LocalError(f"The mesh-wide rules are invalid. {what}", code="BAD_RULES")
 
 
 _decode = msgspec.msgpack.Decoder(Agreed).decode

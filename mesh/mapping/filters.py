@@ -121,21 +121,23 @@ def _length(text: str) -> Test:
     if not 0 < most < 2**40:
         raise BadFilter(
             f"ContentLength {text[:40]!r} is not a number of bytes.",
-            hint="Such as 8000, which matches shorter contents.",
+            hint="Write a number such as 8000, which matches shorter contents.",
         )
     return lambda message: len(message.content) < most
 
 
 def _type(text: str) -> Test:
     if not text:
-        raise BadFilter("ContentType has no type.", hint="Such as text/xml, or text/* for any of them.")
+        raise BadFilter(
+            "ContentType has no type.", hint="Write text/xml, for example, or text/* for all text types."
+        )
     like = _glob(text.lower())
     return lambda message: (said := message.header("content-type")) is not None and like(said.lower())
 
 
 def _content_glob(text: str) -> Test:
     if not text:
-        raise BadFilter("ContentGlob has no pattern.", hint="Such as *loose*.")
+        raise BadFilter("ContentGlob has no pattern.", hint="Write a pattern such as *loose*.")
     like = _glob(text)
     return lambda message: like(message.content.decode("utf-8", "replace"))
 

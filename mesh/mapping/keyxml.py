@@ -109,7 +109,7 @@ def _checked(xml: str) -> str:
     for word in _FORBIDDEN:
         if word in xml:
             hint = "The XML of a key must have no DTD, entities or processing instructions."
-            raise BadXml(f"The XML of a key has {word!r} in it.", hint=hint)
+            raise BadXml(f"The XML of a key contains {word!r}.", hint=hint)
     _check_shape(_parsed(f"<key>{xml}</key>"))
     return xml
 
@@ -138,7 +138,7 @@ def _parsed(text: str) -> etree._Element:
     except lxml.XMLSyntaxError as error:
         line, column = error.position
         column -= len("<key>") if line == 1 else 0
-        what = f"The XML of a key is malformed in line {line}, column {max(column, 1)}: {error.msg}"
+        what = f"The XML of a key is malformed at line {line}, column {max(column, 1)}: {error.msg}"
         raise BadXml(f"{what[:300]}.", hint=_HINT) from None
 
 

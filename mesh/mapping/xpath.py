@@ -201,7 +201,7 @@ class _Reader:
             if self._has(sign):
                 term = Compare(sign, left, self._single())
                 if self._sees in COMPARISONS:
-                    self._fail("a comparison of a comparison is not allowed", "Write a < b and b < c.")
+                    self._fail("comparisons cannot be chained", "Write a < b and b < c.")
                 return term
         return left
 
@@ -226,7 +226,7 @@ class _Reader:
         name = self._sees
         if name not in FUNCTIONS:
             hint = f"Use {', '.join(f'{each}()' for each in FUNCTIONS)}."
-            self._fail(f"the function {name}() does not exist here", hint)
+            self._fail(f"the function {name}() is not supported", hint)
         self._at += 2
         given = []
         for place, kind in enumerate(FUNCTIONS[name]):
@@ -267,7 +267,10 @@ class _Reader:
             wheres.append(self._inside(self._either))
             self._want("]")
         if wheres and test in (".", ".."):
-            self._fail(f"{test!r} in brackets has no test", "Write self::node() as *, or omit it.")
+            self._fail(
+                f"{test!r} cannot have a condition in brackets",
+                "Put the condition after a name or *, or omit it.",
+            )
         if is_deep and axis != "child":
             axis = f"descendant {axis}"
         return PathStep("descendant" if is_deep and axis == "child" else axis, test, tuple(wheres))
@@ -284,10 +287,10 @@ class _Reader:
             self._fail(f"a name is missing before {self._sees!r}" if self._sees else "a name is missing")
         word = self._take()
         if self._sees == "::":
-            self._fail("axes have no long form here", "Use /, //, @, . and .. .")
+            self._fail("named axes such as child:: are not supported", "Use /, //, @, . and .. .")
         if self._sees == "(":
             if word not in TESTS or axis == "attribute":
-                self._fail(f"{word}() does not exist here")
+                self._fail(f"{word}() is not supported")
             self._at += 1
             self._want(")")
             word += "()"

@@ -55,7 +55,7 @@ CHECKS = (
     Check("disk-short", "disk_short", "", 1, 1, "persistent publishes refused because of low disk space"),
     Check("lag", "lag_p99", "s", 0.25, 1, "delay of the event loop, 99th percentile"),
     Check("suspects", "nodes_suspect", "", 1, 3, "suspected nodes, which do not answer"),
-    Check("nodes", "nodes_alive", "", 0, 0, "living nodes, including this one", is_least=True),
+    Check("nodes", "nodes_alive", "", 0, 0, "live nodes, including this one", is_least=True),
     Check("queue-age", "queue_age", "s", 600, 3600, "age of the oldest waiting message in a queue here"),
     Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues here"),
     Check("clock", "clock_apart", "s", 5, 60, "difference between the clocks of another node and this one"),
@@ -136,7 +136,7 @@ def _limits(check: Check, text: str) -> tuple[float, float]:
     if len(numbers) not in (1, 2) or not all(0 <= number < float("inf") for number in numbers):
         raise BadArgument(
             f"--{name} {text!r:.40} is not a threshold.",
-            hint=f"Such as --{name} {check.warning:.15g},{check.critical:.15g}.",
+            hint=f"Write, for example, --{name} {check.warning:.15g},{check.critical:.15g}.",
         )
     return numbers[0], numbers[-1]
 

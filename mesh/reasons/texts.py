@@ -17,7 +17,7 @@ class Text(NamedTuple):
     hint: str = ""
 
 
-AGAIN = "Start it again: `mesh up --id {node}`; if it is part of a program, that program."
+AGAIN = "Start the node again: `mesh up --id {node}`, or the program that embeds it."
 TEXTS: dict[str, Text] = {
     # --- nodes
     "NODE_SELF": Text(STATE, "this is the node that was asked"),
@@ -69,7 +69,7 @@ TEXTS: dict[str, Text] = {
     "NO_WAY": Text(
         PERHAPS, "no route to a master of {domain} can be found from here: {says}", "See `mesh ls --tree`."
     ),
-    "WAY_BROKEN": Text(PERHAPS, "{next}, a route in the rules, {says}", "See `mesh ls --tree`."),
+    "WAY_BROKEN": Text(PERHAPS, "{next}, a next hop in the rules, {says}", "See `mesh ls --tree`."),
     # --- topics: subscribers
     "SUBSCRIBED": Text(STATE, "the topic is subscribed to here by {who}"),
     "ASKS": Text(STATE, "this node requests its messages from {nodes}"),
@@ -151,7 +151,7 @@ TEXTS: dict[str, Text] = {
     "CLIENT_AWAY": Text(
         CAUSE,
         "{who} has been disconnected for {age}; {n} messages wait",
-        "Start it again; it is forgotten after limits.linger.",
+        "Start the client again; its session ends after limits.linger.",
     ),
     "CLIENT_REFUSED": Text(
         CAUSE, "{who} was refused here {age} ago: {why}", "See the code in docs/errors.md, and `mesh events`."
@@ -170,9 +170,11 @@ TEXTS: dict[str, Text] = {
         "{who} reads nothing of {what}; {n} messages wait",
         "See `mesh top`, or overflow= of subscribe().",
     ),
-    "INBOX_WAITS": Text(PERHAPS, "{n} messages wait in the inbox of {who}", "It has to read its inbox()."),
+    "INBOX_WAITS": Text(
+        PERHAPS, "{n} messages wait in the inbox of {who}", "The client must read its inbox()."
+    ),
     "INBOX_FULL": Text(
-        CAUSE, "the inbox of {who} is full: {bytes} bytes wait", "It has to read its inbox()."
+        CAUSE, "the inbox of {who} is full: {bytes} bytes wait", "The client must read its inbox()."
     ),
     # --- addresses
     "SERVED": Text(STATE, "{n} servers at {node}: weight {weight}, {outstanding} outstanding, {latency} s"),

@@ -62,7 +62,7 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
     """Return whether the node there has no keys and is of that mesh. Raises: NodeNotFound."""
     if node is None and is_loopback(address):  # only a local mesh may be without keys
-        hint = f"It may be starting. If it belongs to another user, {cluster!r} has keys: `mesh join`."
+        hint = f"It may be starting. If it belongs to another user, run `mesh join` for {cluster!r} first."
         raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
     return node is not None and not node["keyed"] and node["cluster"] == cluster
 
@@ -79,7 +79,7 @@ def _only(names: list[str], address: str) -> str:
         listed = ", ".join(names)
         if is_loopback(address):
             hint = (
-                f"Start it again; or, if it belongs to another user, set MESH_CLUSTER=NAME, one of {listed}."
+                f"Start the node again. If it belongs to another user, set MESH_CLUSTER to one of {listed}."
             )
             raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
         hint = "Choose one: cluster=NAME in a program, or MESH_CLUSTER=NAME."

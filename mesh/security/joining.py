@@ -47,7 +47,7 @@ def new_admin(state: Path, cluster: str) -> MeshFile:
     file = read_mesh(state, cluster)
     if file is None or file.role != "node":
         what = f"The keys of a node of {cluster!r} are not here."
-        raise KeysRefused(what, hint="Run it on a machine with a node's keys.")
+        raise KeysRefused(what, hint="Run `mesh init --admin` on a machine with a node's keys.")
     if file.admin:
         what = f"The mesh {cluster!r} has an admin already."
         hint = "`mesh token --role admin`, on the machine with its key, prints the key for others."
@@ -73,7 +73,7 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
     seed = read_admin(state, file.cluster)
     if not seed or public_key(seed) != file.admin:
         what = f"Only the admin of mesh {file.cluster!r} may do that, and its key is not in"
-        hint = "It is where `mesh init` was run: `mesh token --role admin` prints it there, for `mesh join`."
+        hint = "Where `mesh init` was run, `mesh token --role admin` prints the key, for `mesh join` here."
         raise KeysRefused(f"{what} {admin_path(state, file.cluster)}.", hint=hint, code="NOT_ADMIN")
     return seed
 
@@ -157,14 +157,14 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
         raise KeysRefused(what, hint="Run at that site: mesh token --role relay --site NAME", code="TOKEN")
     mine = read_mesh(state, token.cluster)
     if mine is not None and mine.server == token.server:
-        hint = "Use a token of the other site; the token of this site is for them."
+        hint = "Use a token from the other site; one from this site is for the gateways there."
         raise KeysRefused("This token belongs to your own mesh.", hint=hint, code="TOKEN")
     path, found = site_path(state, site), read_site(state, site)
     if found is not None and (found.server, found.secret) == (token.server, token.secret):
         return path, False
     if found is not None and not replace:
         what = (
-            f"{path} has other keys for the site {site!r}: of another token, or of another "
+            f"{path} has other keys for the site {site!r}: from another token, or for another "
             "site with that name."
         )
         raise KeysRefused(
@@ -181,7 +181,7 @@ def leave(state: Path, cluster: str) -> Path:
     Return the new path. Raises: KeysRefused, if there are none.
     """
     if not mesh_path(state, cluster).exists():
-        hint = "`mesh leave --cluster NAME` leaves another one."
+        hint = "`mesh leave --cluster NAME` leaves another mesh."
         raise KeysRefused(f"The keys for {cluster!r} are not here.", hint=hint)
     kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)

@@ -84,7 +84,9 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def mesh_path(state: Path, cluster: str) -> Path:
     """Return the path of a mesh's keys."""
     if node_name(cluster) in (".", ".."):
-        raise BadName(f"{cluster!r} cannot be the name of a cluster, because it is also the name of a file.")
+        raise BadName(
+            f"{cluster!r} cannot be the name of a cluster, because it is also the name of a directory."
+        )
     return state / "keys" / f"{cluster}.json"
 
 
@@ -108,7 +110,7 @@ def read_mesh(state: Path, cluster: str) -> MeshFile | None:
 def site_path(state: Path, site: str) -> Path:
     """Return the path of the keys for another site, whose name may equal that of a mesh."""
     if node_name(site) in (".", ".."):
-        raise BadName(f"{site!r} cannot be the name of a site, because it is also the name of a file.")
+        raise BadName(f"{site!r} cannot be the name of a site, because it is also the name of a directory.")
     return state / "keys" / "sites" / f"{site}.json"
 
 

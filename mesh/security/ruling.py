@@ -33,7 +33,7 @@ from mesh.wire.replies import RulesTold
 AgreedChange = Callable[[Agreed], Agreed]
 
 ELSEWHERE = "The rules are unchanged. Use another node, and ask the operator of this one."
-EARLIER = "The rules are unchanged. The node may be of an earlier release: use another node, or upgrade it."
+EARLIER = "The rules are unchanged. The node may run an earlier release: use another node, or upgrade it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,12 @@ class AddressConsumer(Generic[T]):
     def settle(self, ranges: Sequence[int]) -> Iterator[T]:
         """Yield the outstanding messages in tag ranges (first, last, …). Raises: RemoteError (FORGED_ACK)."""
         if len(ranges) % 2:
-            raise RemoteError(f"{len(ranges)} ends of ranges were settled", code="MALFORMED")
+            raise RemoteError(
+                f"the settled ranges have an odd number of ends, {len(ranges)}", code="MALFORMED"
+            )
         for first, last in zip(ranges[::2], ranges[1::2], strict=True):
             if not 1 <= first <= last <= self.given:
-                what = f"counts {first} to {last} were settled, {self.given} were given"
+                what = f"tags {first} to {last} were settled; the last one is {self.given}"
                 raise RemoteError(what, code="FORGED_ACK")
             wide = last - first >= len(self.out)
             for count in [n for n in self.out if first <= n <= last] if wide else range(first, last + 1):

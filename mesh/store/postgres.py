@@ -269,6 +269,6 @@ class PostgresStore:
         self._end = StoreError(
             f"{self._url} failed: {trouble}.",
             hint="Check that it runs, that the address is right, and that this user has access. A "
-            "password belongs into ~/.pgpass or PGPASSWORD.",
+            "password belongs in ~/.pgpass or PGPASSWORD.",
         )
         return self._end

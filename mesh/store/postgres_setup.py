@@ -52,7 +52,7 @@ def look_at(db: Connection, url: str) -> None:
     )
     if not (made or db.execute("SELECT has_database_privilege(current_database(), 'CREATE')"))[0][0]:
         what = f"{url} has no stores yet, and this user may not create their tables."
-        raise StoreError(what, hint="GRANT CREATE ON DATABASE … TO …, as its owner.")
+        raise StoreError(what, hint="Run GRANT CREATE ON DATABASE … TO …, as the owner of the database.")
 
 
 def _check_version(db: Connection, url: str) -> None:

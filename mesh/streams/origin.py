@@ -117,12 +117,12 @@ class OriginStream:
         if len(data) >= RANGE and len(data) % RANGE == 0:  # stored before refusals were
             data = data[:RANGE] + (len(data) // RANGE - 1).to_bytes(8) + data[RANGE:]
         if len(data) < HEAD:
-            raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
+            raise RemoteError(f"a packed stream of {len(data)} bytes: truncated or invalid.")
         low, forgotten, count = struct.unpack_from(">3Q", data)
         end = HEAD + RANGE * (count & (1 << HALF) - 1)
         begin = len(data) - RANGE * (count >> HALF)  # start of `second`
         if not end <= begin:
-            raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
+            raise RemoteError(f"a packed stream of {len(data)} bytes: truncated or invalid.")
         stream = cls(low, Ranges.unpack(data[HEAD:end]))
         stream.refused = Ranges.unpack(data[end:begin])
         stream.second = Ranges.unpack(data[begin:]) if begin < len(data) else None

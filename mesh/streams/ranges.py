@@ -242,7 +242,7 @@ class Ranges:
         """Return the set that `pack` wrote. Raises: RemoteError, if the bytes are invalid."""
         count, rest = divmod(len(packed), 16)
         if rest:
-            raise RemoteError(f"packed ranges of {len(packed)} bytes: cut short, or not ranges.")
+            raise RemoteError(f"packed ranges of {len(packed)} bytes: truncated or invalid.")
         if count > MOST_PACKED:
             raise RemoteError(f"{count} packed ranges; at most {MOST_PACKED} are allowed.")
         flat = struct.unpack(f">{2 * count}Q", packed)

@@ -46,15 +46,51 @@ class Delivery(delivery.Delivery[T]):
         self._run(super().ack)
 
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
-        """Return the message to the queue, for redelivery after at least `delay` seconds."""
+        """Return the message to the queue, to be delivered again.
+
+        Args:
+            delay: Seconds until the redelivery, at least. Default: 0.
+
+        Raises:
+            LocalError: The message was settled before; the code is SETTLED.
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: The delay is invalid.
+
+        Example:
+            job.nack(delay=30)
+        """
         self._run(super().nack, delay=delay)
 
     def reject(self, reason: str = "") -> None:  # type: ignore[override]
-        """Dead-letter the message. `reason` has up to 200 characters."""
+        """Move the message to the dead letters.
+
+        Args:
+            reason: The cause, which `mesh dlq ls` shows, in up to 200 characters. Default: none.
+
+        Raises:
+            LocalError: The message was settled before; the code is SETTLED.
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: The reason is too long.
+
+        Example:
+            job.reject("no such invoice")
+        """
         self._run(super().reject, reason)
 
     def extend(self, seconds: float) -> None:  # type: ignore[override]
-        """Extend the lease, so that it ends `seconds` from now."""
+        """Extend the lease of the message.
+
+        Args:
+            seconds: Time from now until the lease ends.
+
+        Raises:
+            LocalError: The message was settled before; the code is SETTLED.
+            LeaseOver: The message is no longer this consumer's.
+            BadArgument: The time is invalid.
+
+        Example:
+            job.extend(600)
+        """
         self._run(super().extend, seconds)
 
     def __enter__(self) -> Delivery[T]:
@@ -117,7 +153,14 @@ class Deliveries(delivery.Deliveries[T]):
         self._thread.run(super().ack)
 
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
-        """Return all unsettled messages to the queue, for redelivery after at least `delay` seconds."""
+        """Return all unsettled messages to the queue, to be delivered again.
+
+        Args:
+            delay: Seconds until the redelivery, at least. Default: 0.
+
+        Raises:
+            LocalError, LeaseOver, BadArgument: As for `Delivery.nack`.
+        """
         self._thread.run(super().nack, delay=delay)
 
     def __enter__(self) -> Deliveries[T]:
@@ -202,10 +245,16 @@ class Consumer(ThreadWaiting[T]):
 
         If some are no longer this consumer's, the others are acknowledged all the same.
 
+        Args:
+            deliveries: Unsettled deliveries of this consumer.
+
         Raises:
             BadType: A delivery did not come from this consumer.
             LocalError: A delivery was settled before, with the code SETTLED. None is acknowledged.
             LeaseOver: A delivery is no longer this consumer's.
+
+        Example:
+            jobs.ack(finished)
         """
         self._thread.run(self._made.ack, list(deliveries))
 

@@ -183,7 +183,7 @@ class Mesh:
     def _node(self, name: str) -> MemoryNode:
         self._check_open()
         if not isinstance(name, str) or name not in self._nodes:
-            what = f"The mesh has no node named {shown(name)}: {', '.join(self._nodes)}."
+            what = f"The mesh has no node named {shown(name)}; its nodes: {', '.join(self._nodes)}."
             raise BadArgument(what)
         return self._nodes[name]
 

@@ -23,7 +23,7 @@ WATCHED = zmq.EVENT_ACCEPTED | FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVEN
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 WHY: dict[int, str] = {MISMATCH: "it has no keys", zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "it has other keys"}
 JOIN = "Run `mesh join` there; any node of this mesh prints a token with `mesh token`."
-GAVE_UP = "the handshake was aborted: it has no keys, or others"
+GAVE_UP = "the handshake was aborted: it has no keys, or different ones"
 OTHER_PROTOCOL = "it does not speak the protocol of the mesh"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
 SOON = 0.05  # s
@@ -153,7 +153,7 @@ def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | 
         return Refused(f"{address} does not accept the key of this end.", hint=JOIN, code=WRONG_KEYS)
     if is_keyed and value == errno.EPIPE:  # not a timeout: closed during the handshake
         # ZeroMQ closes the connection without a reason if a key is wrong, or if the ZAP handler defers it.
-        why = "its mesh has other keys, or none, it accepts no newcomer now, or it was just ending"
+        why = "its mesh has other keys or none, it accepts no new connections now, or it was shutting down"
         text = f"{address} ended the handshake: {why}."
-        return Refused(text, hint=f"`mesh events` there tells which. {JOIN}", code=WRONG_KEYS)
+        return Refused(text, hint=f"`mesh events` there shows which. {JOIN}", code=WRONG_KEYS)
     return None

@@ -14,7 +14,7 @@ def check_library(version: tuple[int, ...], has_curve: bool) -> None:
     told = ".".join(map(str, version))
     if version < LOWEST:
         needed = ".".join(map(str, LOWEST))
-        why = f"pyzmq uses libzmq {told}, but the oldest without known holes is {needed}."
+        why = f"pyzmq uses libzmq {told}, but the oldest version without known vulnerabilities is {needed}."
     elif not has_curve:
         why = f"pyzmq uses a libzmq {told} without CURVE, which cannot encrypt."
     else:

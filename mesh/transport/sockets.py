@@ -406,7 +406,7 @@ def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
         hint = "Write it as tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:
         hint = (
-            "Another node may run there, or use this port for gossip, the one after its own. "
+            "Another node may use this port, or use it for gossip, as the node on the port below does. "
             "See `mesh ls`, or bind tcp://*:0 for a free port."
         )
     else:

@@ -32,7 +32,7 @@ def check_settled(entries: Sequence[tuple[int, int, int, int, str]]) -> None:
     """Check the tag ranges of nacks, rejects and lease extensions. Raises: ValueError."""
     for first, last, *_ in entries:
         if not 1 <= first <= last:
-            raise ValueError(f"counts {first} to {last} are settled")
+            raise ValueError(f"the settled tags {first} to {last} are invalid")
 
 
 def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:

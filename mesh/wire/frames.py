@@ -111,7 +111,7 @@ def checked(
     counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
     if list(_counts(said)) != counts or 1 + len(counts) + sum(counts) > FRAMES:
         raise RemoteError(
-            f"{type(said).__name__} announces other envelopes than the {len(counts)} that follow",
+            f"{type(said).__name__} does not describe the {len(counts)} envelopes that follow",
             code="MALFORMED",
         )
     limit = max_content if isinstance(said, FROM_CLIENTS) else MAX_CONTENT_EVER
@@ -144,7 +144,7 @@ def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
     told = [len(tries) // 2 for *_, tries in command.entries]
     counts = [envelope.count for envelope in envelopes]
     if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
-        raise RemoteError("the data about moving messages does not match them", code="MALFORMED")
+        raise RemoteError("the delivery counts do not match the moved messages", code="MALFORMED")
 
 
 def _check_targets(head: ItemHead, count: int) -> None:

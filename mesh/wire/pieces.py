@@ -112,11 +112,11 @@ class Gatherer:
         if piece.sizes:
             self._begin(piece.sizes)
         if not self._sizes or not piece.data:
-            raise RemoteError("a piece of nothing", code="MALFORMED")
+            raise RemoteError("an empty piece, or a piece outside a message", code="MALFORMED")
         self.taken += len(piece.data)
         self.held += len(piece.data)
         if self.held > sum(self._sizes):
-            raise RemoteError("more in pieces than was announced", code="MALFORMED")
+            raise RemoteError("the pieces have more bytes than were announced", code="MALFORMED")
         rest = memoryview(piece.data)
         while rest:
             part, rest = rest[: self._lack], rest[self._lack :]
@@ -147,5 +147,5 @@ class Gatherer:
         message = self._frames
         self._sizes, self._frames, self.held = (), [], 0
         if message[0][1:2] == encode(Piece((), b""))[1:2]:
-            raise RemoteError("a piece in pieces", code="MALFORMED")
+            raise RemoteError("a message in pieces contains a piece", code="MALFORMED")
         return message

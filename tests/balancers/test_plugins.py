@@ -157,5 +157,5 @@ def test_an_option_is_taken_by_whom_it_is_for_and_refused_by_others(name: str, o
 
 def test_one_of_others_gets_its_options_or_says_that_it_has_none(bring: list[EntryPoint]) -> None:
     bring.append(entry("First", f"{HERE}:First"))
-    with pytest.raises(BadBalancer, match=r"cannot be made: TypeError.*header"):
+    with pytest.raises(BadBalancer, match=r"cannot be created: TypeError.*header"):
         plugins.named("First", chance(), {"header": "x"})

@@ -171,7 +171,7 @@ def test_without_an_interface_it_waits_for_one(secret: bytes, monkeypatch: pytes
     a.mdns = Mdns(a.adverts, a.advert, (), lambda: None)
     with listening(a, Listener("b", secret)) as (_, b):
         until(lambda: a.ups_and_downs() == [Down])
-        assert Down("no network interface to speak on (wanted: none)") in a.seen
+        assert Down("no usable network interface (wanted: none)") in a.seen
         a.mdns.update(a.advert, LOOPBACK)
         until(lambda: "a" in b.found() and "b" in a.found())
         assert a.ups_and_downs() == [Down, Up]

@@ -35,7 +35,10 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
     },
     "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
     "mesh/core/asking/erasing.py": {"erase the topic again later": "that was typed, and nodes were away"},
-    "mesh/core/subscribers/lastvalues.py": {"erase the topic again later": "the same, at the master"},
+    "mesh/core/subscribers/lastvalues.py": {
+        "erase the topic again later": "the same, at the master",
+        "or a node may erase it": "no hint: an erase by another was refused",
+    },
     "mesh/core/peers/peer_handshake.py": {
         "on purpose: `mesh peer rm ": "a node has another key; forgets the old one"
     },

@@ -25,5 +25,5 @@ def test_a_place_without_a_colon_in_a_name_holds_a_history(place: str, whole: st
 )
 def test_a_colon_in_a_name_is_refused_for_a_history_and_read_from_as_a_source(place: str) -> None:
     assert address(place)
-    with pytest.raises(SparkJobError, match=r"takes a name with a colon for an address.*\[BAD_PLACE\]"):
+    with pytest.raises(SparkJobError, match=r"reads a name with a colon as an address.*\[BAD_PLACE\]"):
         history_address(place)

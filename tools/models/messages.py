@@ -33,7 +33,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
         1, HERON, "flock", b"p" * 32, 3, 4, 5, "/node/heron/client/joe/session/1", b"t" * 32, 1 << 20, (8, 9),
         (HERON,), b"s" * 64, "secret", 33,
     ),
-    c.Refuse("VERSION", "too old", "Upgrade both to the same release.", True),
+    c.Refuse("VERSION", "too old", "Upgrade the node and this client to the same release.", True),
     c.Who(),
     c.Ping(-1),
     c.Pong(1 << 40),

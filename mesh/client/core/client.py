@@ -289,7 +289,7 @@ class ClientCore:
         """Refuse the envelope over which the node hung up, since the node would hang up again."""
         bad = self._caution.on_hang_up() if refusal.code in UNREADABLE else None
         if bad is not None:
-            text = f"{self.line.home} closed the connection over it twice: {refusal.reason}"
+            text = f"{self.line.home} closed the connection twice because of this message: {refusal.reason}"
             self._on_answer(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
@@ -309,5 +309,5 @@ class ClientCore:
 
 
 def _without(what: str = "addresses") -> NotAvailable:
-    hint = "Upgrade both to the same release."
-    return NotAvailable(f"The node is of an earlier release, without {what}.", hint=hint)
+    hint = "Upgrade the node and this client to the same release."
+    return NotAvailable(f"The node runs an earlier release, which does not support {what}.", hint=hint)

@@ -112,7 +112,7 @@ class QueueConsumption:
         said = read_result(Opened, value)
         void = _counts(said.void, len(self._listed))
         if not 0 <= said.epoch < 2**63:
-            raise RemoteError(f"{self.address}: {said.epoch:.0f} is no epoch", code="MALFORMED")
+            raise RemoteError(f"{self.address}: {said.epoch:.0f} is not an epoch", code="MALFORMED")
         self.is_asked = False
         self._epoch, self._opening, self._given = said.epoch, self._opening + 1, len(self._listed)
         for lot in dict.fromkeys(lot for lot, _ in self._listed):
@@ -309,11 +309,13 @@ def _counts(ends: list[int], most: int) -> set[int]:
     before, counts = 0, set[int]()
     for first, last in zip(ends[::2], ends[1::2], strict=False):
         if not before < first <= last <= most:
-            raise RemoteError(f"counts {first} to {last} of {most} are void", code="MALFORMED")
+            raise RemoteError(
+                f"the void range {first} to {last} is invalid; {most} messages were listed", code="MALFORMED"
+            )
         counts.update(range(first, last + 1))
         before = last
     if len(ends) % 2:
-        raise RemoteError(f"{len(ends)} ends of ranges are void", code="MALFORMED")
+        raise RemoteError(f"the void ranges have an odd number of ends, {len(ends)}", code="MALFORMED")
     return counts
 
 

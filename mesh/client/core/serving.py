@@ -106,7 +106,7 @@ class ClientServing:
         """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad epoch."""
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
-            raise RemoteError(f"{self.address}: {epoch!r:.40} is no epoch", code="MALFORMED")
+            raise RemoteError(f"{self.address}: {epoch!r:.40} is not an epoch", code="MALFORMED")
         self._epoch = Epoch(epoch)
 
     def on_disconnected(self) -> None:

@@ -7,7 +7,7 @@ from mesh.errors import LeaseOver
 LONG = 5.0  # s that are logged
 RECENT = 60.0  # s for which a standstill explains lost leases
 ADVICE = "Run slow code in a thread: await asyncio.to_thread(function), or use mesh.sync."
-TWICE = "It may run twice: call extend() in time, or consume with a longer lease=."
+TWICE = "The message may be processed twice: call extend() in time, or consume with a longer lease=."
 
 
 class Standstill:
@@ -23,7 +23,7 @@ class Standstill:
             return ""
         self._seconds, self._ended = now - due, now
         what = "the event loop was blocked, or this process was stopped"
-        return f"{what}, for {self._seconds:.0f} s without contact to its node. {ADVICE}"
+        return f"{what}, for {self._seconds:.0f} s without contact with its node. {ADVICE}"
 
     def lease_over(self, what: str, now: float) -> LeaseOver:
         """Return the error for messages that no longer belong to a consumer, with the likely reason."""

@@ -263,7 +263,9 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
     asked = []
     for topic in topics:
         if not isinstance(topic, str):
-            raise BadType(f"A topic must be a str, not {shown(topic)}.", hint='Such as "sensors/#".')
+            raise BadType(
+                f"A topic must be a str, not {shown(topic)}.", hint='Pass a text such as "sensors/#".'
+            )
         is_pattern = not {"+", "#"}.isdisjoint(topic.split("/"))
         asked.append(query(None if is_pattern else topic, topic if is_pattern else None, None, domain))
     return list(dict.fromkeys(asked)) or [query(None, None, None, domain)]
@@ -274,7 +276,7 @@ def query(key: str | None, pattern: str | None, xpath: str | None, domain: str |
     given = [("exact", key), ("pattern", pattern), (XPATH, xpath)]
     named = [(kind, text) for kind, text in given if text is not None]
     if len(named) > 1:
-        raise BadQuery("More than one of a key, a pattern and an XPath were given.", hint="Pass one of them.")
+        raise BadQuery("More than one of a key, a pattern and an XPath was given.", hint="Pass one of them.")
     if not named and not domain:
         raise BadQuery("No topic was given.", hint="Pass a key, pattern=, xpath= or domain=.")
     kind, text = named[0] if named else ("pattern", "#")

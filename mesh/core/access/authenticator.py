@@ -22,7 +22,7 @@ LONGEST = 300  # characters of a reason
 PENDING = 4 * KIB  # bytes of a message before admission
 SOFTWARE = "heronry 0.1.0"
 JOIN = "Run `mesh join` there; `mesh token` on a node of this mesh prints the token."
-NEWER = "The client is of an earlier release and has no key: upgrade it to the node's release."
+NEWER = "The client runs an earlier release and has no key: upgrade it to the node's release."
 JOIN_SITE = "Run `mesh token --role relay --site NAME` at this site, and `mesh join --site NAME` there."
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 

@@ -208,7 +208,7 @@ class InterestSync(Component):
         positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
         if self._send_interest(conn, full) > 1 and conn.version < MORE:
-            text = f"{peer.node.name}, of an earlier release, gets {len(full.add):,} queries,"
+            text = f"{peer.node.name}, which runs an earlier release, receives {len(full.add):,} queries,"
             text = f"{text} more than it accepts at once; some of its messages may be lost"
             self._desk.event("link", text, peer.node, level="warning")
         self._slow.tells(peer.node.uuid, full.version, is_new=True)

@@ -50,7 +50,7 @@ class IncomingCall(Generic[A]):
         """Raise LocalError if the client does not have the keys of a node."""
         if self.conn.grant != NODE:
             what = f"{self.ask.verb!r} requires the keys of a node."
-            raise LocalError(what, hint="Run it on the node's machine.", code="NOT_ALLOWED")
+            raise LocalError(what, hint="Run the command on the machine of the node.", code="NOT_ALLOWED")
 
 
 class Right(StrEnum):

@@ -460,7 +460,7 @@ class Router(Component):
 
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(
-            f"{self._desk.me.name} refused the message when it arrived first; the refusal is final.",
+            f"{self._desk.me.name} refused the message when it first arrived; the refusal is final.",
             hint="Publish it as a new message.",
             code="REFUSED" if envelope.to else StoreFull.code,  # a direct message: no receiver, or no room
         )

@@ -343,7 +343,7 @@ class ServedAddresses(Component):
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """Settle deliveries, and send their replies. Raises RemoteError for tags that were never assigned."""
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
-            what = f"{len(command.replied)} replies were announced, but others came"
+            what = f"the replies do not match the {len(command.replied)} that were announced"
             raise RemoteError(what, code="MALFORMED")
         address, server = self._of.get(session, {}).get(command.subscription, (None, None))
         if address is None or server is None or server.epoch != command.epoch:

@@ -149,7 +149,7 @@ def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
         return CircularLoop(f"Routing loop of sites: {path}.", hint=hint)
     if len(envelope.route) >= HOPS:
         return PublishRefused(
-            f"The message passed more than {HOPS} nodes, over the sites {path}.", code="TOO_MANY_HOPS"
+            f"The message passed more than {HOPS} nodes, through the sites {path}.", code="TOO_MANY_HOPS"
         )
     return None
 
@@ -163,7 +163,7 @@ def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | No
         return None
     seconds = (envelope.sent - now) / 1e9
     what = f"The clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
-    hint = f"Set the wrong clock. {came.node} accepts less than {AHEAD // 10**9} s."
+    hint = f"Correct the clock that is wrong. {came.node} accepts less than {AHEAD // 10**9} s."
     return PublishRefused(what, hint=hint, code="CLOCK_AHEAD")
 
 

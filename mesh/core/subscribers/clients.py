@@ -123,7 +123,7 @@ class Clients(Component):
         most = self._desk.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
-        what = f"its key has {most:,} sessions here, which is the limit"
+        what = f"the key of this client has {most:,} sessions here, which is the limit"
         return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.key_sessions` there.")
 
     def _check_name(self, h: Hello) -> None:

@@ -73,7 +73,7 @@ class LastValues(Component):
             if all(as_seen_by(asked.who, value.envelope) is value.envelope for value in found.values):
                 self._erase(asked)
             else:
-                what = f"{key} had one receiver: its erasure requires that client, its sender or a node."
+                what = f"{key} had one receiver; only that client, the sender or a node may erase it."
                 asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
 
         self._lookup.look_up(Query("exact", key), found)

@@ -60,7 +60,7 @@ class OutstandingDeliveries:
     def check(self, first: int, last: int) -> None:
         """Check that the tags were used. Raises: RemoteError if they were not."""
         if not 1 <= first <= last <= self.given:
-            what = f"counts {first} to {last} were settled, {self.given} were given"
+            what = f"tags {first} to {last} were settled; the last one is {self.given}"
             raise RemoteError(what, code="FORGED_ACK")
 
     def settle(self, first: int, last: int) -> list[DeliveryRun]:

@@ -96,5 +96,5 @@ class QueueConsumer:
 def ranges_of(counts: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     """Yield the first and last of each range. Raises: RemoteError if the last range has no end."""
     if len(counts) % 2:
-        raise RemoteError(f"{len(counts)} ends of ranges were settled", code="MALFORMED")
+        raise RemoteError(f"the settled ranges have an odd number of ends, {len(counts)}", code="MALFORMED")
     yield from zip(counts[::2], counts[1::2], strict=True)

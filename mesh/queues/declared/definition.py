@@ -113,7 +113,7 @@ def same(old: QueueTerms, new: QueueTerms) -> bool:
 def check_own(name: str, terms: QueueTerms) -> None:
     """Check that a queue of that name can have these terms. Raises: BadArgument."""
     if terms.dead_letter == f"{PUTS}{name}":
-        what = f"dead_letter={terms.dead_letter!r} is the queue itself, so dead letters would fail for ever."
+        what = f"dead_letter={terms.dead_letter!r} is the queue itself, so dead letters would fail forever."
         raise BadArgument(what, hint="Name another queue, or a key.")
 
 

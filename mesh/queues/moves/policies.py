@@ -93,7 +93,7 @@ def policy(name: str = "") -> Policy:
         raise _bad(f"The redistribution {name[:80]!r} is not installed.", hint)
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
-        raise _bad(f"The redistribution {name} is installed by {several}.", "Uninstall all but one.")
+        raise _bad(f"The redistribution {name} is provided by {several}.", "Uninstall all but one.")
     return GuardedPolicy(name, _made(found[0]))
 
 

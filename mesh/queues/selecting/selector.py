@@ -78,9 +78,9 @@ class _Compiler:
         except SyntaxError as error:
             end = len(self._text.strip(" "))  # where Python reports offset 0
             place = (error.offset - 1 if error.offset else end) + self._indent
-            raise self._bad(place, f"this is not an expression, {error.msg}") from None
+            raise self._bad(place, f"this is not an expression: {error.msg}") from None
         except (ValueError, MemoryError, RecursionError) as error:
-            raise self._bad(0, f"it cannot be read, {error}") from None
+            raise self._bad(0, f"the expression cannot be read: {error}") from None
         return self._term(tree.body, 1)
 
     @property
@@ -138,7 +138,9 @@ class _Compiler:
             case ast.Call():
                 return self._like(node, level)
         hint = "Use comparisons, in, is None, and, or, not, and like()."
-        raise self._refused(node, f"a selector cannot have {_KINDS.get(type(node), 'such thing')}", hint)
+        raise self._refused(
+            node, f"a selector cannot have {_KINDS.get(type(node), 'this kind of expression')}", hint
+        )
 
     def _name(self, node: ast.expr, name: str) -> SelectorTerm:
         if name.startswith("__") and name.endswith("__"):
@@ -190,7 +192,7 @@ class _Compiler:
 _KINDS: dict[type[ast.expr], str] = {
     ast.BinOp: "arithmetic",
     ast.UnaryOp: "arithmetic",
-    ast.Tuple: "lists but behind in",
+    ast.Tuple: "lists except after in",
     ast.List: "lists except after in",
     ast.IfExp: "if and else",
     ast.Lambda: "functions",

@@ -22,7 +22,7 @@ _HINT = "Or name another file with http.token_file."
 def check_listen(text: str) -> tuple[str, int]:
     """Return host and port. Raises: BadConfig for a bad or non-loopback address."""
     host, colon, port = text.rpartition(":")
-    hint = 'Such as "127.0.0.1:7780".'
+    hint = 'Write, for example, "127.0.0.1:7780".'
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise BadConfig(f"http.listen = {text!r:.80} is not an address with a port.", hint=hint)
     host = "127.0.0.1" if host == "localhost" else host

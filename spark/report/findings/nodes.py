@@ -44,7 +44,7 @@ def false_alarms(facts: Facts) -> Iterator[Finding]:
         names = listed(sorted(set(alarms)))
         times = "Once" if len(alarms) == 1 else f"{len(alarms):,} times"
         why = "a network partition, or a machine that paused"
-        text = f"{times} a living node was declared dead ({names}): {why}."
+        text = f"{times} a live node was declared dead ({names}): {why}."
         yield Finding(WARN, text, "detection")
 
 

@@ -60,7 +60,7 @@ def test_inbox_ends_when_its_time_is_over(given: Given, capsys: pytest.CaptureFi
     said = capsys.readouterr()
     assert (json.loads(said.out)["to"], said.err.splitlines()[1]) == (
         JOE,
-        "mesh: The time limit of 1 s is over. [TIMEOUT]",
+        "mesh: The time limit of 1 s has passed. [TIMEOUT]",
     )
 
 

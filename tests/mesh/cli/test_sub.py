@@ -45,7 +45,10 @@ def test_options_are_handed_on_and_no_more_than_the_count_is_printed(given: Give
 def test_when_its_time_is_over_the_exit_code_is_124(given: Given, capsys: Capture) -> None:
     given(subscribe=Subscription())
     assert main(["sub", "k", "--wait", "0.2"]) == 124
-    assert capsys.readouterr() == ("", "subscribed to k\nmesh: The time limit of 0.2 s is over. [TIMEOUT]\n")
+    assert capsys.readouterr() == (
+        "",
+        "subscribed to k\nmesh: The time limit of 0.2 s has passed. [TIMEOUT]\n",
+    )
 
 
 def test_a_gap_is_reported_with_both_reasons(given: Given, capsys: Capture) -> None:

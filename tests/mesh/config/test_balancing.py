@@ -86,8 +86,8 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", ":1: [[balancing.address]] has no pattern. Such as pattern"),
-        ('pattern = "a"', ":1: [[balancing.address]] has no strategy. Such as strategy"),
+        ("", ":1: [[balancing.address]] has no pattern. Write, for example, pattern"),
+        ('pattern = "a"', ":1: [[balancing.address]] has no strategy. Write, for example, strategy"),
         ('patern = "a"', ":2: unknown key 'patern' in section [[balancing.address]]. Did"),
         ("pattern = 1", ":2: [[balancing.address]] pattern = 1 is invalid"),
         ('pattern = "a/#/b"\nstrategy = "Sticky"', ":2: [[balancing.address]] The pattern 'a/#/b' continues"),

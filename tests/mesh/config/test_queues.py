@@ -47,7 +47,7 @@ def test_stores_are_read_in_their_order() -> None:
         ('name = 1\nstore = "memory"', 2, "is invalid"),
         ('name = "orders"\nstores = "memory"', 3, "Did you mean 'store'"),
         ('name = "orders"\nstore = "oracle"', 3, "is not a store"),
-        ('name = "orders"\nstore = "sqlite"', 3, "whole path"),
+        ('name = "orders"\nstore = "sqlite"', 3, "absolute path"),
         ('name = "orders"\nstore = "sqlite://orders.db"', 3, "names no file"),
         ('name = "orders"\nstore = "sqlite:///tmp/"', 3, "names no file"),
         ('name = "orders"\nstore = "sqlite:///tmp/../x.db"', 3, "contains `..`"),

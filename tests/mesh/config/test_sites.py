@@ -125,11 +125,11 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         # addresses
         (f"{HERE}{N}addresses = 'tcp://10.0.0.1:1'", 4, "Expected `array`, got `str`"),
         (f"{HERE}{N}addresses = ['gw.nyc:7710']", 4, "'gw.nyc:7710' is not the address of a gateway"),
-        (f"{HERE}{N}addresses = ['tcp://10.0.0.1:70000']", 4, "a gateway. One is tcp://IP"),
+        (f"{HERE}{N}addresses = ['tcp://10.0.0.1:70000']", 4, "a gateway. Write it as tcp://IP"),
         (f"{HERE}{N}addresses = ['tcp://10.0.0.1:1', '']", 4, "'' is not the address of a gateway"),
         (f"{HERE}{N}addresses = [{17 * QUOTED}]", 4, "Expected `array` of length <= 16"),
         # what goes there
-        (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. A list, such as domains"),
+        (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. Write a list, such as domains"),
         (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: The domain 'queue/x' is reserved for "
             "the mesh"),
         (f"{HERE}{N}domains = ['__sys__x']", 4, "is reserved for the mesh and belongs to one site"),
@@ -148,14 +148,14 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}max_bytes = true", 4, "Expected `int | str`, got `bool`"),
         (f"{HERE}{N}max_bytes = 1e9", 4, "is invalid"),
         (f"{HERE}{N}max_bytes = "
-            "'1MiB'", 4, "[sites.NYC] max_bytes: '1MiB' is too little. The limit for a site is "
+            "'1MiB'", 4, "[sites.NYC] max_bytes: '1MiB' is too small. The limit for a site is "
             "from 2MiB to 1TiB"),
-        (f"{HERE}{N}max_bytes = '2TiB'", 4, "'2TiB' is too much"),
+        (f"{HERE}{N}max_bytes = '2TiB'", 4, "'2TiB' is too large"),
         (f"{HERE}{N}max_bytes = '1GB'", 4, "'1GB' is not a size. Write a number of bytes, or a text"),
         (f"{HERE}{N}max_bytes = '٣GiB'", 4, "is not a size"),
         (f"{HERE}{N}when_full = 'drop'", 4, '"mark" marks the site'),
         # what comes from there
-        (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. What that site may send, such as"),
+        (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. Write what that site may send"),
         (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in section [sites.NYC] accepts"),
         (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: The domain 'map/x'"),
         (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
@@ -173,8 +173,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets messages in, but one_way = true"),
         (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets messages in"),
         # ways
-        (f"{HERE}{N}via = 'SFO'", 4, "[sites.NYC] via = 'SFO' is not a site in the file. Known: none "
-            "beside it"),
+        (f"{HERE}{N}via = 'SFO'", 4, "via = 'SFO' is not a site in the file. Known: no others"),
         (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
         (f"{HERE}{N}via = 'NYC'", 4, "the routes form a loop: NYC -> NYC"),
         (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is not a site in the file"),

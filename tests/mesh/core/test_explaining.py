@@ -48,7 +48,7 @@ def test_a_node_that_left_on_purpose_is_to_blame_for_no_topic_or_address() -> No
     for kind in ("topic", "address"):
         found = [each for each in reasons(who, kind, "k") if each["code"].startswith("NODE_")]
         assert [each["code"] for each in found] == ["NODE_DEAD"], "what is on its way there waits"
-        assert "if it is part of a program" in found[0]["hint"]
+        assert "the program that embeds it" in found[0]["hint"]
     codes = {each["code"] for each in reasons(who, "message", f"{'00' * 16}:1")}
     assert codes >= {"NODE_DEAD", "NODE_LEFT"}, "it may be on its disk"
     assert "NODE_LEFT" in {each["code"] for each in reasons(who, "node", "b")}

@@ -32,11 +32,11 @@ def test_what_is_well_formed_and_small_is_taken(xml: str) -> None:
 
 
 BAD = {
-    "<a>": "malformed in line 1, column 10",
+    "<a>": "malformed at line 1, column 10",
     "</key><key>": "malformed",
     "</key>": "malformed",
     "<a b=1/>": "malformed",
-    "\n<a><b></a>": "malformed in line 2",
+    "\n<a><b></a>": "malformed at line 2",
     "&unknown;": "malformed",
     "<x:a/>": "malformed",
     BOMB: "'<!DOCTYPE'",

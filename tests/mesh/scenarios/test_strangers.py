@@ -203,7 +203,7 @@ def test_another_mesh_of_the_same_name_stays_another() -> None:
             theirs.start()
             other = Fort(theirs, f.keys)
             f.tells("it has other keys")
-            other.tells(f"{f.node.tcp}: ended the handshake: its mesh has other keys, or none", "peer")
+            other.tells(f"{f.node.tcp}: ended the handshake: its mesh has other keys or none", "peer")
             assert f.is_alone()
             assert other.is_alone()
 

@@ -16,7 +16,7 @@ def test_trial_C_of_a_node_here_that_has_just_ended_it_is_said_that_it_does_not_
             NodeNotFound, match=r"No node of this user runs at tcp://127\.0\.0\.1:1\."
         ) as caught:
             client_keys(environ, None, "tcp://127.0.0.1:1")
-        assert "MESH_CLUSTER=NAME, one of home, lab" in caught.value.hint
+        assert "set MESH_CLUSTER to one of home, lab" in caught.value.hint
         assert client_keys(environ, "lab", "tcp://127.0.0.1:1") is not None
         with pytest.raises(KeysRefused, match="for 2 meshes: home, lab"):
             client_keys(environ, None, "tcp://203.0.113.1:7710")

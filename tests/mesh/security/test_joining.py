@@ -88,7 +88,7 @@ def test_a_site_is_joined_once_and_another_of_its_name_only_when_that_is_said(tm
     assert join_site(tmp_path, "NYC", token) == (site_path(tmp_path, "NYC"), False)
     assert read_site(tmp_path, "NYC") == kept
     with pytest.raises(
-        KeysRefused, match=r"another token, or of .* mesh join --site NYC --replace"
+        KeysRefused, match=r"another token, or for .* mesh join --site NYC --replace"
     ) as refused:
         join_site(tmp_path, "NYC", other)
     assert refused.value.code == "KEYS_EXIST"

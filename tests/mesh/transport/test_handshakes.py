@@ -72,8 +72,8 @@ def test_who_has_the_keys_comes_in_and_is_named() -> None:
     ("keys", "told", "said"),
     [
         (None, "it has no keys", "this user has none"),
-        (node_keys(2, secret=b"x" * 32), "it has other keys", "or it was just ending"),
-        (node_keys(2, cluster="other"), "it has other keys", "other keys, or none"),
+        (node_keys(2, secret=b"x" * 32), "it has other keys", "or it was shutting down"),
+        (node_keys(2, cluster="other"), "it has other keys", "other keys or none"),
     ],
     ids=["no key", "wrong key", "right secret, wrong cluster"],
 )
@@ -111,7 +111,7 @@ def test_a_right_key_that_is_not_admitted_now_learns_that_this_may_be_the_reason
                 await refused(newcomer, address)
                 newcomer.gone.clear()
             assert f"a connection from 127.0.0.1 was refused: {why}" in listener.strangers
-            assert "it accepts no newcomer now" in newcomer.strangers[0]
+            assert "it accepts no new connections now" in newcomer.strangers[0]
 
     asyncio.run(story())
 

@@ -278,7 +278,7 @@ def test_a_dial_for_which_there_is_no_descriptor_is_told_of_with_its_reason(
 
 def test_with_keys_a_port_that_is_taken_may_be_the_second_one_of_another_node() -> None:
     taken, wrong = zmq.ZMQError(errno.EADDRINUSE), zmq.ZMQError(errno.EINVAL)
-    assert "use this port for gossip" in refusal("tcp://*:7711", taken, True).hint
+    assert "or use it for gossip" in refusal("tcp://*:7711", taken, True).hint
     assert "127.0.0.1" not in refusal("tcp://*:7711", taken, True).hint, "nobody else could reach it there"
-    assert "use this port for gossip" not in refusal("tcp://127.0.0.1:7711", taken, False).hint
+    assert "or use it for gossip" not in refusal("tcp://127.0.0.1:7711", taken, False).hint
     assert "PORT" in refusal("tcp://*:x", wrong, True).hint

@@ -87,9 +87,7 @@ class ManualMoves(Component):
     def _target(self, queue: QueueSink, name: str) -> Peer:
         """Return the node of that name. Raises: LocalError if no messages can move there."""
         if name == self._desk.me.name:
-            raise BadArgument(
-                f"{name} is the node that has the messages.", hint="Choose another node: `mesh ls`."
-            )
+            raise BadArgument(f"The messages are already at {name}.", hint="Choose another node: `mesh ls`.")
         peer = self._nodes.named(name)
         if peer is None:
             raise UnknownNode(f"{self._desk.me.name} does not know the node {name!r}.", hint="See `mesh ls`.")
@@ -122,7 +120,7 @@ class ManualMoves(Component):
         now, data = self._desk.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
-            what = f"{who} is of an earlier release, which accepts no queue messages from other nodes."
+            what = f"{who} runs an earlier release, which accepts no queue messages from other nodes."
             raise NotAvailable(what, hint=f"Upgrade {who}.")
         is_reading = self._begin(job) if self._may_begin(job) else False
         is_over = job.going == 0 and (data is not None) and not is_reading

@@ -90,8 +90,8 @@ class DurableVerbs(Component):
         ]
         if lost:
             raise LocalError(
-                f"{name!r} would not have what {', '.join(lost[:SHOWN])} accepts: "
-                f'{self._desk.me.name} is not linked to it (links = "configured").',
+                f"{name!r} would lack messages that are accepted at {', '.join(lost[:SHOWN])}, "
+                f'to which {self._desk.me.name} is not linked (links = "configured").',
                 hint="Subscribe at a node that is linked to all their masters, or add the node to [nodes].",
                 code="NOT_LINKED",
             )

@@ -53,7 +53,7 @@ def test_trial_C_a_reason_that_the_transport_knows_is_the_only_line() -> None:
     def is_over(conn: Conn) -> bool:
         return conn not in dials()
 
-    why = "ended the handshake: its mesh has other keys, or none"
+    why = "ended the handshake: its mesh has other keys or none"
     for dial in range(9):
         net.until(dials)
         [conn] = dials()

@@ -281,7 +281,7 @@ def test_a_death_that_was_none_is_told(calm: Facts) -> None:
         observers=1,
         lived_on=True,
     )
-    text = "Once a living node was declared dead (wren): a network partition, or a machine that paused."
+    text = "Once a live node was declared dead (wren): a network partition, or a machine that paused."
     assert told(replace(calm, detections=(alarm,))) == [(WARN, text)]
 
 
