@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 from statistics import median_low
 
-from balancers.base import Candidate, Candidates
+from mesh.balancers.base import Candidate, Candidates
 
 # A figure makes a node at most this many times better or worse than the median.
 BELIEVED = 4.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from balancers.base import (
+from mesh.balancers.base import (
     Balancer,
     Candidates,
     Jitter,
@@ -13,7 +13,7 @@ from balancers.base import (
     at_least_one,
     reads_message,
 )
-from balancers.round_robin import RoundRobin
+from mesh.balancers.round_robin import RoundRobin
 
 Picked = TypeVar("Picked")
 

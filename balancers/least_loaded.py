@@ -1,7 +1,7 @@
 """Selection by free capacity."""
 
-from balancers.base import Candidates, Jitter, Message, NodeInfo, Strategy, at_least_one
-from balancers.capacity import capacities
+from mesh.balancers.base import Candidates, Jitter, Message, NodeInfo, Strategy, at_least_one
+from mesh.balancers.capacity import capacities
 
 # Scores up to this many times the best one count as equal to it.
 BAND = 1.1

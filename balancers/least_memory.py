@@ -1,8 +1,8 @@
 """Selection by free memory."""
 
-from balancers.base import Candidates
-from balancers.capacity import MISSED, tempered, weights
-from balancers.least_loaded import LeastLoaded
+from mesh.balancers.base import Candidates
+from mesh.balancers.capacity import MISSED, tempered, weights
+from mesh.balancers.least_loaded import LeastLoaded
 
 
 class LeastMemory(LeastLoaded):

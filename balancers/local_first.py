@@ -1,7 +1,7 @@
 """Preference for the local node."""
 
-from balancers.base import Candidates
-from balancers.preferring import Preferring
+from mesh.balancers.base import Candidates
+from mesh.balancers.preferring import Preferring
 
 
 class LocalFirst(Preferring):

@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from balancers.base import Balancer, Jitter
-from balancers.guarded import Guarded
-from balancers.least_loaded import LeastLoaded
-from balancers.least_memory import LeastMemory
-from balancers.local_first import LocalFirst
-from balancers.rack_affinity import RackAffinity
-from balancers.round_robin import RoundRobin
-from balancers.sticky import Sticky
-from balancers.threshold_loaded import ThresholdLoaded
-from balancers.two_choices import TwoChoices
-from balancers.weighted_round_robin import WeightedRoundRobin
+from mesh.balancers.base import Balancer, Jitter
+from mesh.balancers.guarded import Guarded
+from mesh.balancers.least_loaded import LeastLoaded
+from mesh.balancers.least_memory import LeastMemory
+from mesh.balancers.local_first import LocalFirst
+from mesh.balancers.rack_affinity import RackAffinity
+from mesh.balancers.round_robin import RoundRobin
+from mesh.balancers.sticky import Sticky
+from mesh.balancers.threshold_loaded import ThresholdLoaded
+from mesh.balancers.two_choices import TwoChoices
+from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -104,7 +104,7 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
     if lacking:
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) has no {', '.join(lacking)}"
         raise BadBalancer(
-            f"{what}. Derive it from balancers.base.Strategy, which implements all of these but pick."
+            f"{what}. Derive it from mesh.balancers.base.Strategy, which implements all of these but pick."
         )
     return balancer
 

@@ -2,8 +2,8 @@
 
 from abc import abstractmethod
 
-from balancers.base import Candidates, Jitter, Message, NodeInfo, Strategy, at_least_one
-from balancers.weighted_round_robin import WeightedRoundRobin
+from mesh.balancers.base import Candidates, Jitter, Message, NodeInfo, Strategy, at_least_one
+from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 
 
 class Preferring(Strategy):

@@ -1,7 +1,7 @@
 """Preference for nodes in the same rack or location."""
 
-from balancers.base import Candidates, Jitter, NodeInfo
-from balancers.preferring import Preferring
+from mesh.balancers.base import Candidates, Jitter, NodeInfo
+from mesh.balancers.preferring import Preferring
 
 
 class RackAffinity(Preferring):

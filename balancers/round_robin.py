@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from balancers.base import Candidates, Message
-from balancers.weighted_turns import WeightedTurns, key_of
+from mesh.balancers.base import Candidates, Message
+from mesh.balancers.weighted_turns import WeightedTurns, key_of
 
 
 class RoundRobin(WeightedTurns):

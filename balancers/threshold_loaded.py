@@ -1,9 +1,9 @@
 """Selection of nodes below a load threshold."""
 
-from balancers.base import Candidates, Jitter, NodeInfo
-from balancers.capacity import MISSED, load_of
-from balancers.least_loaded import LeastLoaded
-from balancers.preferring import Preferring
+from mesh.balancers.base import Candidates, Jitter, NodeInfo
+from mesh.balancers.capacity import MISSED, load_of
+from mesh.balancers.least_loaded import LeastLoaded
+from mesh.balancers.preferring import Preferring
 
 
 class ThresholdLoaded(Preferring):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from balancers.base import Candidates, Message, at_least_one
-from balancers.capacity import capacities, tempered
-from balancers.least_loaded import BAND, LeastLoaded
+from mesh.balancers.base import Candidates, Message, at_least_one
+from mesh.balancers.capacity import capacities, tempered
+from mesh.balancers.least_loaded import BAND, LeastLoaded
 
 
 class TwoChoices(LeastLoaded):

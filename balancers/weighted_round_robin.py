@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from balancers.base import Candidates, Message
-from balancers.capacity import weights
-from balancers.weighted_turns import WeightedTurns, key_of
+from mesh.balancers.base import Candidates, Message
+from mesh.balancers.capacity import weights
+from mesh.balancers.weighted_turns import WeightedTurns, key_of
 
 
 class WeightedRoundRobin(WeightedTurns):

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from balancers.base import Candidates, Jitter, Message, Strategy, at_least_one
+from mesh.balancers.base import Candidates, Jitter, Message, Strategy, at_least_one
 
 GROUPS = 1024  # most recent groups that are remembered
 TURNS = 4096  # nodes whose last pick is remembered

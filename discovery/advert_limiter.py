@@ -4,7 +4,7 @@
 
 from collections import OrderedDict
 
-from discovery.adverts import Advert, Rejected
+from mesh.discovery.adverts import Advert, Rejected
 
 MOST_SERVICES = 1024
 # As many as zeroconf itself caches; further ones are ignored.

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from discovery.health import Health
-from discovery.member import Node, NodeLife, Rumour
-from discovery.member_transitions import MemberTransitions, Results
-from discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Spread
-from discovery.rumor_evidence import HEARSAY
-from discovery.rumor_queue import FRESH, PACKET, RumorQueue
-from discovery.table import MemberRecord, MemberTable
-from discovery.timers import Timer, Timers, call_off
-from discovery.timing import SwimTiming
+from mesh.discovery.health import Health
+from mesh.discovery.member import Node, NodeLife, Rumour
+from mesh.discovery.member_transitions import MemberTransitions, Results
+from mesh.discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Spread
+from mesh.discovery.rumor_evidence import HEARSAY
+from mesh.discovery.rumor_queue import FRESH, PACKET, RumorQueue
+from mesh.discovery.table import MemberRecord, MemberTable
+from mesh.discovery.timers import Timer, Timers, call_off
+from mesh.discovery.timing import SwimTiming
 
 ERRANDS = 1024  # open probes for others; further requests are ignored
 # Fraction of the probe timeout after which a helper reports silence, so that its report arrives in time.

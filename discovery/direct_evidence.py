@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discovery.detector import Detector
-from discovery.member import Member, NameClash, Node, NodeLife
-from discovery.member_transitions import MemberTransitions, Results
-from discovery.requests import Inform
-from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
+from mesh.discovery.detector import Detector
+from mesh.discovery.member import Member, NameClash, Node, NodeLife
+from mesh.discovery.member_transitions import MemberTransitions, Results
+from mesh.discovery.requests import Inform
+from mesh.discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
 # Rule 1: the highest boot that a node has sent wins. Messages of lower boots are counted and dropped.
 # Rule 2: among the nodes that count as alive, a name belongs to one node; its holder keeps it.

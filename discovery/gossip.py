@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from discovery.lines import StateLine, StateMessage, Version, decode, encode, line_of
-from discovery.listening import FULL, Listening
-from discovery.relay import LineRelay
-from discovery.state import NodeState
-from discovery.state import decode as decode_state
+from mesh.discovery.lines import StateLine, StateMessage, Version, decode, encode, line_of
+from mesh.discovery.listening import FULL, Listening
+from mesh.discovery.relay import LineRelay
+from mesh.discovery.state import NodeState
+from mesh.discovery.state import decode as decode_state
 
 __all__ = ["FULL", "Known", "StateGossip", "StateLine", "StateMessage", "decode", "encode", "line_of", "read"]
 

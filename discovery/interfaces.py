@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
 
-from discovery.adverts import MOST_HOSTS
+from mesh.discovery.adverts import MOST_HOSTS
 
 SETTLED = 3.0  # s that a change must last before it is adopted
 PAUSE = 5.0  # s between two adopted changes

@@ -5,8 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from discovery.state import LONGEST as LONGEST_STATE
-from discovery.state import Natural, Uuid
+from mesh.discovery.state import LONGEST as LONGEST_STATE
+from mesh.discovery.state import Natural, Uuid
 
 LONGEST = 256 * 1024  # bytes of one message
 MOST = 512  # entries of each of its lists

@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from discovery.adverts import Advert, Adverts, Near, Rejected
-from discovery.multicast import Announcement, CannotSpeak, MdnsListener, ZeroconfInstance
-from discovery.sights import Discovered, Down, Sight, Up
+from mesh.discovery.adverts import Advert, Adverts, Near, Rejected
+from mesh.discovery.multicast import Announcement, CannotSpeak, MdnsListener, ZeroconfInstance
+from mesh.discovery.sights import Discovered, Down, Sight, Up
 
 WAITING = 1024  # queued sights; further ones are dropped
 PAUSE = 5.0  # s between two announcements
@@ -35,7 +35,7 @@ log = logging.getLogger("discovery.mdns")
 class Mdns:
     """Announces this node and listens for others.
 
-    `interfaces` are those of `discovery.interfaces.mdns_interfaces`. `tell` is called in the mDNS thread
+    `interfaces` are those of `mesh.discovery.interfaces.mdns_interfaces`. `tell` is called in the mDNS thread
     whenever `take` has something to return, and must only wake up the reader.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discovery.member import (
+from mesh.discovery.member import (
     Conflict,
     Dead,
     Joined,
@@ -16,13 +16,13 @@ from discovery.member import (
     Suspected,
     SuspicionRefuted,
 )
-from discovery.requests import DiscoveryRequest
-from discovery.rivalry import SILENCE, Rivalry
-from discovery.rumor_queue import RumorQueue
-from discovery.suspicion import Suspicion
-from discovery.table import MemberRecord, MemberTable, farewell, weigh
-from discovery.timers import Timers, call_off
-from discovery.timing import SwimTiming
+from mesh.discovery.requests import DiscoveryRequest
+from mesh.discovery.rivalry import SILENCE, Rivalry
+from mesh.discovery.rumor_queue import RumorQueue
+from mesh.discovery.suspicion import Suspicion
+from mesh.discovery.table import MemberRecord, MemberTable, farewell, weigh
+from mesh.discovery.timers import Timers, call_off
+from mesh.discovery.timing import SwimTiming
 
 Results = list[MemberEvent | DiscoveryRequest]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.detector import Detector
-from discovery.direct_evidence import DirectEvidence
-from discovery.health import Health
-from discovery.member import (
+from mesh.discovery.detector import Detector
+from mesh.discovery.direct_evidence import DirectEvidence
+from mesh.discovery.health import Health
+from mesh.discovery.member import (
     Conflict,
     Dead,
     IdentityDuplicated,
@@ -30,13 +30,21 @@ from discovery.member import (
     Suspected,
     SuspicionRefuted,
 )
-from discovery.member_transitions import MemberTransitions, Results
-from discovery.requests import DialProbe, DirectProbe, DiscoveryRequest, IndirectProbe, Inform, Lives, Spread
-from discovery.rumor_evidence import HEARSAY, RumorEvidence
-from discovery.rumor_queue import RumorQueue
-from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
-from discovery.timers import Timers
-from discovery.timing import SwimTiming
+from mesh.discovery.member_transitions import MemberTransitions, Results
+from mesh.discovery.requests import (
+    DialProbe,
+    DirectProbe,
+    DiscoveryRequest,
+    IndirectProbe,
+    Inform,
+    Lives,
+    Spread,
+)
+from mesh.discovery.rumor_evidence import HEARSAY, RumorEvidence
+from mesh.discovery.rumor_queue import RumorQueue
+from mesh.discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
+from mesh.discovery.timers import Timers
+from mesh.discovery.timing import SwimTiming
 
 # Users of Membership import everything from this module.
 __all__ = [

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from zeroconf import Error, ServiceInfo, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from discovery.advert_limiter import AdvertLimiter, Boots
-from discovery.adverts import MOST_HOSTS, Advert, Adverts, Near, Rejected
+from mesh.discovery.advert_limiter import AdvertLimiter, Boots
+from mesh.discovery.adverts import MOST_HOSTS, Advert, Adverts, Near, Rejected
 
 TYPE = "_heronry._tcp.local."
 # Services with incomplete adverts that are queried at the same time.
@@ -24,7 +24,7 @@ class Announcement:
     """An advert to announce, and the interfaces to announce it on."""
 
     advert: Advert
-    interfaces: tuple[str, ...]  # those of discovery.interfaces.mdns_interfaces
+    interfaces: tuple[str, ...]  # those of mesh.discovery.interfaces.mdns_interfaces
 
 
 class CannotSpeak(Exception):

@@ -12,8 +12,8 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from discovery.lines import DigestEntry, StateLine, StateMessage
-from discovery.listening import FULL
+from mesh.discovery.lines import DigestEntry, StateLine, StateMessage
+from mesh.discovery.listening import FULL
 
 LINES = 48  # relayed in a message: 1.5 times the average
 DIGEST = 32  # entries in one message

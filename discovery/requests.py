@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discovery.member import Node, Rumour
+from mesh.discovery.member import Node, Rumour
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from discovery.member import Node
+from mesh.discovery.member import Node
 
 # Seconds after a restart in which a message of the older process is a conflict.
 WATCHED = 30.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discovery.health import Health
-from discovery.member import IdentityDuplicated, Node, NodeLife, Rumour
-from discovery.member_transitions import MemberTransitions, Results
-from discovery.requests import Inform
-from discovery.rumor_queue import RumorQueue
-from discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
-from discovery.timing import SwimTiming
+from mesh.discovery.health import Health
+from mesh.discovery.member import IdentityDuplicated, Node, NodeLife, Rumour
+from mesh.discovery.member_transitions import MemberTransitions, Results
+from mesh.discovery.requests import Inform
+from mesh.discovery.rumor_queue import RumorQueue
+from mesh.discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
+from mesh.discovery.timing import SwimTiming
 
 # Rule 1: of two rumors about a node the weightier one counts (see Precedence), in whichever order they
 # arrive.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import ceil, log10
 
-from discovery.member import NodeLife, Rumour
+from mesh.discovery.member import NodeLife, Rumour
 
 PACKET = 32  # rumors in one packet
 FRESH = 3  # times sent, below which a rumor is fresh

@@ -5,7 +5,7 @@ Importing this module does not load zeroconf.
 
 from dataclasses import dataclass
 
-from discovery.adverts import Advert, Near, Rejected
+from mesh.discovery.adverts import Advert, Near, Rejected
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from lxml import etree
 
-from discovery.state import NodeState
+from mesh.discovery.state import NodeState
 
 _KB = 1000  # bytes: the unit of `ram`
 

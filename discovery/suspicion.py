@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discovery.timers import Timer
-from discovery.timing import SwimTiming
+from mesh.discovery.timers import Timer
+from mesh.discovery.timing import SwimTiming
 
 
 @dataclass(slots=True, eq=False)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from discovery.member import LEAP, VIA, Member, Node, NodeLife, Rumour
-from discovery.probe_order import ProbeOrder
-from discovery.rivalry import Rivalry
-from discovery.suspicion import Suspicion
+from mesh.discovery.member import LEAP, VIA, Member, Node, NodeLife, Rumour
+from mesh.discovery.probe_order import ProbeOrder
+from mesh.discovery.rivalry import Rivalry
+from mesh.discovery.suspicion import Suspicion
 
 CAPACITY = 4096  # nodes of any state, including this one
 TOLD = 256  # never-alive nodes that one node may report

@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
-from discovery.member import MemberEvent
-from discovery.requests import DiscoveryRequest
+from mesh.discovery.member import MemberEvent
+from mesh.discovery.requests import DiscoveryRequest
 
 SOON = 0.001  # s; keeps a timer that fired early from its old due time
 

@@ -28,7 +28,7 @@ TABLES = (
 )
 
 FIRST_POSITION = 1
-# Positions per boot. With the maximum number of boots (discovery.member.BOOTS), positions reach 2**62.
+# Positions per boot. With the maximum number of boots (mesh.discovery.member.BOOTS), positions reach 2**62.
 BOOT = 2**40
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from discovery.state import Natural
+from mesh.discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.names import node_name
 from mesh.snapshots.moment import iso

@@ -1,12 +1,14 @@
-"""Entry point for `python -m spark`, and for spark-submit, which runs it as a file without a module path."""
+"""Entry point for `python -m mesh.history`, and for spark-submit, which runs it as a file."""
 
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).absolute().parent
+ROOT = HERE.parents[1] if HERE.name == "history" else HERE.parent  # of an installation, or of the repository
 if __name__ == "__main__":
-    # Otherwise `import lines` would find the module here, and `from spark.lines import` none.
-    sys.path[:] = [str(HERE.parent), *(path for path in sys.path if Path(path or ".").resolve() != HERE)]
-    from spark.cli import main
+    # spark-submit puts this folder on the path, where `import lines` would find a module.
+    others = (path for path in sys.path if Path(path or ".").resolve() != HERE.resolve())
+    sys.path[:] = [str(ROOT), *others]
+    from mesh.history.cli import main
 
     sys.exit(main())

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from spark import checkpoint
-from spark.errors import SparkJobError
-from spark.failures import OF_SPARK, explained
-from spark.files import Files, address
+from mesh.history import checkpoint
+from mesh.history.errors import SparkJobError
+from mesh.history.failures import OF_SPARK, explained
+from mesh.history.files import Files, address
 
 ASIDE = "_damaged"  # Spark ignores names that begin with _
 SUFFIX = ".damaged"  # readers of *.parquet ignore it, too

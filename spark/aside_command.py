@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import click
 
-from spark import options
-from spark.aside import part_of, set_aside
-from spark.failures import in_words
-from spark.files import Files, address
-from spark.lock import locked
-from spark.progress import Progress
-from spark.reading import found
-from spark.session import session
+from mesh.history import options
+from mesh.history.aside import part_of, set_aside
+from mesh.history.failures import in_words
+from mesh.history.files import Files, address
+from mesh.history.lock import locked
+from mesh.history.progress import Progress
+from mesh.history.reading import found
+from mesh.history.session import session
 
 
 @click.command("set-aside")

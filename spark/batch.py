@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from spark.errors import SparkJobError
-from spark.files import Files
-from spark.lines import PARTITION, QUARANTINE, TABLE, explained, rows, stored, unique, unknown
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files
+from mesh.history.lines import PARTITION, QUARANTINE, TABLE, explained, rows, stored, unique, unknown
 
 STAGE = "_ingest"  # Spark ignores names that begin with _
 FILES = "kind=*/date=*/hour=*/*.parquet"

@@ -8,7 +8,7 @@ again. The history knows their lines, so they change nothing.
 import hashlib
 import re
 
-from spark.files import Files
+from mesh.history.files import Files
 
 FOLDER = "_checkpoint"
 MANY = 100_000  # remembered files from which cleaning is considered

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from spark.moments import FIRST, LAST
-from spark.schema import COLUMNS, LINE
+from mesh.history.moments import FIRST, LAST
+from mesh.history.schema import COLUMNS, LINE
 
 KINDS = ("state", "event", "link", "queue", "balance", "topic", "service")
 REQUIRED = ("kind", "cluster", "observer", "observer_uuid", "observer_boot", "line", "ts", "node")

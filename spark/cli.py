@@ -12,15 +12,15 @@ from importlib.util import find_spec
 
 import click
 
-from spark.errors import SparkJobError
-from spark.printable import visible
+from mesh.history.errors import SparkJobError
+from mesh.history.printable import visible
 
 JOBS = {
-    "ingest": ("spark.ingest_command", "Gather snapshots of nodes in a history."),
-    "compact": ("spark.compact_command", "Merge small files into large ones."),
-    "set-aside": ("spark.aside_command", "Set a damaged file of a history aside."),
-    "report": ("spark.report.command", "Report the history, with charts."),
-    "weights": ("spark.weights_command", "Learn the balancing weight of each node."),
+    "ingest": ("mesh.history.ingest_command", "Gather snapshots of nodes in a history."),
+    "compact": ("mesh.history.compact_command", "Merge small files into large ones."),
+    "set-aside": ("mesh.history.aside_command", "Set a damaged file of a history aside."),
+    "report": ("mesh.history.report.command", "Report the history, with charts."),
+    "weights": ("mesh.history.weights_command", "Learn the balancing weight of each node."),
 }
 FAILED, INTERRUPTED = 2, 130
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import click
 
-from spark import options
-from spark.compaction import compact, finish
-from spark.failures import in_words
-from spark.files import Files
-from spark.lock import locked
-from spark.progress import Progress
-from spark.reading import found
-from spark.session import session
+from mesh.history import options
+from mesh.history.compaction import compact, finish
+from mesh.history.failures import in_words
+from mesh.history.files import Files
+from mesh.history.lock import locked
+from mesh.history.progress import Progress
+from mesh.history.reading import found
+from mesh.history.session import session
 
 
 @click.command("compact")

@@ -2,8 +2,8 @@
 
 The rows of an hour are rewritten beside the table. Then a plan is stored, with the files to delete and their
 replacements, and carried out, if necessary by the next writer. A kill before the plan is stored changes
-nothing, and a later one only delays the compaction. `spark.reading` reads by the plan. Other programs may
-briefly miss rows of one hour, but never see duplicates.
+nothing, and a later one only delays the compaction. `mesh.history.reading` reads by the plan. Other programs
+may briefly miss rows of one hour, but never see duplicates.
 
 `check` is called before each step, and raises when another job writes to the history.
 """
@@ -18,9 +18,9 @@ from typing import TypedDict
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark.errors import SparkJobError
-from spark.files import Files, Reads
-from spark.lines import PARTITION
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, Reads
+from mesh.history.lines import PARTITION
 
 STAGE = "_compact"  # Spark ignores names that begin with _
 PLAN = f"{STAGE}/plan.json"

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from spark.files import Reads
-from spark.lines import PARTITION, TABLE
+from mesh.history.files import Reads
+from mesh.history.lines import PARTITION, TABLE
 
 DEPTH = len(PARTITION) + 1  # kind=…/date=…/hour=…/NAME.parquet
 MISSING = "PATH_NOT_FOUND"

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from spark.errors import SparkJobError
-from spark.files import HERE, path_here
+from mesh.history.errors import SparkJobError
+from mesh.history.files import HERE, path_here
 
 OF_SPARK = (PySparkException, Py4JError, OSError)
 OF_JAVA = (PySparkException, Py4JJavaError)  # Java was running when these occurred
@@ -117,7 +117,7 @@ def _damaged(file: str, text: str, to: str) -> SparkJobError:
     why = f" ({causes[-1][:SHOWN]})" if causes else ""
     what = f"{file} cannot be read{why}. It was damaged on disk, or copied only in part."
     place = path_here(to) if to.startswith(HERE) else to
-    command = f"python -m spark set-aside {shlex.quote(file)} --to {shlex.quote(place)}"
+    command = f"python -m mesh.history set-aside {shlex.quote(file)} --to {shlex.quote(place)}"
     hint = f"Set it aside; the next ingest restores its rows from segments that still exist:  {command}"
     return SparkJobError(what, hint, "DAMAGED_FILE")
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark.errors import SparkJobError
+from mesh.history.errors import SparkJobError
 
 MISSING = "java.io.FileNotFoundException"
 PRESENT = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
@@ -79,7 +79,7 @@ class Files(Reads):
         if is_remote(session):
             raise SparkJobError(
                 "A history can be written only by a session with its own JVM, not over Spark Connect.",
-                "Ingest on the machine with Spark:  python -m spark ingest --from PLACE --to PLACE",
+                "Ingest on the machine with Spark:  python -m mesh.history ingest --from PLACE --to PLACE",
                 "CONNECT",
             )
         context = session.sparkContext

@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from spark import unfinished
-from spark.files import Files
-from spark.unfinished import Read, Unfinished
+from mesh.history import unfinished
+from mesh.history.files import Files
+from mesh.history.unfinished import Read, Unfinished
 
 
 class Growing:

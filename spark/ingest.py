@@ -17,16 +17,16 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark import checkpoint, marker
-from spark.batch import Added, Table
-from spark.compaction import compact, finish
-from spark.errors import SparkJobError
-from spark.failures import CHECKPOINT, OF_SPARK, explained, in_words
-from spark.files import Files, address, history_address
-from spark.growing import Growing
-from spark.lock import Lock, locked
-from spark.segments import COMPRESSED, FILE, PLAIN, lines, reread, stream
-from spark.unfinished import QUIET, Read
+from mesh.history import checkpoint, marker
+from mesh.history.batch import Added, Table
+from mesh.history.compaction import compact, finish
+from mesh.history.errors import SparkJobError
+from mesh.history.failures import CHECKPOINT, OF_SPARK, explained, in_words
+from mesh.history.files import Files, address, history_address
+from mesh.history.growing import Growing
+from mesh.history.lock import Lock, locked
+from mesh.history.segments import COMPRESSED, FILE, PLAIN, lines, reread, stream
+from mesh.history.unfinished import QUIET, Read
 
 BATCH = 4096  # approximate MiB of segments in one batch
 LOOK = 0.1  # s between two checks of the streams

@@ -8,10 +8,10 @@ from types import FrameType
 
 import click
 
-from spark import options
-from spark.ingest import BATCH, Ingest, Ingested
-from spark.progress import Progress
-from spark.session import session
+from mesh.history import options
+from mesh.history.ingest import BATCH, Ingest, Ingested
+from mesh.history.progress import Progress
+from mesh.history.session import session
 
 OFTEN = 1.0  # s between two batches of a continuous stream
 

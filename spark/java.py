@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from spark.errors import SparkJobError
+from mesh.history.errors import SparkJobError
 
 OLDEST = 17
 ASK = ("-XshowSettings:properties", "-version")

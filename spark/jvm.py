@@ -16,8 +16,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from spark.errors import SparkJobError
-from spark.java import Java
+from mesh.history.errors import SparkJobError
+from mesh.history.java import Java
 
 # Spark requests this module, for machine learning. A Java without it refuses to start.
 VECTOR = "jdk.incubator.vector"

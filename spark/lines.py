@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructField, StructType
 
-from spark.checks import TIMES, field, is_good, parsed, reason
-from spark.schema import COLUMNS
+from mesh.history.checks import TIMES, field, is_good, parsed, reason
+from mesh.history.schema import COLUMNS
 
 STATE, QUARANTINE = "state", "quarantine"
 PARTITION = ["kind", "date", "hour"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from spark.errors import SparkJobError
-from spark.files import Files
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files
 
 NAME = "_lock"
 BEAT = 2.0  # s between two signs of life

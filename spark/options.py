@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from spark.files import history_address
-from spark.moments import bounded
+from mesh.history.files import history_address
+from mesh.history.moments import bounded
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,12 +8,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from spark import compaction
-from spark.connect import ServerFiles
-from spark.errors import SparkJobError
-from spark.files import Files, Reads, history_address, is_remote
-from spark.lines import TABLE
-from spark.moments import bounded
+from mesh.history import compaction
+from mesh.history.connect import ServerFiles
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, Reads, history_address, is_remote
+from mesh.history.lines import TABLE
+from mesh.history.moments import bounded
 
 HISTORY = StructType(
     [StructField(field.name, IntegerType()) if field.name == "hour" else field for field in TABLE]

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from spark.unfinished import PATIENCE
+from mesh.history.unfinished import PATIENCE
 
 PLAIN, COMPRESSED = "*.jsonl", "*.jsonl.gz"
 LARGE = 32 * 2**20  # bytes; a segment closes at 1 MiB
@@ -24,7 +24,7 @@ PATTERN = str.maketrans({letter: f"\\{letter}" for letter in "*?[]{}\\"})
 Reader = DataFrameReader | DataStreamReader
 
 # Rule: the incomplete end of a file that may still grow is not a line yet.
-FILE = ["path", "bytes", "changed", "torn"]  # as in spark.unfinished.Read
+FILE = ["path", "bytes", "changed", "torn"]  # as in mesh.history.unfinished.Read
 
 
 def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) -> DataFrame:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark import jvm
-from spark.failures import SESSION, in_words
-from spark.java import find_java
+from mesh.history import jvm
+from mesh.history.failures import SESSION, in_words
+from mesh.history.java import find_java
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set if spark-submit has started a JVM for this program
 LOCAL = "local[*]"
@@ -56,7 +56,7 @@ def session(
     `conf` takes precedence over the options of spark-submit, and these over SETTINGS.
 
     Without `master`, that of spark-submit is used, else local[*]. Raises SparkJobError SESSION, or an error
-    of spark.java or spark.jvm.
+    of mesh.history.java or mesh.history.jvm.
     """
     submitted = SUBMITTED in os.environ
     settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.answers import latencies
-from spark.views.capacity import idle
-from spark.views.forecast import capacity
-from spark.views.rows import newest
+from mesh.history.views.answers import latencies
+from mesh.history.views.capacity import idle
+from mesh.history.views.forecast import capacity
+from mesh.history.views.rows import newest
 
 HALF_LIFE = 86_400.0  # s
 ANSWERS, STATES = 100, 30  # minimum for a judgment of a node
@@ -61,7 +61,7 @@ class Typical:
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
     """Return the weights of all nodes that published a state or received a read, sorted by name.
 
-    `history` has corrected clocks, by `spark.views.clocks.aligned`. `half_life_s` is in s.
+    `history` has corrected clocks, by `mesh.history.views.clocks.aligned`. `half_life_s` is in s.
     """
     return weigh(measure(history, half_life_s))
 

@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark import options, reading, writing
-from spark.errors import SparkJobError
-from spark.failures import in_words
-from spark.printable import visible
-from spark.progress import Progress
-from spark.session import session
-from spark.views import clocks
-from spark.views.rows import of_kind
-from spark.weights import Learnt, as_file, learn
+from mesh.history import options, reading, writing
+from mesh.history.errors import SparkJobError
+from mesh.history.failures import in_words
+from mesh.history.printable import visible
+from mesh.history.progress import Progress
+from mesh.history.session import session
+from mesh.history.views import clocks
+from mesh.history.views.rows import of_kind
+from mesh.history.weights import Learnt, as_file, learn
 
 WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
 

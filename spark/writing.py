@@ -5,7 +5,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from spark.errors import SparkJobError
+from mesh.history.errors import SparkJobError
 
 
 def check(path: Path, option: str) -> None:

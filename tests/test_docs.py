@@ -128,7 +128,7 @@ def test_every_room_of_the_house_stands_in_the_drawing_of_its_floors() -> None:
     rooms = {room for floor in floors for room in re.findall(r"\w+", floor)} - {"__main__"}
     [drawing] = re.findall(r"```mermaid\nflowchart(.*?)```", EXPLAINING[0].read_text(), re.S)
     drawn = {word for bold in re.findall(r"<b>(.*?)</b>", drawing) for word in bold.split(", ")}
-    assert drawn == rooms | {"discovery", "balancers"}
+    assert drawn == rooms
 
 
 def test_the_rooms_of_the_core_stand_in_the_page_as_their_floors_do() -> None:

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from balancers import capacity, least_loaded
-from discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
-from discovery import state as node_state
-from discovery.detector import AGAIN
-from discovery.timing import SwimTiming
 from mesh import weightset
+from mesh.balancers import capacity, least_loaded
 from mesh.client.core import node_connection, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import authenticator
 from mesh.core.asking import lookup
 from mesh.core.context import node_context, settings
 from mesh.core.peers import peer_address_book, rounds
+from mesh.discovery import advert_limiter, listening, relay, rumor_evidence, rumor_queue
+from mesh.discovery import state as node_state
+from mesh.discovery.detector import AGAIN
+from mesh.discovery.timing import SwimTiming
 from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag

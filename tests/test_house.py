@@ -17,20 +17,21 @@ from tests.seeds import stories
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("mesh", "balancers", "discovery", "spark")
-HOUSE = (*PACKAGES, "tools")
+HOUSE = ("mesh", "tools")
 RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = {contract["id"]: contract["name"] for contract in RULES["tool"]["importlinter"]["contracts"]}
 
 # For each contract: modules to add, each with what it imports, and how the contract refuses the first.
 PLANTED = {
-    "folders": ({"discovery.planted": "balancers"},
-                "discovery is not allowed to import balancers: - discovery.planted -> balancers"),
-    "spark-alone": ({"spark.planted": "discovery"},
-                    "spark is not allowed to import discovery: - spark.planted -> discovery"),
+    "folders": ({"mesh.core.planted_tool": "tools.bill"},
+                "mesh is not allowed to import tools: - mesh.core.planted_tool -> tools.bill"),
+    "spark-alone": ({"mesh.cli.planted_history": "mesh.history"},
+                    "Illegal imports of protected package mesh.history: - mesh.cli.planted_history"),
     "floors": ({"mesh.wire.planted": "mesh.streams"},
                "mesh.wire is not allowed to import mesh.streams: - mesh.wire.planted -> mesh.streams"),
-    "no-circles": ({"balancers.planted": "balancers.mirror", "balancers.mirror": "balancers.planted"},
-                   "No cycles are allowed in balancers."),
+    "no-circles": ({"mesh.balancers.planted": "mesh.balancers.mirror",
+                    "mesh.balancers.mirror": "mesh.balancers.planted"},
+                   "No cycles are allowed in mesh.balancers."),
     "rooms-of-the-core": ({"mesh.core.context.planted": "mesh.core.peers"},
                           "mesh.core.context is not allowed to import mesh.core.peers: - mesh.core.context"),
     "rooms-of-queues":
@@ -95,8 +96,8 @@ PLANTED = {
                      "Illegal imports of protected package msgpack: - mesh.store.planted -> msgpack"),
     "door-pyspark": ({"mesh.security.planted": "pyspark"},
                      "Illegal imports of protected package pyspark: - mesh.security.planted -> pyspark"),
-    "door-plotly": ({"spark.planted_chart": "plotly"},
-                    "Illegal imports of protected package plotly: - spark.planted_chart -> plotly"),
+    "door-plotly": ({"mesh.history.planted_chart": "plotly"},
+                    "Illegal imports of protected package plotly: - mesh.history.planted_chart -> plotly"),
     "door-terminal": ({"mesh.streams.planted": "rich"},
                       "Illegal imports of protected package rich: - mesh.streams.planted -> rich"),
 }  # fmt: skip
@@ -147,9 +148,9 @@ def test_every_contract_is_broken_on_purpose_once() -> None:
 
 def test_all_of_discovery_but_multicast_dns_is_held_to_be_pure() -> None:
     contracts = {contract["id"]: contract for contract in RULES["tool"]["importlinter"]["contracts"]}
-    held = {name for name in contracts["sans-io"]["source_modules"] if name.startswith("discovery.")}
-    rooms = {f"discovery.{file.stem}" for file in (ROOT / "discovery").glob("[a-z]*.py")}
-    assert rooms - held == {"discovery.mdns", "discovery.multicast"} and held <= rooms
+    held = {name for name in contracts["sans-io"]["source_modules"] if name.startswith("mesh.discovery.")}
+    rooms = {f"mesh.discovery.{file.stem}" for file in (ROOT / "discovery").glob("[a-z]*.py")}
+    assert rooms - held == {"mesh.discovery.mdns", "mesh.discovery.multicast"} and held <= rooms
 
 
 @pytest.mark.parametrize("contract", PLANTED)
@@ -263,11 +264,13 @@ def test_a_venv_that_is_a_link_to_that_of_another_tree_is_left_as_it_is(tmp_path
     assert [path.name for path in theirs.iterdir()] == ["made-from"]
 
 
-def test_what_ships_is_the_four_packages_with_their_types() -> None:
+def test_one_package_ships_with_its_types_and_has_the_others_inside() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     include = setup["options.packages.find"]["include"].split()
-    assert sorted(include) == sorted([*PACKAGES, *(f"{package}.*" for package in PACKAGES)])
+    assert include == ["mesh", "mesh.*"]
+    for package, inside in (("discovery", "discovery"), ("balancers", "balancers"), ("spark", "history")):
+        assert (ROOT / "mesh" / inside).samefile(ROOT / package)
     assert all((ROOT / package / "py.typed").is_file() for package in PACKAGES)
     assert "project" not in RULES, "with a [project] table the dependencies of setup.cfg are lost"
 
@@ -290,7 +293,7 @@ def test_tests_mirror_the_packages() -> None:
 
 
 def test_every_folder_of_code_is_a_package() -> None:
-    roots = [ROOT / package for package in (*HOUSE, "tests")]
+    roots = [ROOT / package for package in (*PACKAGES, "tools", "tests")]
     folders = {file.parent for root in roots for file in root.rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 

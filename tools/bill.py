@@ -10,7 +10,7 @@ from typing import Any
 import zmq
 
 from mesh import __version__
-from spark.report.charts.drawing import library
+from mesh.history.report.charts.drawing import library
 from tools.bundled import Bundled, bundled
 
 # The wheels of pyzmq contain libzmq, which no index of Python packages shows.
@@ -26,7 +26,7 @@ PLOTLY = {
     "type": "library",
     "bom-ref": "plotly.js",
     "name": "plotly.js-cartesian-dist-min",
-    "description": "in spark.report, for the pages that it makes",
+    "description": "in mesh.history.report, for the pages that it makes",
     "licenses": [{"license": {"id": "MIT"}}],
 }
 OURS = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgpack
 
-from discovery import lines, state
-from discovery.adverts import Advert, Adverts, Near
-from discovery.gossip import StateGossip
+from mesh.discovery import lines, state
+from mesh.discovery.adverts import Advert, Adverts, Near
+from mesh.discovery.gossip import StateGossip
 from mesh.errors import KeysRefused
 from mesh.local.private import private_directory, write_private
 from mesh.local.segmentfiles import read_marker, recover

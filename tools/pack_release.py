@@ -12,14 +12,22 @@ import zipfile
 from pathlib import Path
 
 PACKAGES = ("mesh", "discovery", "balancers")
+LINK = "120000"  # git's mode of a symbolic link
 EPOCH = (1980, 1, 1, 0, 0, 0)  # equal sources make an equal file
 READABLE = 0o100644 << 16
 
 
 def sources(commit: str) -> dict[str, bytes]:
     """Return the Python files of a commit, by path."""
-    names = _git("ls-tree", "-r", "--name-only", commit, *PACKAGES).decode().split()
-    return {name: _git("show", f"{commit}:{name}") for name in names if name.endswith(".py")}
+    rows = [row.split() for row in _git("ls-tree", "-r", commit, *PACKAGES).decode().splitlines()]
+    # A link such as mesh/discovery stands for the folder discovery, which the zip has in its place.
+    places = {name.rpartition("/")[2]: name for mode, _, _, name in rows if mode == LINK}
+    files = {}
+    for _, _, _, name in rows:
+        if name.endswith(".py"):
+            folder, _, rest = name.partition("/")
+            files[f"{places.get(folder, folder)}/{rest}"] = _git("show", f"{commit}:{name}")
+    return files
 
 
 def _git(*arguments: str) -> bytes:

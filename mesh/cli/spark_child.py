@@ -12,7 +12,7 @@ SIGNALLED = 128  # added to the number of a signal
 
 
 def run(verb: str, arguments: Sequence[str]) -> int:
-    """Run `python -m spark VERB ARGUMENTS…` at this terminal. Return its exit code.
+    """Run `python -m mesh.history VERB ARGUMENTS…` at this terminal. Return its exit code.
 
     Raises: LocalError NO_SPARK if PySpark is not installed.
     """
@@ -23,7 +23,7 @@ def run(verb: str, arguments: Sequence[str]) -> int:
     before = signal.signal(signal.SIGINT, lambda number, _: None)
     try:
         # -P: a folder named spark in the working directory must not be imported.
-        code = _ended([sys.executable, "-P", "-m", "spark", verb, *arguments])
+        code = _ended([sys.executable, "-P", "-m", "mesh.history", verb, *arguments])
     finally:
         signal.signal(signal.SIGINT, before)
     return code if code >= 0 else SIGNALLED - code

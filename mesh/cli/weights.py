@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from balancers.plugins import OURS
 from mesh import sync
+from mesh.balancers.plugins import OURS
 from mesh.cli import gathering, options, spark_child
 from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 from mesh.cli.table import tell_table

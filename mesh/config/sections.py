@@ -100,7 +100,7 @@ class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class BalancingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The `[balancing]` section: choice among several masters, routes or servers."""
 
-    strategy: str = "RoundRobin"  # or another of balancers.plugins.OURS, or a plug-in
+    strategy: str = "RoundRobin"  # or another of mesh.balancers.plugins.OURS, or a plug-in
     header: HeaderName | None = None  # for Sticky: the header to use
     threshold: Threshold | None = None  # for ThresholdLoaded: load above which a node is avoided
     metadata: StrategyName | None = None  # for RackAffinity: the key in node.metadata

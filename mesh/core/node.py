@@ -11,7 +11,6 @@ from typing import cast
 
 import msgspec
 
-from discovery.state import Sample
 from mesh.core.access.authenticator import is_too_long
 from mesh.core.context.component import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
 from mesh.core.context.conn import Conn
@@ -21,6 +20,7 @@ from mesh.core.context.incoming_call import IncomingCall
 from mesh.core.context.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.core.peers.seniority import process_of
+from mesh.discovery.state import Sample
 from mesh.errors import ONE_MESH, OTHER_SITE, LocalError, MeshError, RemoteError
 from mesh.loglevels import ACCESS
 from mesh.names import QUEUE, kind_of

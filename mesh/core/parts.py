@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
-from balancers.round_robin import RoundRobin
+from mesh.balancers.round_robin import RoundRobin
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.admission import Admission
 from mesh.core.asking.erasing import Erasing
@@ -213,7 +213,6 @@ class Parts:
             dead,
             sessions.answer_client,
             merging.had,
-            answering.send_answer,
             lambda envelope: self.queues.queues.holds_back(envelope),
             lambda: self.letters,
             provisional,

@@ -10,7 +10,6 @@ from itertools import islice
 
 from msgspec.structs import asdict
 
-from discovery.member import Member, NodeLife
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
@@ -22,6 +21,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.standing import strangers
 from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
+from mesh.discovery.member import Member, NodeLife
 from mesh.links.table import LinkState
 from mesh.reasons.reason import reason
 from mesh.reasons.texts import LOSSES

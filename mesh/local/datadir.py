@@ -8,7 +8,7 @@ import secrets
 import time
 from pathlib import Path
 
-from discovery.member import BOOTS
+from mesh.discovery.member import BOOTS
 from mesh.errors import DataDirRefused
 from mesh.forks import close_in_child
 from mesh.local.private import private_directory, refused, write_private

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
 
-from discovery.member import BOOTS
+from mesh.discovery.member import BOOTS
 from mesh.errors import DataDirRefused
 from mesh.local.backup import queue_stores, verified
 from mesh.local.datadir import IN_USE, kept_identity, try_lock, write_identity

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from discovery.state import Natural
+from mesh.discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.mapping.checking import check_alternative, check_xpaths
 from mesh.mapping.filters import LONGEST

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 
 from mesh.routing.hop_queue import HopQueue
+from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
@@ -76,10 +77,10 @@ class ForwardTable:
         """Return whether entries of the stream wait here."""
         return (stream, domain) in self._lanes
 
-    def add(self, envelope: Envelope, source: bytes, now: float) -> PendingForward:
+    def add(self, envelope: Envelope, origin: Origin, now: float) -> PendingForward:
         """Add an entry without a next hop."""
         self._serial += 1
-        entry = PendingForward(envelope, source, now, self._serial, is_kept=not source)
+        entry = PendingForward(envelope, origin, now, self._serial, is_kept=origin.is_local)
         self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first

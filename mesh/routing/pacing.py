@@ -7,10 +7,18 @@ the credit of a subscriber that makes progress. A stopped subscriber does not de
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 
+from msgspec import Struct
+
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.sink import Sink
 
 DuePortions = Sequence[tuple[Sink, EnvelopeSlice]]
+
+
+class ItemsOf(Struct, frozen=True):
+    """Key of the acknowledgments to a peer that sent items."""
+
+    uuid: bytes
 
 
 class Pacing:

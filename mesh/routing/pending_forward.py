@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from mesh.mapping.decision import Decision, Kind
+from mesh.routing.origin import Origin
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import RESENT, Envelope
@@ -40,12 +40,11 @@ def course_of(decision: Decision) -> Course:
 class PendingForward:
     """An envelope without its final answer.
 
-    `source` is the peer that sent the envelope last, b"" for a client of this node. `also` are earlier
-    sources that wait for the final answer, too.
+    `origin` sent the envelope last. `also` are earlier origins that wait for the final answer, too.
     """
 
     envelope: Envelope
-    source: bytes
+    origin: Origin
     arrived: float
     serial: int
     lacking: dict[str, Ranges] = field(default_factory=dict)  # next hop: numbers without a final answer
@@ -58,23 +57,23 @@ class PendingForward:
     position: int = 0  # in the store
     is_storing: bool = False  # being stored
     is_kept: bool = False  # published or requested again by a local client
-    is_done: bool = False  # no source here waits for it
+    is_done: bool = False  # no origin waits for it
     was_divided: bool = False  # sent to several masters: one OK is not final
     former: tuple[str, ...] = ()  # earlier next hops, which may still answer
     ruling: SharedDecision | None = None  # decision that it follows
     course: Course | None = None  # its route when last examined; None: not yet
-    also: tuple[bytes, ...] = ()
+    also: tuple[Origin, ...] = ()
     told: list[Answer] = field(default_factory=list)  # final answers on some of its numbers
     first: str = ""  # master that serves durable subscriptions; "": one master
     sent_to: tuple[bytes, int] | None = None  # uuid and boot of the last next hop
     is_given: bool = False  # local clients receive it before its master
     first_was_sent: bool = False  # sent to `first`, or stored before
 
-    def add_source(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
-        """Add a source of a repeated envelope, and drop disconnected sources, which will resend it."""
-        others = (each for each in (*self.also, self.source) if each != source)
-        self.also = tuple(each for each in others if is_there(each))
-        self.source = source
+    def add_origin(self, origin: Origin) -> None:
+        """Add the origin of a repeated envelope, and drop disconnected origins, which will resend it."""
+        others = (each for each in (*self.also, self.origin) if each != origin)
+        self.also = tuple(each for each in others if each.is_there())
+        self.origin = origin
 
     def mark_sent_to(self, process: tuple[bytes, int]) -> None:
         """Record the process that the entry is sent to.
@@ -88,9 +87,9 @@ class PendingForward:
         self.sent_to = process
 
     @property
-    def askers(self) -> tuple[bytes, ...]:
-        """The sources that wait for the final answer."""
-        return (*self.also, self.source)
+    def askers(self) -> tuple[Origin, ...]:
+        """The origins that wait for the final answer."""
+        return (*self.also, self.origin)
 
     @property
     def hops(self) -> list[str]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.services.consumer import AddressConsumer
+from mesh.services.requester import Requester
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 
@@ -17,7 +18,7 @@ class QueuedRequests(Struct, eq=False):
     """Messages of one envelope that arrived for an address."""
 
     envelope: Envelope
-    source: bytes  # uuid of the peer; b"": a client here
+    requester: Requester
     until: float  # deadline to begin
     came: float
     at: int = 0  # index of the first undelivered message
@@ -55,7 +56,7 @@ class GivenMessage(Struct, eq=False):
         """Return the message as new work, to be assigned again."""
         work = self.work
         return QueuedRequests(
-            work.envelope.cut((self.index,)), work.source, work.until, work.came, was_given=True
+            work.envelope.cut((self.index,)), work.requester, work.until, work.came, was_given=True
         )
 
     @property
@@ -110,21 +111,21 @@ class ServedAddress:
         """Whether any message waits because no consumer has credit."""
         return bool(self.here or self.elsewhere) or any(server.line for server in self.servers.values())
 
-    def ready(self, source: bytes) -> list[Server]:
-        """Return the consumers that may get messages of that source, now or later."""
-        return [s for s in self.servers.values() if s.is_for_others or not source]
+    def ready(self, requester: Requester) -> list[Server]:
+        """Return the consumers that may get messages of `requester`, now or later."""
+        return [s for s in self.servers.values() if s.is_for_others or requester.is_local]
 
     def add(self, work: QueuedRequests) -> None:
-        (self.elsewhere if work.source else self.here).append(work)
+        (self.here if work.requester.is_local else self.elsewhere).append(work)
         self.bytes += work.size
 
     def add_first(self, work: QueuedRequests) -> None:
         """Put returned work before all other."""
-        (self.elsewhere if work.source else self.here).appendleft(work)
+        (self.here if work.requester.is_local else self.elsewhere).appendleft(work)
         self.bytes += work.size
 
     def drop(self, work: QueuedRequests) -> None:
-        (self.elsewhere if work.source else self.here).remove(work)
+        (self.here if work.requester.is_local else self.elsewhere).remove(work)
         self.bytes -= work.size
 
     def waiting(self) -> Iterator[QueuedRequests]:

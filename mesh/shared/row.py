@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from discovery.state import Natural, Uuid
+from mesh.discovery.state import Natural, Uuid
 from mesh.errors import LocalError
 from mesh.wire.limits import KIB
 

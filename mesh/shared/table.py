@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.shared.row import DIGEST, SharedRow
 
 ROWS = 20_000  # of one kind, without deletions

@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from discovery.state import Sample
 from mesh.core.context.component import Reloaded, no_file
 from mesh.core.node import NodeCore
+from mesh.discovery.state import Sample
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
 from mesh.operations import Image, Stored, StoreReach
 from mesh.shell.damper import Damper

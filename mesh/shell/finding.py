@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from discovery.adverts import Advert, Adverts, Near, Rejected
-from discovery.interfaces import InterfaceChanges, advertised, fit, mdns_interfaces
-from discovery.sights import Discovered, Down, Up
 from mesh.config import Discovery
 from mesh.core.peers.introductions import ADDRESSES
+from mesh.discovery.adverts import Advert, Adverts, Near, Rejected
+from mesh.discovery.interfaces import InterfaceChanges, advertised, fit, mdns_interfaces
+from mesh.discovery.sights import Discovered, Down, Up
 from mesh.local.addresses import is_wildcard
 from mesh.shell.machine import interfaces
 from mesh.wire.commands import Introduction
 
 if TYPE_CHECKING:
-    from discovery.mdns import Mdns
+    from mesh.discovery.mdns import Mdns
 
 LOOK = 3.0  # s between two scans of the interfaces
 
@@ -69,7 +69,7 @@ class Finding:
         self._planned = False
         self._closed = False
         if settings.mdns:
-            from discovery.mdns import Mdns  # late: zeroconf takes a fifth of the start
+            from mesh.discovery.mdns import Mdns  # late: zeroconf takes a fifth of the start
 
             self._mdns = Mdns(adverts, self._advert(), self._changes.adopted[1], self._wake)
 

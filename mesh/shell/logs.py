@@ -12,7 +12,7 @@ from mesh.printable import harmless
 from mesh.shell.logwriter import LogWriter
 
 TEXT, JSON, JOURNAL, AUTO = "text", "json", "journal", "auto"
-OURS = ("mesh", "discovery", "balancers")  # roots of all loggers of this project
+OURS = ("mesh", "discovery")  # roots of all loggers of this project
 PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # syslog priorities
 
 # Law: each line of the log was written as a line here. No message content starts another line, moves a

@@ -4,7 +4,7 @@ import socket
 
 import psutil
 
-from discovery.interfaces import Interface
+from mesh.discovery.interfaces import Interface
 
 _IP = (socket.AF_INET, socket.AF_INET6)
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from discovery.state import Sample
 from mesh.config import Config, addresses
 from mesh.config_store import MEMORY
+from mesh.discovery.state import Sample
 from mesh.errors import DataDirRefused
 from mesh.local.addresses import normal
 from mesh.local.datadir import kept_identity

@@ -10,7 +10,7 @@ import msgspec
 import psutil
 from msgspec import Meta
 
-from discovery.state import CORES, Natural, Percent, Sample
+from mesh.discovery.state import CORES, Natural, Percent, Sample
 from mesh.errors import BadConfig
 from mesh.regular import open_regular
 

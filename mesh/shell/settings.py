@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from balancers.base import Balancer
-from balancers.guarded import Guarded
-from balancers.plugins import BadBalancer, named
+from mesh.balancers.base import Balancer
+from mesh.balancers.guarded import Guarded
+from mesh.balancers.plugins import BadBalancer, named
 from mesh.config import Config, Limits, balancing_options, rules
 from mesh.config_store import MEMORY
 from mesh.core.context.settings import Keyring, Settings

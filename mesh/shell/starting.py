@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from discovery.adverts import Adverts
 from mesh.config import Config
 from mesh.core.access.authenticator import SOFTWARE
 from mesh.core.context.component import no_file
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
+from mesh.discovery.adverts import Adverts
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify

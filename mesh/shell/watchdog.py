@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from balancers.base import Balancer, Candidates, Message, NodeInfo, Registration, reads_message
+from mesh.balancers.base import Balancer, Candidates, Message, NodeInfo, Registration, reads_message
 
 BUDGET = 0.05  # s that a plug-in may take per answer
 QUIET = 60.0  # s between two reports

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, get_args
 import msgspec
 from msgspec import Meta
 
-from discovery.state import Natural
+from mesh.discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.names import LONGEST_QUEUE
 from mesh.values import LONGEST_DOMAIN

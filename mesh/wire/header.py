@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from discovery.state import Natural
+from mesh.discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.values import LONGEST_KEY, Route
 from mesh.wire.codec import malformed, reader

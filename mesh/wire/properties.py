@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from discovery.state import Natural
+from mesh.discovery.state import Natural
 from mesh.errors import BadArgument, MessageTooLarge, RemoteError
 from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import pack, reader

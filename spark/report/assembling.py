@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from spark.report.facts import (
+from mesh.history.report.facts import (
     FARES,
     MEASURES,
     Coverage,
@@ -18,7 +18,7 @@ from spark.report.facts import (
     Quality,
     Series,
 )
-from spark.report.sampling import mean, median, most
+from mesh.history.report.sampling import mean, median, most
 
 Span = tuple[str, datetime, datetime]  # node, start, end
 AboutNode = TypeVar("AboutNode", Load, Coverage, Flapping)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.report import assembling, facts
-from spark.report.facts import Facts, Fare, Load
-from spark.report.figures import harmless
-from spark.views import (
+from mesh.history.report import assembling, facts
+from mesh.history.report.facts import Facts, Fare, Load
+from mesh.history.report.figures import harmless
+from mesh.history.views import (
     balance,
     clocks,
     coverage,
@@ -29,7 +29,7 @@ from spark.views import (
     services,
     topics,
 )
-from spark.views.rows import TOLERANCE
+from mesh.history.views.rows import TOLERANCE
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -93,7 +93,7 @@ VIEWS = {
 
 
 def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
-    """Return the facts of a history, as read by spark.reading.
+    """Return the facts of a history, as read by mesh.history.reading.
 
     `now` is the time of this report.
     """

@@ -12,16 +12,16 @@ import click
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from spark import options, reading, writing
-from spark.errors import SparkJobError
-from spark.failures import in_words
-from spark.ingest import ingest
-from spark.progress import Progress
-from spark.report.collecting import Tell, collect
-from spark.report.document import document
-from spark.report.facts import Facts
-from spark.report.terminal import summary
-from spark.session import session
+from mesh.history import options, reading, writing
+from mesh.history.errors import SparkJobError
+from mesh.history.failures import in_words
+from mesh.history.ingest import ingest
+from mesh.history.progress import Progress
+from mesh.history.report.collecting import Tell, collect
+from mesh.history.report.document import document
+from mesh.history.report.facts import Facts
+from mesh.history.report.terminal import summary
+from mesh.history.session import session
 
 T = TypeVar("T")
 Span = tuple[datetime | None, datetime | None]
@@ -78,7 +78,7 @@ def command(
     if json_to is not None:
         writing.write(json_to, json.dumps(document(facts), allow_nan=False) + "\n", "--json-to")
     if html is not None:
-        from spark.report.page import page  # loads Plotly, needed only here
+        from mesh.history.report.page import page  # loads Plotly, needed only here
 
         writing.write(html, page(facts), "--html")
         click.echo(f"\nThe page: {html.absolute()}", err=as_json)

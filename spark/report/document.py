@@ -4,8 +4,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from spark.report.facts import Facts
-from spark.report.findings import findings, verdict
+from mesh.history.report.facts import Facts
+from mesh.history.report.findings import findings, verdict
 
 VERSION = 1
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from spark.printable import visible
+from mesh.history.printable import visible
 
 LONGEST = 120  # characters of a text from the mesh
 

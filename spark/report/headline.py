@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from spark.report.facts import Facts, Series, Values
-from spark.report.figures import counted, decimal, duration, moment, number, percent
-from spark.report.sampling import mean, median, most
+from mesh.history.report.facts import Facts, Series, Values
+from mesh.history.report.figures import counted, decimal, duration, moment, number, percent
+from mesh.history.report.sampling import mean, median, most
 
 ENDS = {  # by end of the last life
     "there": "alive at the end",

@@ -5,8 +5,8 @@ A node of an unknown machine is a group of its own.
 
 from collections.abc import Iterable
 
-from spark.report.facts import Facts
-from spark.report.figures import counted, listed
+from mesh.history.report.facts import Facts
+from mesh.history.report.figures import counted, listed
 
 Group = list[str]  # names of nodes
 

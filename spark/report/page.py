@@ -5,20 +5,20 @@ from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 
-from spark.report.charts.drawing import library
-from spark.report.facts import Facts
-from spark.report.figures import counted, moment, number
-from spark.report.findings import findings, verdict
-from spark.report.findings.finding import RANKS, Finding
-from spark.report.headline import Figure, headline, name, span
-from spark.report.markup import Html, html, raw, tag
-from spark.report.sections.balance import balance
-from spark.report.sections.load import load
-from spark.report.sections.membership import detection, membership
-from spark.report.sections.network import links, queues, topics
-from spark.report.sections.quality import capacity, clocks, quality
-from spark.report.sections.section import Section
-from spark.report.sections.services import services
+from mesh.history.report.charts.drawing import library
+from mesh.history.report.facts import Facts
+from mesh.history.report.figures import counted, moment, number
+from mesh.history.report.findings import findings, verdict
+from mesh.history.report.findings.finding import RANKS, Finding
+from mesh.history.report.headline import Figure, headline, name, span
+from mesh.history.report.markup import Html, html, raw, tag
+from mesh.history.report.sections.balance import balance
+from mesh.history.report.sections.load import load
+from mesh.history.report.sections.membership import detection, membership
+from mesh.history.report.sections.network import links, queues, topics
+from mesh.history.report.sections.quality import capacity, clocks, quality
+from mesh.history.report.sections.section import Section
+from mesh.history.report.sections.services import services
 
 SECTIONS = (load, balance, membership, detection, links, queues, topics, services, capacity, clocks, quality)
 
@@ -58,7 +58,7 @@ def page(facts: Facts) -> str:
 
 
 def _own(file: str) -> str:
-    return files("spark.report").joinpath(file).read_text(encoding="utf-8")
+    return files("mesh.history.report").joinpath(file).read_text(encoding="utf-8")
 
 
 def _policy(*scripts: str) -> str:

@@ -7,11 +7,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from spark.report.facts import Facts, Node
-from spark.report.figures import counted, decimal, duration, number, percent, short
-from spark.report.findings import findings, verdict
-from spark.report.findings.finding import BAD, GOOD, NOTE, RANKS, WARN, Finding
-from spark.report.headline import headline, name, span
+from mesh.history.report.facts import Facts, Node
+from mesh.history.report.figures import counted, decimal, duration, number, percent, short
+from mesh.history.report.findings import findings, verdict
+from mesh.history.report.findings.finding import BAD, GOOD, NOTE, RANKS, WARN, Finding
+from mesh.history.report.headline import headline, name, span
 
 NODES, ROOM = 10, 16  # nodes, lines of findings: 40 in all
 GAP = 2  # between columns

@@ -1,9 +1,9 @@
 """Views of the history of a mesh, as functions.
 
-Each view is a function from the history (spark.reading.history) to a DataFrame. It filters `kind` itself, so
-that Spark reads only the needed partitions, and uses times as recorded: `clocks.aligned(history)` first
-corrects the times of nodes whose clocks are wrong. Nothing is computed before the DataFrame is used, except
-by `load.width`.
+Each view is a function from the history (mesh.history.reading.history) to a DataFrame. It filters `kind`
+itself, so that Spark reads only the needed partitions, and uses times as recorded:
+`clocks.aligned(history)` first corrects the times of nodes whose clocks are wrong. Nothing is computed
+before the DataFrame is used, except by `load.width`.
 
 Names of columns end with their unit: `_s` seconds, `_ms` milliseconds, `_per_s` per second, `_per_hour` per
 hour, `_percent` 0..100, `_share` 0..1. Columns that end with `_at` are timestamps. Counts are whole numbers.

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views import counting
-from spark.views.rows import of_kind, ratio
+from mesh.history.views import counting
+from mesh.history.views.rows import of_kind, ratio
 
 UNANSWERED = 2.0  # s that an unanswered read counts
 # Half-lives: older values have this age, so that they do not vanish.

@@ -3,9 +3,9 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views import counting
-from spark.views.capacity import idle
-from spark.views.rows import newest, of_kind, ratio
+from mesh.history.views import counting
+from mesh.history.views.capacity import idle
+from mesh.history.views.rows import newest, of_kind, ratio
 
 # Seconds in which an observer writes at least one line about each candidate.
 MINUTE = 60

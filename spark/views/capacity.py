@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.forecast import EXPLAINED
-from spark.views.regression import Line, fit
-from spark.views.rows import named, of_kind
+from mesh.history.views.forecast import EXPLAINED
+from mesh.history.views.regression import Line, fit
+from mesh.history.views.rows import named, of_kind
 
 FULL = 0.01  # minimum for a fully busy machine
 

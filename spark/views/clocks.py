@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.rows import TOLERANCE, later, named, of_kind
+from mesh.history.views.rows import TOLERANCE, later, named, of_kind
 
 CLOSE_ENOUGH = 1000  # inverse of the relative error of percentiles
 

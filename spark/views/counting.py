@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.rows import of_kind, settled
+from mesh.history.views.rows import of_kind, settled
 
 BOOT = ("observer_uuid", "observer_boot")
 

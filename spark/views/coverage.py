@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views.rows import SETTLED, TOLERANCE, named, of_kind, seconds, settled
+from mesh.history.views.rows import SETTLED, TOLERANCE, named, of_kind, seconds, settled
 
 GAP = 30  # s without a state that are reported
 WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment

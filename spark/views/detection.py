@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.membership import timeline
-from spark.views.rows import TOLERANCE, episodes, named, of_kind, seconds
+from mesh.history.views.membership import timeline
+from mesh.history.views.rows import TOLERANCE, episodes, named, of_kind, seconds
 
 TOGETHER = 60.0  # s within which observers notice the same death
 

@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.regression import Line, fit
-from spark.views.rows import named, of_kind, seconds, settled
+from mesh.history.views.regression import Line, fit
+from mesh.history.views.rows import named, of_kind, seconds, settled
 
 # Seconds of one point: means vary less than single states.
 POINT = 10

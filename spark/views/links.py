@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.clocks import CLOSE_ENOUGH
-from spark.views.rows import of_kind, ratio
+from mesh.history.views.clocks import CLOSE_ENOUGH
+from mesh.history.views.rows import of_kind, ratio
 
 LOGGED_IN = "logged in"
 LOST = ": logged out"  # end of the text of such an event

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views.rows import named, of_kind, ratio
+from mesh.history.views.rows import named, of_kind, ratio
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 WIDTHS = (

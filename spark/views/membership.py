@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views.rows import TOLERANCE, episodes, named, of_kind, ratio, seconds, settled
+from mesh.history.views.rows import TOLERANCE, episodes, named, of_kind, ratio, seconds, settled
 
 OF_ITSELF = ("started", "stopped")  # events of the observer itself
 OF_OTHERS = ("joined", "restarted", "alive", "suspect", "dead", "left")

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark.views import counting
-from spark.views.rows import of_kind, ratio, seconds, settled
+from mesh.history.views import counting
+from mesh.history.views.rows import of_kind, ratio, seconds, settled
 
 WIDTH = 10  # s in which each node writes about each queue
 COUNTERS = ("moved_in", "moved_out")

@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.regression import Line, fit
-from spark.views.rows import of_kind, seconds, settled
+from mesh.history.views.regression import Line, fit
+from mesh.history.views.rows import of_kind, seconds, settled
 
 ENOUGH = 3  # lines
 # Share of the maximum depth: a smaller rise, of at least one message, counts as level.

@@ -3,9 +3,9 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views import counting
-from spark.views.load import width
-from spark.views.rows import of_kind, ratio, seconds, settled
+from mesh.history.views import counting
+from mesh.history.views.load import width
+from mesh.history.views.rows import of_kind, ratio, seconds, settled
 
 LEAST = 10  # s between two lines of an address, at least
 FAILURES = ("failed", "lost", "refused", "expired")

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views import counting
-from spark.views.rows import ratio, seconds
+from mesh.history.views import counting
+from mesh.history.views.rows import ratio, seconds
 
 
 def busiest(history: DataFrame, n: int = 20) -> DataFrame:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from balancers.base import Balancer, Candidate
+from mesh.balancers.base import Balancer, Candidate
 
 
 def chance(seed: int = 0) -> Callable[[], float]:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from balancers.base import Balancer, Candidate, Jitter
-from balancers.sent import SentCounts
+from mesh.balancers.base import Balancer, Candidate, Jitter
+from mesh.balancers.sent import SentCounts
 from tests.balancers.candidates import chance
 
 

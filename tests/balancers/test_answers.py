@@ -4,8 +4,8 @@ from math import inf, nan
 
 import pytest
 
-from balancers import answers
-from balancers.answers import AnswerRecords
+from mesh.balancers import answers
+from mesh.balancers.answers import AnswerRecords
 
 
 def test_what_is_answered_is_outstanding_no_more() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from balancers import plugins
-from balancers.base import Balancer, Candidate, Strategy
-from balancers.capacity import capacities
-from balancers.least_loaded import LeastLoaded
+from mesh.balancers import plugins
+from mesh.balancers.base import Balancer, Candidate, Strategy
+from mesh.balancers.capacity import capacities
+from mesh.balancers.least_loaded import LeastLoaded
 from tests.balancers.candidates import Sample, chance, named
 
 PAGE = (Path(__file__).parents[2] / "docs" / "balancing.md").read_text()

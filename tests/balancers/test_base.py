@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mesh
-from balancers import plugins
-from balancers.base import Balancer, Candidate, Message, NoCandidates, NodeInfo, Strategy
-from balancers.guarded import Guarded
+from mesh.balancers import plugins
+from mesh.balancers.base import Balancer, Candidate, Message, NoCandidates, NodeInfo, Strategy
+from mesh.balancers.guarded import Guarded
 from tests.balancers.candidates import Headers, Sample, chance, fresh, named
 
 

@@ -5,8 +5,8 @@ from math import inf, nan
 
 import pytest
 
-from balancers.base import Candidate
-from balancers.capacity import capacities, weights
+from mesh.balancers.base import Candidate
+from mesh.balancers.capacity import capacities, weights
 from tests.balancers.candidates import fresh, named
 
 

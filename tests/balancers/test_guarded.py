@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from balancers.base import Candidates, Message, NodeInfo, Registration, Strategy, Unread
-from balancers.guarded import Guarded
+from mesh.balancers.base import Candidates, Message, NodeInfo, Registration, Strategy, Unread
+from mesh.balancers.guarded import Guarded
 from tests.balancers.candidates import chance, named
 
 ABC = named("a b c")

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from balancers.base import Candidate, Jitter, NodeInfo
-from balancers.least_loaded import LeastLoaded
-from balancers.two_choices import TwoChoices
+from mesh.balancers.base import Candidate, Jitter, NodeInfo
+from mesh.balancers.least_loaded import LeastLoaded
+from mesh.balancers.two_choices import TwoChoices
 from tests.balancers.candidates import chance, fresh, named, picks
 from tests.balancers.fleet import Fleet, shares
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancers.base import Candidate
-from balancers.least_memory import LeastMemory
+from mesh.balancers.base import Candidate
+from mesh.balancers.least_memory import LeastMemory
 from tests.balancers.candidates import chance, fresh
 
 GIB = 2**30

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from balancers.local_first import LocalFirst
+from mesh.balancers.local_first import LocalFirst
 from tests.balancers.candidates import chance, named
 
 ABC = named("a b c")

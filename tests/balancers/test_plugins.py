@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from balancers import plugins
-from balancers.base import Candidates, Message, Strategy
-from balancers.guarded import Guarded
-from balancers.plugins import BadBalancer
-from balancers.round_robin import RoundRobin
+from mesh.balancers import plugins
+from mesh.balancers.base import Candidates, Message, Strategy
+from mesh.balancers.guarded import Guarded
+from mesh.balancers.plugins import BadBalancer
+from mesh.balancers.round_robin import RoundRobin
 from tests.balancers.candidates import chance, named
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from balancers.base import Candidate, NodeInfo
-from balancers.rack_affinity import RackAffinity
+from mesh.balancers.base import Candidate, NodeInfo
+from mesh.balancers.rack_affinity import RackAffinity
 from tests.balancers.candidates import chance, named
 
 

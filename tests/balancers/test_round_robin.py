@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from balancers import weighted_turns
-from balancers.round_robin import RoundRobin
+from mesh.balancers import weighted_turns
+from mesh.balancers.round_robin import RoundRobin
 from tests.balancers.candidates import chance, named, picks
 
 ABC = named("a b c")

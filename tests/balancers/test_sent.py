@@ -4,7 +4,7 @@ from math import e
 
 import pytest
 
-from balancers.sent import SentCounts
+from mesh.balancers.sent import SentCounts
 
 
 def test_what_was_sent_just_now_counts_wholly() -> None:

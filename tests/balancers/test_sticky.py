@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancers.sticky import Sticky
+from mesh.balancers.sticky import Sticky
 from tests.balancers.candidates import Headers, Sample, chance, named
 
 VALUES = [f"customer {number}" for number in range(600)]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balancers.base import Candidate, NodeInfo
-from balancers.threshold_loaded import ThresholdLoaded
+from mesh.balancers.base import Candidate, NodeInfo
+from mesh.balancers.threshold_loaded import ThresholdLoaded
 from tests.balancers.candidates import chance, fresh
 
 loads = st.lists(st.floats(0, 1), min_size=1, max_size=8)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from balancers.two_choices import TwoChoices
+from mesh.balancers.two_choices import TwoChoices
 from tests.balancers.candidates import chance, fresh, picks
 from tests.balancers.fleet import Fleet
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from balancers.base import Candidate
-from balancers.round_robin import RoundRobin
-from balancers.weighted_round_robin import WeightedRoundRobin
+from mesh.balancers.base import Candidate
+from mesh.balancers.round_robin import RoundRobin
+from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 from tests.balancers.candidates import Sample, chance, named, picks
 
 

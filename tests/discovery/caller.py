@@ -9,10 +9,10 @@ import json
 import sys
 import threading
 
-import discovery.mdns
-from discovery.adverts import Advert, Adverts
-from discovery.mdns import Mdns
-from discovery.sights import Discovered, Sight
+import mesh.discovery.mdns
+from mesh.discovery.adverts import Advert, Adverts
+from mesh.discovery.mdns import Mdns
+from mesh.discovery.sights import Discovered, Sight
 
 
 def shown(sight: Sight) -> dict[str, object]:
@@ -23,8 +23,8 @@ def shown(sight: Sight) -> dict[str, object]:
 
 def main() -> None:
     it = json.loads(sys.argv[1])
-    discovery.mdns.LOOK_AGAIN = it.get("look", discovery.mdns.LOOK_AGAIN)
-    discovery.mdns.PAUSE = it.get("pause", discovery.mdns.PAUSE)
+    mesh.discovery.mdns.LOOK_AGAIN = it.get("look", mesh.discovery.mdns.LOOK_AGAIN)
+    mesh.discovery.mdns.PAUSE = it.get("pause", mesh.discovery.mdns.PAUSE)
     woken, ended = threading.Event(), threading.Event()
     advert = Advert(it["name"].encode().ljust(16), it["name"], 1, 7710, tuple(it["hosts"]))
     mdns = Mdns(Adverts("lab", b"s" * 32, None, lambda *_: False), advert, it["interfaces"], woken.set)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from discovery.gossip import StateGossip, StateLine, StateMessage
+from mesh.discovery.gossip import StateGossip, StateLine, StateMessage
 from tools.models.gossip_mesh import boots, line, state
 
 ME, HERON, FRODO, BILBO = (bytes([number]) * 16 for number in range(1, 5))

@@ -3,9 +3,18 @@
 from collections.abc import Iterable
 from random import Random
 
-from discovery.member import Dead, Member, MemberEvent, Node, NodeLife, Rumour, Suspected, SuspicionRefuted
-from discovery.membership import DirectProbe, IndirectProbe, Membership, SwimTiming
-from discovery.requests import DiscoveryRequest, Lives
+from mesh.discovery.member import (
+    Dead,
+    Member,
+    MemberEvent,
+    Node,
+    NodeLife,
+    Rumour,
+    Suspected,
+    SuspicionRefuted,
+)
+from mesh.discovery.membership import DirectProbe, IndirectProbe, Membership, SwimTiming
+from mesh.discovery.requests import DiscoveryRequest, Lives
 
 AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
 Results = list[MemberEvent | DiscoveryRequest]

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery import advert_limiter
-from discovery.advert_limiter import (
+from mesh.discovery import advert_limiter
+from mesh.discovery.advert_limiter import (
     LONGEST_LINE,
     MOST_BOOTS,
     MOST_COMPLAINTS,
@@ -14,7 +14,7 @@ from discovery.advert_limiter import (
     AdvertLimiter,
     Boots,
 )
-from discovery.adverts import Advert, Rejected
+from mesh.discovery.adverts import Advert, Rejected
 
 BAD = Rejected("01" * 16, "its MAC is wrong", "ADVERT_MAC")
 HERON = Advert(b"\x01" * 16, "heron", 7, 7710, ("10.0.0.5",))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.advert_limiter import MOST_MESHES, AdvertLimiter
-from discovery.adverts import LARGEST_READ, MOST_HOSTS, Advert, Adverts, Near, Rejected, usable
+from mesh.discovery.advert_limiter import MOST_MESHES, AdvertLimiter
+from mesh.discovery.adverts import LARGEST_READ, MOST_HOSTS, Advert, Adverts, Near, Rejected, usable
 
 SECRET = b"s" * 32
 KEY = b"k" * 32

@@ -2,8 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from discovery.member import Dead, NodeLife, Suspected
-from discovery.membership import DialProbe, DirectProbe, IndirectProbe, Lives, Membership, Spread
+from mesh.discovery.member import Dead, NodeLife, Suspected
+from mesh.discovery.membership import DialProbe, DirectProbe, IndirectProbe, Lives, Membership, Spread
 from tests.discovery.nodes import (
     AT,
     HERON,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from discovery.member import Member, Node, NodeLife, Rumour
-from discovery.membership import Joined, Left, MemberEvent, Membership, Moved, Restarted
+from mesh.discovery.member import Member, Node, NodeLife, Rumour
+from mesh.discovery.membership import Joined, Left, MemberEvent, Membership, Moved, Restarted
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from discovery.gossip import FULL, StateGossip, StateLine, StateMessage, encode
-from discovery.relay import DIGEST, LINES, MISSED
+from mesh.discovery.gossip import FULL, StateGossip, StateLine, StateMessage, encode
+from mesh.discovery.relay import DIGEST, LINES, MISSED
 from tests.discovery.gossips import (
     ALL,
     BILBO,

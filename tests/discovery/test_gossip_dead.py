@@ -1,6 +1,6 @@
 """What does gossip keep and say of nodes that are dead?"""
 
-from discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, StateMessage
+from mesh.discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, StateMessage
 from tests.discovery.gossips import ALL, BILBO, FRODO, HERON, LARGE, OTHERS, far, gossip, large, says
 from tools.models.gossip_mesh import boots, line, state
 

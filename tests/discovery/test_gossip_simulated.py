@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from discovery.gossip import FULL, StateGossip, StateMessage
-from discovery.state import decode
+from mesh.discovery.gossip import FULL, StateGossip, StateMessage
+from mesh.discovery.state import decode
 from tools.models.gossip_mesh import INTERVAL, GossipMesh, boots, line, state
 
 pytestmark = pytest.mark.slow  # for its length
@@ -32,7 +32,7 @@ def shared_states(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     And no walks through all that hundreds of nodes know, looking for circles that are not there.
     """
-    monkeypatch.setattr("discovery.gossip.decode_state", lru_cache(100_000)(decode))
+    monkeypatch.setattr("mesh.discovery.gossip.decode_state", lru_cache(100_000)(decode))
     gc.disable()
     yield
     gc.enable()

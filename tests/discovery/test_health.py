@@ -5,9 +5,9 @@ from math import inf
 
 import pytest
 
-from discovery.health import WORST, Health
-from discovery.member import NodeLife
-from discovery.membership import DirectProbe, IndirectProbe, Membership
+from mesh.discovery.health import WORST, Health
+from mesh.discovery.member import NodeLife
+from mesh.discovery.membership import DirectProbe, IndirectProbe, Membership
 from tests.discovery.nodes import HERON, IBIS, asks, fates, membership, rumour, state, until, until_probe
 
 SUSPECT, DEAD, ALIVE = NodeLife.SUSPECT, NodeLife.DEAD, NodeLife.ALIVE

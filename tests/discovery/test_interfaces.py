@@ -5,7 +5,15 @@ from itertools import pairwise
 
 import pytest
 
-from discovery.interfaces import PAUSE, SETTLED, Interface, InterfaceChanges, advertised, fit, mdns_interfaces
+from mesh.discovery.interfaces import (
+    PAUSE,
+    SETTLED,
+    Interface,
+    InterfaceChanges,
+    advertised,
+    fit,
+    mdns_interfaces,
+)
 
 LO = Interface("lo", ("127.0.0.1", "::1"), is_up=True, has_multicast=False)
 ETH = Interface("eth0", ("10.0.0.5", "fd00::5", "fe80::5%eth0"), is_up=True, has_multicast=True)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery import state as states
-from discovery.gossip import TOMBS
-from discovery.lines import LONGEST, MOST, StateLine, StateMessage, decode, encode
-from discovery.relay import LINES, LONG_DIGEST
+from mesh.discovery import state as states
+from mesh.discovery.gossip import TOMBS
+from mesh.discovery.lines import LONGEST, MOST, StateLine, StateMessage, decode, encode
+from mesh.discovery.relay import LINES, LONG_DIGEST
 
 UUID = bytes(range(16))
 LARGEST = 2**63 - 1

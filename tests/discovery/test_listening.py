@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from discovery.listening import FAVOURITES, FULL, RINGS, Listening
+from mesh.discovery.listening import FAVOURITES, FULL, RINGS, Listening
 
 LARGE = (FULL + 1, 34, 64, 100, pytest.param(1000, marks=pytest.mark.slow))
 

@@ -13,12 +13,12 @@ import pytest
 from zeroconf import ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf, const
 from zeroconf._protocol.outgoing import DNSOutgoing
 
-import discovery.mdns
-import discovery.multicast
-from discovery.adverts import Advert, Adverts, Rejected
-from discovery.mdns import Mdns, _Flood, _Load
-from discovery.multicast import ASKED, TYPE, Announcement, ZeroconfInstance
-from discovery.sights import Discovered, Down, Sight, Up
+import mesh.discovery.mdns
+import mesh.discovery.multicast
+from mesh.discovery.adverts import Advert, Adverts, Rejected
+from mesh.discovery.mdns import Mdns, _Flood, _Load
+from mesh.discovery.multicast import ASKED, TYPE, Announcement, ZeroconfInstance
+from mesh.discovery.sights import Discovered, Down, Sight, Up
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # for its length
@@ -131,7 +131,7 @@ def test_a_new_start_of_a_node_is_found_as_such(secret: bytes) -> None:
 def test_a_change_is_announced_and_another_only_after_a_pause(
     secret: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery.mdns, "PAUSE", 1.0)
+    monkeypatch.setattr(mesh.discovery.mdns, "PAUSE", 1.0)
     with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
         until(lambda: "b" in a.found())
         start = time.monotonic()
@@ -147,8 +147,8 @@ def test_a_change_is_announced_and_another_only_after_a_pause(
 
 
 def test_if_it_dies_that_is_told_and_it_comes_back(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery.mdns, "BACKOFF_MIN", 0.1)
-    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    monkeypatch.setattr(mesh.discovery.mdns, "BACKOFF_MIN", 0.1)
+    monkeypatch.setattr(mesh.discovery.mdns, "PAUSE", 0.1)
     look, struck = ZeroconfInstance.look, [False]
 
     async def die(self: ZeroconfInstance, heard: Callable[..., None]) -> None:
@@ -166,7 +166,7 @@ def test_if_it_dies_that_is_told_and_it_comes_back(secret: bytes, monkeypatch: p
 
 
 def test_without_an_interface_it_waits_for_one(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    monkeypatch.setattr(mesh.discovery.mdns, "PAUSE", 0.1)
     a = Listener("a", secret)
     a.mdns = Mdns(a.adverts, a.advert, (), lambda: None)
     with listening(a, Listener("b", secret)) as (_, b):
@@ -178,7 +178,7 @@ def test_without_an_interface_it_waits_for_one(secret: bytes, monkeypatch: pytes
 
 
 def test_when_the_last_interface_goes_that_is_told(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    monkeypatch.setattr(mesh.discovery.mdns, "PAUSE", 0.1)
     with listening(Listener("a", secret)) as (a,):
         until(lambda: a.ups_and_downs() == [Up])
         a.mdns.update(a.advert, ("203.0.113.7", "fe80::7%gone0"))
@@ -216,7 +216,7 @@ def test_stopping_what_was_never_started_or_is_stopped_does_no_harm(secret: byte
 def test_adverts_that_are_not_proven_are_told_once_and_not_found(
     secret: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    monkeypatch.setattr(mesh.discovery.mdns, "PAUSE", 0.1)
     with listening(Listener("a", secret), Listener("b", secret)) as (a, b), stranger() as send:
         until(lambda: "b" in a.found())
         spoofed = a.adverts.write(replace(b.advert, uuid=b"\x01" * 16)) | {"m": b"00" * 16}
@@ -342,7 +342,7 @@ def test_under_a_flood_of_names_others_are_found(secret: bytes) -> None:
 
 
 def test_what_nobody_takes_is_dropped_and_counted(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery.mdns, "WAITING", 2)
+    monkeypatch.setattr(mesh.discovery.mdns, "WAITING", 2)
     with listening(*(Listener(name, secret) for name in "abcd")) as nodes:
         until(lambda: all(node.mdns.ignored >= 1 for node in nodes))
         assert len(nodes[0].mdns.take()) == 2

@@ -3,8 +3,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.member import Member, Node, NodeLife, Rumour
-from discovery.membership import (
+from mesh.discovery.member import Member, Node, NodeLife, Rumour
+from mesh.discovery.membership import (
     Conflict,
     Dead,
     Joined,
@@ -18,7 +18,7 @@ from discovery.membership import (
     Suspected,
     SuspicionRefuted,
 )
-from discovery.requests import DiscoveryRequest
+from mesh.discovery.requests import DiscoveryRequest
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from discovery.member import Dead, Joined, MemberEvent, Restarted, Suspected, SuspicionRefuted
+from mesh.discovery.member import Dead, Joined, MemberEvent, Restarted, Suspected, SuspicionRefuted
 from tests.seeds import stories
 from tools.models.swim_network import SwimNetwork
 from tools.models.swim_node import SwimNode

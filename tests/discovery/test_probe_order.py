@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.probe_order import ProbeOrder
+from mesh.discovery.probe_order import ProbeOrder
 
 
 def test_nobody_has_a_turn_in_an_empty_roster() -> None:

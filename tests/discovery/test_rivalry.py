@@ -2,8 +2,8 @@
 
 import pytest
 
-from discovery.member import Member, NodeLife
-from discovery.membership import Conflict, Membership
+from mesh.discovery.member import Member, NodeLife
+from mesh.discovery.membership import Conflict, Membership
 from tests.discovery.nodes import ELSEWHERE, HERON, IBIS, kinds, membership, node, rumour, state, until
 
 ALIVE, SUSPECT, DEAD, LEFT, SEEN = (

@@ -2,10 +2,21 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.member import LEAP, Dead, Joined, Left, Member, Moved, NodeLife, Restarted, Rumour, Sighted
-from discovery.membership import HEARSAY, DirectProbe, Inform, NameClash
-from discovery.rumor_evidence import HIGHEST
-from discovery.table import SEEN_FOR, TOLD
+from mesh.discovery.member import (
+    LEAP,
+    Dead,
+    Joined,
+    Left,
+    Member,
+    Moved,
+    NodeLife,
+    Restarted,
+    Rumour,
+    Sighted,
+)
+from mesh.discovery.membership import HEARSAY, DirectProbe, Inform, NameClash
+from mesh.discovery.rumor_evidence import HIGHEST
+from mesh.discovery.table import SEEN_FOR, TOLD
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.member import NodeLife, Rumour
-from discovery.membership import DirectProbe, Membership
+from mesh.discovery.member import NodeLife, Rumour
+from mesh.discovery.membership import DirectProbe, Membership
 from tests.discovery.nodes import HERON, crowd, membership, node, rumour, until
 
 ALIVE, SUSPECT, DEAD, LEFT, SEEN = (

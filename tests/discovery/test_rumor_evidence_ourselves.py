@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from discovery.member import IdentityDuplicated, NodeLife, Rumour
-from discovery.membership import Inform, Membership
+from mesh.discovery.member import IdentityDuplicated, NodeLife, Rumour
+from mesh.discovery.membership import Inform, Membership
 from tests.discovery.nodes import ELSEWHERE, HERON, IBIS, ME, kinds, membership, node, rumour, until_probe
 
 ALIVE, SUSPECT, DEAD, LEFT, SEEN = (

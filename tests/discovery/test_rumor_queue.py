@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.member import NodeLife
-from discovery.rumor_queue import PACKET, RumorQueue
+from mesh.discovery.member import NodeLife
+from mesh.discovery.rumor_queue import PACKET, RumorQueue
 from tests.discovery.nodes import rumour
 
 ALIVE, DEAD = NodeLife.ALIVE, NodeLife.DEAD

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.state import CORES, LONGEST, NodeState, Sample, decode, load_index
+from mesh.discovery.state import CORES, LONGEST, NodeState, Sample, decode, load_index
 from tools.models.gossip_mesh import state
 
 UUID = bytes(range(16))

@@ -4,8 +4,8 @@ from typing import Any
 
 from lxml import etree
 
-from discovery.state import CORES
-from discovery.state_xml import as_xml
+from mesh.discovery.state import CORES
+from mesh.discovery.state_xml import as_xml
 from tools.models.gossip_mesh import state
 
 UUID = bytes(range(16))

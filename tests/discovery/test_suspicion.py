@@ -2,9 +2,9 @@
 
 import pytest
 
-from discovery.member import NodeLife, SuspicionRefuted
-from discovery.membership import Inform, SwimTiming
-from discovery.suspicion import Suspicion
+from mesh.discovery.member import NodeLife, SuspicionRefuted
+from mesh.discovery.membership import Inform, SwimTiming
+from mesh.discovery.suspicion import Suspicion
 from tests.discovery.nodes import HERON, IBIS, ME, STORK, fates, membership, rumour, until, until_probe
 
 SUSPECT, DEAD, ALIVE = NodeLife.SUSPECT, NodeLife.DEAD, NodeLife.ALIVE

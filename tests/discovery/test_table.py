@@ -1,7 +1,7 @@
 """Who gets a name, and who gets room in a full table?"""
 
-from discovery.member import Node, NodeLife
-from discovery.membership import CAPACITY, Joined, NameClash
+from mesh.discovery.member import Node, NodeLife
+from mesh.discovery.membership import CAPACITY, Joined, NameClash
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,

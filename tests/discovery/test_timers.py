@@ -5,9 +5,9 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.member import MemberEvent
-from discovery.requests import DiscoveryRequest
-from discovery.timers import Timers, call_off
+from mesh.discovery.member import MemberEvent
+from mesh.discovery.requests import DiscoveryRequest
+from mesh.discovery.timers import Timers, call_off
 
 
 class Record:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import DataDirRefused, KeysRefused
+from mesh.history.printable import visible
+from mesh.history.report.figures import LONGEST
+from mesh.history.report.figures import harmless as harmless_in_reports
 from mesh.local.datadir import DataDir
 from mesh.local.private import cookie, private_directory
 from mesh.printable import count, harmless, typed
 from mesh.security.keyfiles import read_mesh
-from spark.printable import visible
-from spark.report.figures import LONGEST
-from spark.report.figures import harmless as harmless_in_reports
 from tests.seeds import stories
 
 NEVER = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn")

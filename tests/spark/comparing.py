@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark.reading import history
+from mesh.history.reading import history
 
 
 def rows(session: SparkSession, to: Path) -> list[str]:

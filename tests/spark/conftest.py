@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.session import session as start_session
+from mesh.history.session import session as start_session
 
 
 @pytest.fixture(scope="session")

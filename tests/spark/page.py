@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 
 from mesh.cli import main as mesh
 from mesh.cli import spark_child
-from spark import cli
+from mesh.history import cli
 from tests.pages import SPARK, Terminal, blocks
 
 PAGE = SPARK.read_text()
 
 
 class View(NamedTuple):
-    """A view with its table: `spark.views.<room>.<name>(<arguments>)`."""
+    """A view with its table: `mesh.history.views.<room>.<name>(<arguments>)`."""
 
     room: str
     name: str
@@ -65,7 +65,7 @@ def run_job(shell: Terminal, command: str, folder: Path) -> str:
     A JVM of its own for each would take minutes: it runs here, behind the same entry point, in the session
     of the tests, which it may not end.
     """
-    program, *arguments = shlex.split(shell.here(command).replace("python -m spark ", "spark "))
+    program, *arguments = shlex.split(shell.here(command).replace("python -m mesh.history ", "spark "))
     printed = StringIO()
     with pytest.MonkeyPatch.context() as patch, _signals_kept(), redirect_stdout(printed):
         patch.setenv("MESH_STATE_DIR", shell.environ["MESH_STATE_DIR"])

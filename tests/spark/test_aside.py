@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.aside import part_of, set_aside
-from spark.errors import SparkJobError
-from spark.files import Files, address
-from spark.ingest import ingest
+from mesh.history.aside import part_of, set_aside
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address
+from mesh.history.ingest import ingest
 from tests.spark.comparing import rows
 from tests.spark.writing import line, segments
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.batch import Added, Table
-from spark.errors import SparkJobError
-from spark.files import Files, address
+from mesh.history.batch import Added, Table
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address
 from tests.spark.comparing import rows
 from tests.spark.writing import line
 

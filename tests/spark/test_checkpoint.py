@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark import checkpoint
-from spark.files import Files, address, path_here
-from spark.ingest import ingest
+from mesh.history import checkpoint
+from mesh.history.files import Files, address, path_here
+from mesh.history.ingest import ingest
 from tests.spark.writing import line, segments
 
 pytestmark = pytest.mark.spark

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark.checks import is_good, parsed, reason
+from mesh.history.checks import is_good, parsed, reason
 from tests.spark.writing import KINDS, line
 
 pytestmark = pytest.mark.spark

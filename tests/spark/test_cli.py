@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.cli import main
-from spark.ingest import ingest
-from spark.reading import history
+from mesh.history.cli import main
+from mesh.history.ingest import ingest
+from mesh.history.reading import history
 from tests.pages import ROOT
 from tests.spark.comparing import rows
 from tests.spark.test_java import java
@@ -63,7 +63,16 @@ def test_killed_at_any_moment_it_ends_with_the_table_of_an_undisturbed_run(
     undisturbed = ingest(session, [str(tmp_path / "in")], str(tmp_path / "undisturbed"))
     assert undisturbed.rows == truth["all_rows"]
     chance, to = random.Random(5), tmp_path / "to"
-    command = [sys.executable, "-m", "spark", "ingest", "--from", str(tmp_path / "in"), "--to", str(to)]
+    command = [
+        sys.executable,
+        "-m",
+        "mesh.history",
+        "ingest",
+        "--from",
+        str(tmp_path / "in"),
+        "--to",
+        str(to),
+    ]
     for _ in range(KILLS):
         (to / "_lock").unlink(missing_ok=True)
         job = subprocess.Popen([*command, *CONF], cwd=ROOT, start_new_session=True)
@@ -120,7 +129,7 @@ def submit(place: Path, *jobs: list[str]) -> None:
 def test_with_too_old_a_java_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("spark.java.find_spec", lambda name: None)
+    monkeypatch.setattr("mesh.history.java.find_spec", lambda name: None)
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "old", "11.0.22")))
     programs = tmp_path / "bin"  # with no other Java
     programs.mkdir()

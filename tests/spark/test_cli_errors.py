@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark.cli import JOBS, main
+from mesh.history.cli import JOBS, main
 
 
 @pytest.fixture(autouse=True)
@@ -10,7 +10,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: object) -> None:
         raise ZeroDivisionError("Java has started")
 
-    monkeypatch.setattr("spark.jvm.start", start)
+    monkeypatch.setattr("mesh.history.jvm.start", start)
 
 
 def error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -22,7 +22,7 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_without_pyspark_each_job_says_what_to_install(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, job: str
 ) -> None:
-    monkeypatch.setattr("spark.cli.find_spec", lambda name: None)
+    monkeypatch.setattr("mesh.history.cli.find_spec", lambda name: None)
     told = error(capsys, job, "--to", "/tmp/history")
     assert "pip install 'heronry[spark]'" in told and "[NO_SPARK]" in told
 

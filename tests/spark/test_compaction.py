@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark import compaction, reading
-from spark.cli import main
-from spark.errors import SparkJobError
-from spark.files import Files, address, path_here
-from spark.ingest import ingest
+from mesh.history import compaction, reading
+from mesh.history.cli import main
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address, path_here
+from mesh.history.ingest import ingest
 from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments
 
@@ -133,7 +133,7 @@ def test_directories_that_are_not_ours_are_left_alone(session: SparkSession, to:
 def test_where_there_is_no_history_none_is_made(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("spark.compact_command.session", lambda *_: session)
+    monkeypatch.setattr("mesh.history.compact_command.session", lambda *_: session)
     assert main(["compact", "--to", str(tmp_path / "typo")]) == 2
     assert "[NO_HISTORY]" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -7,12 +7,12 @@ import pytest
 from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
-from spark import compaction
-from spark.connect import ServerFiles
-from spark.errors import SparkJobError
-from spark.files import Files, address, is_remote
-from spark.ingest import ingest
-from spark.reading import history
+from mesh.history import compaction
+from mesh.history.connect import ServerFiles
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address, is_remote
+from mesh.history.ingest import ingest
+from mesh.history.reading import history
 from tests.spark.comparing import rows
 from tests.spark.writing import line, segments
 
@@ -53,7 +53,7 @@ def test_reading_over_connect_finds_the_rows_that_a_session_with_a_jvm_finds(
     beside = compaction.rewrite(session, files, place, chosen)
     compaction.plan(files, place, chosen, beside)
     assert server.read(f"{place}/{compaction.PLAN}") == files.read(f"{place}/{compaction.PLAN}")
-    monkeypatch.setattr("spark.reading.is_remote", lambda session: True)
+    monkeypatch.setattr("mesh.history.reading.is_remote", lambda session: True)
     assert rows(session, to) == before and len(before) == 2
     with pytest.raises(SparkJobError, match="NO_HISTORY"):
         history(session, str(tmp_path / "nowhere"))

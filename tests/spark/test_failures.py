@@ -3,8 +3,8 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from spark.errors import SparkJobError
-from spark.failures import CHECKPOINT, explained, in_words, unreadable
+from mesh.history.errors import SparkJobError
+from mesh.history.failures import CHECKPOINT, explained, in_words, unreadable
 
 TO = "file:///srv/history"
 
@@ -92,7 +92,7 @@ def test_a_damaged_file_is_named_with_its_cause_and_a_command_that_sets_it_aside
     text = f"{UNREAD} file://{ADDRESS}.\n{TRACE}"
     told = explained(PySparkException(text), "file:///srv/my history")
     assert told.what.startswith(f"{FILE} cannot be read (java.lang.RuntimeException: ")
-    assert told.hint.endswith(f"python -m spark set-aside '{FILE}' --to '/srv/my history'")
+    assert told.hint.endswith(f"python -m mesh.history set-aside '{FILE}' --to '/srv/my history'")
 
 
 @pytest.mark.parametrize(

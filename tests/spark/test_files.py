@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark.files import Files, address
+from mesh.history.files import Files, address
 
 pytestmark = pytest.mark.spark
 

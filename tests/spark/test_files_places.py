@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark.errors import SparkJobError
-from spark.files import address, history_address
+from mesh.history.errors import SparkJobError
+from mesh.history.files import address, history_address
 
 
 @pytest.mark.parametrize(

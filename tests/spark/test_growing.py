@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark import unfinished
-from spark.ingest import Ingest, ingest
-from spark.reading import history
+from mesh.history import unfinished
+from mesh.history.ingest import Ingest, ingest
+from mesh.history.reading import history
 from tests.spark.test_ingest import of_kind, said
 from tests.spark.writing import line, segments
 from tests.waiting import until
@@ -77,7 +77,7 @@ def test_trial_B8_the_torn_end_of_a_file_that_does_not_grow_is_a_bad_line_in_the
 def test_trial_B8_a_stream_that_goes_on_reads_on_too(
     session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.ingest.QUIET", 0.2)
+    monkeypatch.setattr("mesh.history.ingest.QUIET", 0.2)
     path, content = whole
     path.write_bytes(cut(content, 7, 20))
     told: list[str] = []

@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark.batch import Added, Table
-from spark.errors import SparkJobError
-from spark.files import Files, address
-from spark.ingest import Ingest, Ingested, ingest
-from spark.lines import TABLE, unknown
-from spark.lock import locked
-from spark.reading import history
+from mesh.history.batch import Added, Table
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address
+from mesh.history.ingest import Ingest, Ingested, ingest
+from mesh.history.lines import TABLE, unknown
+from mesh.history.lock import locked
+from mesh.history.reading import history
 from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments
 from tests.waiting import until
@@ -221,7 +221,7 @@ def test_what_is_known_needs_not_fit_into_memory(session: SparkSession, tmp_path
 def test_a_file_that_is_too_large_is_told_in_quarantine_and_the_others_count(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.segments.LARGE", 10_000)
+    monkeypatch.setattr("mesh.history.segments.LARGE", 10_000)
     segments(tmp_path / "in", [line("event", observer="stork")])
     [large] = segments(tmp_path / "in", [line("event", text="x" * 100) for _ in range(100)])
     assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 1)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.errors import SparkJobError
-from spark.ingest import Ingested, ingest
+from mesh.history.errors import SparkJobError
+from mesh.history.ingest import Ingested, ingest
 from tests.spark.comparing import rows
 from tests.spark.writing import line, segments
 

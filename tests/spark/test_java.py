@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spark.errors import SparkJobError
-from spark.java import Java, find_java
+from mesh.history.errors import SparkJobError
+from mesh.history.java import Java, find_java
 
 
 def java(place: Path, version: str, code: int = 0) -> Path:
@@ -22,7 +22,7 @@ def java(place: Path, version: str, code: int = 0) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark.java.find_spec", lambda name: None)
+    monkeypatch.setattr("mesh.history.java.find_spec", lambda name: None)
 
 
 def test_that_of_java_home_comes_first(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_one_that_does_not_run_is_none(tmp_path: Path) -> None:
 
 
 def test_one_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark.java.LIMIT", 0.2)
+    monkeypatch.setattr("mesh.history.java.LIMIT", 0.2)
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexec sleep 60\n")

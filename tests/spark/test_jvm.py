@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer, JavaParameters, PythonParameters
 
-from spark import jvm
-from spark.errors import SparkJobError
-from spark.java import Java
+from mesh.history import jvm
+from mesh.history.errors import SparkJobError
+from mesh.history.java import Java
 from tests.spark.test_java import java
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.ingest import ingest
+from mesh.history.ingest import ingest
 from tests.pages import ROOT
 from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark import lock
-from spark.errors import SparkJobError
-from spark.files import Files, address
-from spark.lock import Lock, locked
+from mesh.history import lock
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address
+from mesh.history.lock import Lock, locked
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark

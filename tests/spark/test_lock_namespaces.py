@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark.lock import is_dead_here, namespace
+from mesh.history.lock import is_dead_here, namespace
 
 HERE = "boot pid:[1]"
 

@@ -2,7 +2,7 @@
 
 import json
 
-from spark.marker import added, by_place, joined
+from mesh.history.marker import added, by_place, joined
 
 
 def test_ranges_that_touch_or_overlap_are_one() -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import click
 import pytest
 
-from spark.moments import FIRST, LAST, bounded
-from spark.options import Moment
+from mesh.history.moments import FIRST, LAST, bounded
+from mesh.history.options import Moment
 
 FAR = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark.progress import Progress
+from mesh.history.progress import Progress
 
 
 def test_where_there_is_no_terminal_each_step_is_a_line_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark import compaction
-from spark.errors import SparkJobError
-from spark.files import Files, address
-from spark.ingest import ingest
-from spark.reading import history
-from spark.schema import COLUMNS
+from mesh.history import compaction
+from mesh.history.errors import SparkJobError
+from mesh.history.files import Files, address
+from mesh.history.ingest import ingest
+from mesh.history.reading import history
+from mesh.history.schema import COLUMNS
 from tests.spark.writing import START, line, segments
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from spark import batch, checkpoint, compaction, unfinished
+from mesh.history import batch, checkpoint, compaction, unfinished
 from tests.pages import SPARK, blocks
 
 PART = "kind={}/date=2026-01-02/hour=03"

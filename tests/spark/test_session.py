@@ -18,7 +18,7 @@ def test_hours_of_a_history_are_utc_wherever_it_is_read(session: SparkSession) -
 
 REFUSED = """
 import sys
-from spark.cli import main
+from mesh.history.cli import main
 for options in (["--master", "local[x]"], ["--conf", "spark.driver.port=x"]):
     assert main(["compact", "--to", sys.argv[1], *options]) == 2
 """

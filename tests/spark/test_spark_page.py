@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import fields
 from pyspark.sql.types import DataType, DoubleType, LongType, StringType, TimestampType
 
+from mesh.history import views
+from mesh.history.failures import CHECKPOINT, SESSION, UNKNOWN
+from mesh.history.failures import KINDS as FAILURES
+from mesh.history.lines import OF_INGEST, TABLE
+from mesh.history.schema import COLUMNS
 from mesh.snapshots.line import KINDS, HistoryLine
-from spark import views
-from spark.failures import CHECKPOINT, SESSION, UNKNOWN
-from spark.failures import KINDS as FAILURES
-from spark.lines import OF_INGEST, TABLE
-from spark.schema import COLUMNS
 from tests.pages import ROOT
 from tests.spark.page import VIEWS, table
 

@@ -12,10 +12,10 @@ import click
 import pytest
 from pyspark.sql import SparkSession
 
+from mesh.history import cli
+from mesh.history.reading import history
+from mesh.history.views.capacity import idle
 from mesh.snapshots.line import KINDS
-from spark import cli
-from spark.reading import history
-from spark.views.capacity import idle
 from tests.pages import ROOT, SPARK, Block, blocks, commands, terminal
 from tests.spark.page import VIEWS, View, run_job, table, unrun
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 
 WRITTEN = "/srv/mesh"  # becomes a directory of the test
 SHORT = {"--hours 1 ": "--hours 0.1 "}  # long enough to see whether it works
-JOB = re.compile(r"(?:mesh (?:ingest|report|weights learn)|python -m spark)\b")
+JOB = re.compile(r"(?:mesh (?:ingest|report|weights learn)|python -m mesh.history)\b")
 NODES = {"heron", "stork", "egret"}
 
 
@@ -62,7 +62,7 @@ def test_a_program_runs(typed: Typed, block: Block, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("view", VIEWS, ids=str)
 def test_a_view_has_the_columns_of_its_table(typed: Typed, session: SparkSession, view: View) -> None:
-    function = getattr(import_module(f"spark.views.{view.room}"), view.name)
+    function = getattr(import_module(f"mesh.history.views.{view.room}"), view.name)
     rows = history(session, str(typed.place / "history"))
     more = [idle(rows)] if "known" in view.arguments else []
     assert function(rows, *more).columns == view.columns
@@ -88,7 +88,7 @@ def test_options_of_commands_that_are_not_run_are_known() -> None:
             of_spark |= options(words[: words.index("$JOB")])
             of_a_job(words[words.index("$JOB") + 1 :])
         else:
-            assert (program, *words[:2]) == ("python", "-m", "spark")
+            assert (program, *words[:2]) == ("python", "-m", "mesh.history")
             of_a_job(words[2:])
     environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     told = subprocess.run(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark.unfinished import FRESH, PATIENCE, QUIET, Read, Unfinished
+from mesh.history.unfinished import FRESH, PATIENCE, QUIET, Read, Unfinished
 
 NOW = 1_767_268_800.0
 OLD = NOW - FRESH - 1

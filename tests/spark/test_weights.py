@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.weights import LEAST, MOST, Learnt, Measured, as_file, weigh
+from mesh.history.weights import LEAST, MOST, Learnt, Measured, as_file, weigh
 
 
 def measured(node: str, latency_ms: float | None = 1.0, **figures: float | None) -> Measured:

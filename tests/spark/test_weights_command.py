@@ -9,7 +9,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from mesh.cli.weights_file import read
-from spark.cli import main
+from mesh.history.cli import main
 from tests.spark.views.histories import Row, balance, event, history, link, state
 
 pytestmark = pytest.mark.spark
@@ -111,7 +111,7 @@ def test_what_goes_wrong_in_spark_is_told_in_words(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("spark.weights_command.learn", fail)
+    monkeypatch.setattr("mesh.history.weights_command.learn", fail)
     assert weights(place, tmp_path / "w.json", "--cluster", "lab") == 2
     assert f"[{code}]" in capsys.readouterr().err
 

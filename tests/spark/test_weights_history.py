@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views.answers import latencies
-from spark.views.capacity import idle
-from spark.weights import learn, measure
+from mesh.history.views.answers import latencies
+from mesh.history.views.capacity import idle
+from mesh.history.weights import learn, measure
 from tests.spark.views.histories import Row, balance, event, history, state, told
 from tests.spark.writing import START
 

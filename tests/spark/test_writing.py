@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark.errors import SparkJobError
-from spark.writing import check, write
+from mesh.history.errors import SparkJobError
+from mesh.history.writing import check, write
 
 
 def test_the_page_takes_the_place_of_an_older_one_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 PACKAGES = ("mesh", "discovery", "balancers", "spark", "tools")
+INSTALLED = {"discovery": "mesh.discovery", "balancers": "mesh.balancers", "spark": "mesh.history"}
 EVERYTHING = ("tests/conftest.py", "pyproject.toml", "setup.cfg")  # changes of these run the quick set
 
 
@@ -64,7 +65,9 @@ def mirrors(root: Path, file: str) -> Iterator[str]:
 
 
 def module_of(file: str) -> str:
-    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    """Return the name by which a module is imported."""
+    folder, _, rest = file.removesuffix(".py").removesuffix("/__init__").partition("/")
+    return f"{INSTALLED.get(folder, folder)}/{rest}".strip("/").replace("/", ".")
 
 
 def _importers(root: Path) -> dict[str, set[str]]:

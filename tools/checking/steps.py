@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 PYTHON = sys.executable
-SOURCES = ("mesh", "discovery", "balancers", "spark", "tests", "tools", "examples")
+SOURCES = ("mesh", "tests", "tools", "examples")  # mesh has links to the other packages
 WORKER = 700 << 20  # bytes of memory per test worker, at most
 TESTS = "tests"
 

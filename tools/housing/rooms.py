@@ -10,7 +10,7 @@ import grimp
 
 def plan(package: str) -> Mapping[str, set[str]]:
     """Return for each child of a package the siblings that it imports, types included."""
-    graph = grimp.build_graph("mesh", "discovery", "balancers", "tools")
+    graph = grimp.build_graph("mesh", "tools")
     children = graph.find_children(package)
     family = {child: graph.find_descendants(child) | {child} for child in children}
     owner = {module: child for child, modules in family.items() for module in modules}

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from discovery.gossip import StateGossip, StateLine, StateMessage, encode
-from discovery.state import NodeState
+from mesh.discovery.gossip import StateGossip, StateLine, StateMessage, encode
+from mesh.discovery.state import NodeState
 
 INTERVAL = 2.0
 LONG_AGO = 10_000  # number of the first message with all states

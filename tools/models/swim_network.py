@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-from discovery.member import Node
-from discovery.membership import Inform, SwimTiming
+from mesh.discovery.member import Node
+from mesh.discovery.membership import Inform, SwimTiming
 from tools.models.swim_node import SwimNode
 from tools.models.swim_wires import SPEED, SwimWires
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
-from discovery.member import Member, Node, NodeLife, Rumour
-from discovery.membership import (
+from mesh.discovery.member import Member, Node, NodeLife, Rumour
+from mesh.discovery.membership import (
     HEARSAY,
     Conflict,
     Dead,

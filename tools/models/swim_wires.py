@@ -12,8 +12,8 @@ from itertools import count
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
-from discovery.member import Node
-from discovery.membership import MemberEvent, NameClash, SwimTiming
+from mesh.discovery.member import Node
+from mesh.discovery.membership import MemberEvent, NameClash, SwimTiming
 
 SPEED = 0.001  # most s in transit without loss
 RETRY = 0.2  # s until the first resend, doubling

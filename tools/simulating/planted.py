@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from discovery.detector import Detector
-from discovery.rumor_evidence import RumorEvidence
-from discovery.table import weigh
 from mesh.client.core.intake import Intake
 from mesh.core.access import authenticator
 from mesh.core.context.disk import Disk
@@ -21,6 +18,9 @@ from mesh.core.states.route_proofs import RouteProofs
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import SubscriberFeeds
+from mesh.discovery.detector import Detector
+from mesh.discovery.rumor_evidence import RumorEvidence
+from mesh.discovery.table import weigh
 from mesh.operations import Delete, Put
 from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed

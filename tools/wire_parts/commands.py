@@ -7,7 +7,7 @@ from typing import get_args
 
 import msgspec
 
-from discovery import lines, state
+from mesh.discovery import lines, state
 from mesh.queues.moves.queue_report import QueueReport
 from mesh.security.keyfiles import MeshFile
 from mesh.wire import commands as c

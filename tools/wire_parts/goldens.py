@@ -7,9 +7,9 @@ import hashlib
 
 from msgspec.structs import replace
 
-from discovery import lines
-from discovery.state import NodeState
 from mesh.core.sites.passing import leaving
+from mesh.discovery import lines
+from mesh.discovery.state import NodeState
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
 from mesh.queues.moves.queue_report import QueueReport

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from discovery import adverts
+from mesh.discovery import adverts
 from mesh.proof import curve_place, prove
 from mesh.security.derive import SERVER, derived, role_secret
 from mesh.security.signing import curve_pair

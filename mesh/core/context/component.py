@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from discovery.state import Sample
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing
 from mesh.core.context.incoming_call import Verb
+from mesh.discovery.state import Sample
 from mesh.errors import NotAvailable
 from mesh.mapping.agreed import RuleSet
 from mesh.operations import Image, StoreReach

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from balancers.base import Balancer
+from mesh.balancers.base import Balancer
 from mesh.mapping.rules import Rule
 from mesh.proof import sealed
 from mesh.routing.overflow import Credit

@@ -27,7 +27,7 @@ from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Log, StreamLog
 from mesh.routing.merging import Merging
-from mesh.routing.pacing import Pacing
+from mesh.routing.pacing import ItemsOf, Pacing
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.restored_debts import RestoredDebts
 from mesh.routing.retained_value import RetainedValue, last_values
@@ -392,7 +392,7 @@ class Router(Component):
         ]
         parcel.owed = len(targets) if parcel.position else 0
         self._desk.count("relayed", envelope.count)
-        self._offer([(parcel, targets)], parcel.source, lambda: None)
+        self._offer([(parcel, targets)], ItemsOf(parcel.source), lambda: None)
 
     def _is_void(self, parcel: StoredEnvelope) -> bool:
         """Return whether an item comes from an earlier process of its master that did not store it.

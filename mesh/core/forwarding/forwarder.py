@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -41,12 +41,13 @@ from mesh.reasons.what import MESSAGE, What
 from mesh.reserved import reserved
 from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
+from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
 from mesh.sites.hops import inside, is_foreign
 from mesh.sites.letters import UNREACHABLE, split
 from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
-from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
+from mesh.wire.commands import Answer, Forward, Outcomes
 from mesh.wire.envelope import HELD, LOCAL_ONLY, TAILED, Envelope
 from mesh.wire.limits import DIRTY
 from mesh.wire.properties import check_properties
@@ -55,15 +56,14 @@ from mesh.wire.replies import Reason
 WARNING = "FORWARD_WARNING"
 HOLDS = 10.0  # s after a change of rules in which loops are not final
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are not final for sent messages
-UUID = 16  # bytes: the source of a peer's envelope
 
 
 class Forwarder(Component):
     """Forwards messages to their masters.
 
-    `to_client(stream, answer)` answers a publisher, `to_site(source, stream, answer)` a gateway of another
-    site. `had` records an envelope that a backup master may accept as well. `holds_back(envelope)` keeps an
-    envelope for a full queue, and `abroad()` returns the routes to other sites.
+    `to_client(stream, answer)` answers a publisher. `had` records an envelope that a backup master may accept
+    as well. `holds_back(envelope)` keeps an envelope for a full queue, and `abroad()` returns the routes to
+    other sites.
     """
 
     def __init__(  # noqa: PLR0913
@@ -78,7 +78,6 @@ class Forwarder(Component):
         dead: DeadLetters,
         to_client: Callable[[bytes, Answer], None],
         had: Callable[[Envelope], None],
-        to_site: Callable[[bytes, bytes, Answer], None],
         holds_back: Callable[[Envelope], bool],
         abroad: Callable[[], SiteRoutes],
         provisional: DirtyReads,
@@ -100,16 +99,14 @@ class Forwarder(Component):
             self.onward,
             dead,
             nodes.is_alive,
-            self._send_answer,
             self._refused.remember,
             self.rulings.is_unsettled,
             provisional.retract_refused,
         )
         self.mapping = mapping
         marking = self._marking = CopyMarker(desk, router, nodes, mapping, provisional)
-        self.incoming = Incoming(desk, provenance, marking.of_older, self._accept, self._send_answer)
         self._neighbours = neighbours
-        self._to_client = to_client
+        self._local = Local(to_client)
         self._had = had
         self._desk = desk
         self._router = router
@@ -123,7 +120,7 @@ class Forwarder(Component):
             marking.to,
             lambda hop: self._abroad().ship(hop),
         )
-        self._to_site = to_site
+        self.incoming = Incoming(desk, provenance, marking.of_older, self._accept, self.shipping)
         self._settled = False
         self._was_master = False  # accepted messages may now have other masters
         self._put_off = DeferredEntries(desk, self.onward, self.rulings)
@@ -212,42 +209,39 @@ class Forwarder(Component):
             and not envelope.to
             and not self.onward.holds(envelope.stream, envelope.domain)
         ):
-            self._accept_here(envelope, b"")
+            self._accept_here(envelope, self._local)
         elif envelope.to[:6] == PUTS:
             if not self._holds_back(envelope):
                 self.put_in_queue(envelope)
         elif envelope.to.startswith(OTHERS):
-            self._accept(self._at_home(envelope), b"", was_sent)
+            self._accept(self._at_home(envelope), self._local, was_sent)
         else:
-            self._accept(envelope, b"", was_sent)
+            self._accept(envelope, self._local, was_sent)
 
     def _at_home(self, envelope: Envelope) -> Envelope:
         """Return the envelope with a local destination if it names this site."""
         site, name = split(envelope.to)
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
-    def accept_from_site(self, envelope: Envelope, source: bytes) -> None:
-        """Process an envelope of another site.
-
-        `source` is longer than a peer's uuid, so that answers to it are passed to `to_site`.
-        """
-        self._accept(envelope, source)
+    def accept_from_site(self, envelope: Envelope, origin: Origin) -> None:
+        """Process an envelope of another site."""
+        self._accept(envelope, origin)
 
     def put_in_queue(self, envelope: Envelope) -> None:
         """Put a message into a queue of this node, as queue messages are never forwarded."""
-        self._accept_here(envelope, b"")
+        self._accept_here(envelope, self._local)
 
-    def _accept(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
+    def _accept(self, envelope: Envelope, origin: Origin, was_sent: bool = False) -> None:
         known, missing = self.onward.split_known(envelope)
         if known and self._deciding.is_only_here(envelope):
             # This node's own copy does not wait for other masters: one of them may have sent it, and wait for
             # this node.
             known, missing = [], [(envelope.first, envelope.last)]
         for entry in known:
-            if not (source or entry.is_kept):
+            if origin.is_local and not entry.is_kept:
                 self.tailback.adopt(entry)
-            # The first source keeps the message until it is answered.
-            entry.add_source(source, self._is_there)
+            # The first origin keeps the message until it is answered.
+            entry.add_origin(origin)
             self.tailback.repeat(entry, envelope)
         try:
             check_domain(envelope.domain)
@@ -255,30 +249,25 @@ class Forwarder(Component):
                 check_properties(envelope)
             if envelope.xml:
                 check_xml(envelope.xml)
-            if source and envelope.domain.startswith(SYSTEM):  # local clients were checked before
+            if not origin.is_local and envelope.domain.startswith(SYSTEM):  # clients were checked before
                 raise reserved(envelope.domain)
             for first, last in missing:
-                for part in self._news(envelope, first, last, source):
+                for part in self._news(envelope, first, last, origin):
                     for run, decision in self._deciding.split_by_route(part):
-                        self._act(run, source, decision, was_sent)
+                        self._act(run, origin, decision, was_sent)
         except LocalError as error:  # an invalid name or domain
             self._desk.count("refused", envelope.count)
-            self._answer_source(source, envelope, refusal(envelope, error))
+            self._answer_origin(origin, envelope, refusal(envelope, error))
 
-    def _is_there(self, source: bytes) -> bool:
-        """Return whether `source` can be answered."""
-        peer = self._neighbours.peers.get(source)
-        return not source or len(source) > UUID or (peer is not None and peer.data is not None)
-
-    def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
+    def _news(self, e: Envelope, first: int, last: int, origin: Origin) -> Iterator[Envelope]:
         """Yield the parts that were not refused before, and repeat the answer for the others."""
-        for a, b, answer in self._refused.split_repeated(e, first, last, not source):
+        for a, b, answer in self._refused.split_repeated(e, first, last, origin.is_local):
             if answer is None:
                 yield e.part(a, b)
             else:
-                self._answer_source(source, e, answer)
+                self._answer_origin(origin, e, answer)
 
-    def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
+    def _act(self, envelope: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
         before = self._put_off.waits_for(envelope, decision)
         if before is not None and self.onward.split_known(envelope)[0]:
@@ -286,27 +275,27 @@ class Forwarder(Component):
         if is_here and before is None:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
-            self._accept_here(envelope, source, stamp, decision.stands_for)
+            self._accept_here(envelope, origin, stamp, decision.stands_for)
             return
-        if self._was_master and self._answers(envelope, source, decision, was_sent):
+        if self._was_master and self._answers(envelope, origin, decision, was_sent):
             return
-        if decision.kind is Kind.REFUSE or self._turns_back(decision, source):
+        if decision.kind is Kind.REFUSE or self._turns_back(decision, origin):
             self._desk.count("refused", envelope.count)
             # For a peer's message the refusal is about its route, not about the message.
             answer = refusal(envelope, _refused(decision))
-            if source:
-                self._send_answer(source, envelope.stream, answer)
+            if origin.is_local:
+                self._answer_origin(origin, envelope, answer)
             else:
-                self._answer_source(source, envelope, answer)
+                origin.answer(envelope.stream, answer)
             return
         question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # the master sets the strata
         if envelope.flags & HELD:
             envelope = envelope.without(HELD)
         envelope = envelope.passed(hop, self._desk.stamp())
-        entry = self.onward.add(envelope, source, self._desk.now)
+        entry = self.onward.add(envelope, origin, self._desk.now)
         entry.was_sent = was_sent
-        if not source and not envelope.to:
+        if origin.is_local and not envelope.to:
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
@@ -319,7 +308,7 @@ class Forwarder(Component):
             self._send_on(entry, decision)
         self.tailback.watch(entry)
 
-    def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
+    def _answers(self, e: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> bool:
         """Accept messages of streams that this node knows as their earlier master; return whether it did.
 
         Only the others go on to the new master, which would deliver known messages again.
@@ -331,9 +320,9 @@ class Forwarder(Component):
         if not taken:
             return False
         for first, last in taken:
-            self._accept_here(e.part(first, last), source)
+            self._accept_here(e.part(first, last), origin)
         for first, last in left:
-            self._act(e.part(first, last), source, decision, was_sent)
+            self._act(e.part(first, last), origin, decision, was_sent)
         return True
 
     def _has_several(self, e: Envelope) -> bool:
@@ -342,21 +331,16 @@ class Forwarder(Component):
         return mapping.has_several and any(len(mapping.holders(key, e)) > 1 for key in e.keys)
 
     def _accept_here(
-        self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()
+        self, envelope: Envelope, origin: Origin, stamp: int = 0, stands_for: Sequence[str] = ()
     ) -> None:
         def answered(answer: Answer) -> None:
-            self._answer_source(source, envelope, answer)
+            self._answer_origin(origin, envelope, answer)
 
         then = self._taking(envelope, stands_for, answered) if self.mapping.has_backups else answered
         holder = None
         if envelope.flags & HELD:
-            holder, envelope = self._link_of(source), envelope.without(HELD)
-        self._router.publish(_pace(source, envelope.stream), envelope, then, stamp, holder)
-
-    def _link_of(self, source: bytes) -> object:
-        """Return the identity of the item stream to the peer that forwarded an envelope."""
-        peer = self._neighbours.peers.get(source)
-        return peer.begun.outlet.life if peer is not None and peer.begun is not None else None
+            holder, envelope = origin.link(), envelope.without(HELD)
+        self._router.publish(origin.pace(envelope.stream), envelope, then, stamp, holder)
 
     def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
         """Return the handler of answers for an envelope that this node accepts, perhaps as a backup."""
@@ -384,7 +368,7 @@ class Forwarder(Component):
             self.tailback.record_final_answer(entry, HERE, answer)
             self._warn_in_vain(entry)
 
-        self._router.publish(_pace(entry.source, e.stream), e, answered, self._shared_stamp(e))
+        self._router.publish(entry.origin.pace(e.stream), e, answered, self._shared_stamp(e))
 
     def _shared_stamp(self, envelope: Envelope) -> int:
         """Return the timestamp of the publishing node, or 0 if it is too far ahead.
@@ -483,18 +467,10 @@ class Forwarder(Component):
             self._deciding.holds_until = 0.0
             self.review()
 
-    def _answer_source(self, source: bytes, e: Envelope, answer: Answer) -> None:
+    def _answer_origin(self, origin: Origin, e: Envelope, answer: Answer) -> None:
         if answer.state not in ("OK", WARNING) and not is_for_now(e.sender, answer.state, e.to):
             self._refused.remember(e.stream, answer)
-        self._send_answer(source, e.stream, answer)
-
-    def _send_answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
-        if len(source) > UUID:
-            self._to_site(source, stream, answer)
-        elif source:
-            self.shipping.add_answer(source, Outcome(stream, answer))
-        else:
-            self._to_client(stream, answer)
+        origin.answer(e.stream, answer)
 
     # --- changes ----------------------------------------------------------------------------------------
 
@@ -570,16 +546,15 @@ class Forwarder(Component):
     def _goes_back(self, entry: PendingForward, decision: Decision) -> bool:
         """Return whether to hand the message back to the node that forwarded it."""
         is_to_stay = entry.is_kept or entry.was_sent or entry.is_given
-        return not is_to_stay and self._turns_back(decision, entry.source)
+        return not is_to_stay and self._turns_back(decision, entry.origin)
 
-    def _turns_back(self, decision: Decision, source: bytes) -> bool:
+    def _turns_back(self, decision: Decision, origin: Origin) -> bool:
         """Return whether the message is in a routing loop that may be temporary.
 
         The message then goes back, as the node that applies new rules last is the first to see that the loop
         has ended. A peer of an earlier release would take that for a final answer.
         """
-        peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
-        return peer is not None and DIRTY in peer.speaks
+        return decision.code == CHANGING and DIRTY in origin.features()
 
     def _take_over(self, entry: PendingForward, decision: Decision) -> None:
         """Accept an entry, as this node is its master after all."""
@@ -595,12 +570,12 @@ class Forwarder(Component):
             part = envelope.part(first, last)
             answered = self._taking(part, decision.stands_for, finish)
             stamp = self._shared_stamp(part) if is_foreign(part.sender) else 0
-            self._router.publish((entry.source, part.stream), part, answered, stamp)
+            self._router.publish(entry.origin.pace(part.stream), part, answered, stamp)
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """Restore a stored entry that waits for its master."""
         envelope, first = untailed(envelope)
-        entry = self.onward.add(envelope, b"", self._desk.now)
+        entry = self.onward.add(envelope, self._local, self._desk.now)
         entry.position, entry.warned = position, True
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
         entry.was_sent = envelope.to.startswith(OTHERS)  # perhaps, so it waits for a route
@@ -644,10 +619,6 @@ def _may_be_there(entry: PendingForward, decision: Decision) -> bool:
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
     is_for_now = decision.code in MAY_BE_THERE and not decision.is_final
     return is_for_now or is_kept_abroad
-
-
-def _pace(source: bytes, stream: bytes) -> Hashable:
-    return (source, stream) if source else stream
 
 
 def _refused(decision: Decision) -> PublishRefused:

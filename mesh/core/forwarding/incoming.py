@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
+from mesh.core.forwarding.from_peer import FromPeer
+from mesh.core.forwarding.peer_sender import PeerSender
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.names import PUTS
+from mesh.routing.origin import Origin
 from mesh.sites.hops import inside, is_foreign
-from mesh.wire.commands import Answer
 from mesh.wire.envelope import (
     FORCE_QUEUING,
     HELD,
@@ -34,8 +36,7 @@ ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
 class Incoming:
     """The check of envelopes from other nodes.
 
-    `take(envelope, source)` accepts an envelope, `say(source, stream, answer)` answers the peer that
-    forwarded it, and `of_older` adds marks to envelopes of earlier releases.
+    `take(envelope, origin)` continues with one, and `of_older` adds marks to envelopes of earlier releases.
     """
 
     def __init__(
@@ -43,14 +44,14 @@ class Incoming:
         desk: NodeContext,
         provenance: Provenance,
         of_older: Callable[[Envelope], Envelope],
-        take: Callable[[Envelope, bytes], None],
-        say: Callable[[bytes, bytes, Answer], None],
+        take: Callable[[Envelope, Origin], None],
+        sender: PeerSender,
     ) -> None:
         self._desk = desk
         self.provenance = provenance
         self._take = take
         self._of_older = of_older
-        self._say = say
+        self._sender = sender
         self._are_signed = desk.settings.keyring is not None  # node states, which name next hops
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
@@ -72,7 +73,7 @@ class Incoming:
         if self._are_signed and self.provenance.has_to_wait(peer, envelope):
             self._hold(peer, envelope)
         else:
-            self._take(envelope, peer.node.uuid)
+            self._take(envelope, FromPeer(self._sender, peer.node.uuid))
 
     def _hold(self, peer: Peer, envelope: Envelope) -> None:
         """Hold an envelope. Raises: RemoteError if too many bytes wait after all possible refusals."""
@@ -96,13 +97,13 @@ class Incoming:
         """Accept or refuse the held envelopes whose routes are decided, or that have waited too long."""
         for peer, envelope, error in self.provenance.take_released():
             if error is None:
-                self._take(envelope, peer.node.uuid)
+                self._take(envelope, FromPeer(self._sender, peer.node.uuid))
             else:
                 self._refuse(peer, envelope, error)
 
     def _refuse(self, peer: Peer, envelope: Envelope, error: LocalError) -> None:
         self._desk.count("refused", envelope.count)
-        self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
+        FromPeer(self._sender, peer.node.uuid).answer(envelope.stream, refusal(envelope, error))
 
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
         route, me = envelope.route, self._desk.me.name

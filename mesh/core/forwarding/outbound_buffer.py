@@ -17,6 +17,7 @@ from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.mapping.decision import CHANGING
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
+from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
@@ -37,7 +38,7 @@ FEW_DUE = 1024  # size above which `_due` is compacted
 class OutboundBuffer:
     """The entries of `onward` whose publisher is warned that they wait.
 
-    `answer(source, stream, answer)` answers a source; `keep` remembers a refusal for resent messages.
+    `keep` remembers a refusal for resent messages.
     """
 
     def __init__(
@@ -48,7 +49,6 @@ class OutboundBuffer:
         onward: ForwardTable,
         dead: DeadLetters,
         is_alive: Callable[[str], bool],
-        answer: Callable[[bytes, bytes, Answer], None],
         keep: Callable[[bytes, Answer], None],
         is_unsettled: Callable[[PendingForward], bool],
         retract: Callable[[Envelope, Answer], None],
@@ -68,7 +68,6 @@ class OutboundBuffer:
         self._is_unsettled = is_unsettled
         self._retract = retract
         self._onward = onward
-        self._answer = answer
         self._young: dict[tuple[bytes, str], dict[PendingForward, None]] = {}  # by stream: not answered yet
         self._stuck: dict[
             tuple[bytes, str], PendingForward
@@ -113,7 +112,7 @@ class OutboundBuffer:
             return
         if not entry.is_kept:  # in transit: the publishing node keeps it
             entry.warned = True
-            self._warn_sources(entry, why)
+            self._warn_origins(entry, why)
         elif self._is_behind(entry):
             self._stay_young(entry)
         elif self._is_full():
@@ -130,7 +129,7 @@ class OutboundBuffer:
             self._store(entry, why)
         else:
             entry.warned = True
-            self._warn_sources(entry, why)
+            self._warn_origins(entry, why)
 
     def unanswered(self) -> Iterator[PendingForward]:
         """Yield the entries without a warning or an answer."""
@@ -138,11 +137,11 @@ class OutboundBuffer:
             yield from lane
 
     def repeat(self, entry: PendingForward, again: Envelope) -> None:
-        """Repeat the answers of a resent entry to its source, as they may be lost."""
+        """Repeat the answers of a resent entry to its origin, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
-        self._answer_sources(entry, told, (entry.source,))
+        _answer_origins(entry, told, (entry.origin,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
-            self._warn_sources(entry, "", (entry.source,))
+            self._warn_origins(entry, "", (entry.origin,))
 
     def adopt(self, entry: PendingForward) -> None:
         """Keep an entry that was only in transit, as its publisher has connected to this node.
@@ -168,7 +167,7 @@ class OutboundBuffer:
                 return
             if error is None and not self._is_behind(entry):
                 entry.position = parcel.position
-                self._warn_sources(entry, why)
+                self._warn_origins(entry, why)
                 return
             entry.warned = False
             if error is None:
@@ -202,14 +201,14 @@ class OutboundBuffer:
     def _stay_young(self, entry: PendingForward) -> None:
         self._young.setdefault(entry.key, {})[entry] = None
 
-    def _warn_sources(self, entry: PendingForward, why: str, whom: Iterable[bytes] | None = None) -> None:
-        """Warn all askers that an entry waits, or only some of its sources."""
+    def _warn_origins(self, entry: PendingForward, why: str, whom: Iterable[Origin] | None = None) -> None:
+        """Warn all origins that an entry waits, or only those in `whom`."""
         e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.count("forward_warnings", entry.messages)
         for first, last in entry.open:
             answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
-            self._answer_sources(entry, (answer,), whom)
+            _answer_origins(entry, (answer,), whom)
 
     def _for_whom(self, entry: PendingForward) -> str:
         if not entry.was_divided:
@@ -267,14 +266,9 @@ class OutboundBuffer:
             self._on_refused(entry, refusal)
         if was_stored and refusals:
             # Deleted before the answer: after a crash it would be sent again, behind later messages.
-            self._disk.commit((), lambda _: self._answer_sources(entry, words, entry.askers))
+            self._disk.commit((), lambda _: _answer_origins(entry, words, entry.askers))
         else:
-            self._answer_sources(entry, words, entry.askers)
-
-    def _answer_sources(self, entry: PendingForward, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
-        for source in whom:
-            for answer in words:
-                self._answer(source, entry.envelope.stream, answer)
+            _answer_origins(entry, words, entry.askers)
 
     def _on_refused(self, entry: PendingForward, answer: Answer) -> None:
         is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
@@ -283,7 +277,7 @@ class OutboundBuffer:
         self._desk.count("refused", answer.last - answer.first + 1)
         if entry.is_given:
             self._retract(entry.envelope, answer)
-        if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
+        if entry.origin.is_local and (entry.warned or answer.state == PARTLY_REFUSED):
             self._dead.publish_refused(entry.envelope, answer)
 
     def refuse(self, entry: PendingForward, error: MeshError) -> None:
@@ -372,3 +366,9 @@ class OutboundBuffer:
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
         return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)
+
+
+def _answer_origins(entry: PendingForward, words: Iterable[Answer], whom: Iterable[Origin]) -> None:
+    for origin in whom:
+        for answer in words:
+            origin.answer(entry.envelope.stream, answer)

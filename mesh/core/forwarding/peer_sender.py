@@ -46,6 +46,9 @@ class PeerSender(Component):
         self._due: dict[str, None] = {}  # nodes for which something may leave
         self._answers: dict[bytes, list[Outcome]] = {}  # by uuid of the receiver
 
+    def peer_of(self, uuid: bytes) -> Peer | None:
+        return self._neighbours.peers.get(uuid)
+
     def schedule_send(self, node: str) -> None:
         """Schedule a send of the entries for a node."""
         self._due[node] = None

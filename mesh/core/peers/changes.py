@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.member import NodeLife
-from discovery.membership import (
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, RoutesChanged, ViewChanged
+from mesh.core.peers.introductions import as_introduction
+from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach_table import ReachAction, ReachEvent
+from mesh.discovery.member import NodeLife
+from mesh.discovery.membership import (
     Conflict,
     Dead,
     Joined,
@@ -16,12 +22,6 @@ from discovery.membership import (
     Suspected,
     SuspicionRefuted,
 )
-from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, RoutesChanged, ViewChanged
-from mesh.core.peers.introductions import as_introduction
-from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import ReachAction, ReachEvent
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Rumour, Rumours
 
 EVENTS: dict[type[Sighted | Lived], ReachEvent] = {

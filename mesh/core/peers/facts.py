@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Suspected, SuspicionRefuted
 from mesh.core.context.conn import Conn
 from mesh.core.context.effects import Stop
 from mesh.core.context.facts import Fact, Trace
 from mesh.core.peers.peer import Peer
+from mesh.discovery.membership import (
+    Conflict,
+    Dead,
+    Joined,
+    Left,
+    Moved,
+    Restarted,
+    Suspected,
+    SuspicionRefuted,
+)
 
 
 @dataclass(frozen=True, slots=True)

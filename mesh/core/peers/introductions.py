@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import astuple, replace
 
-from discovery import member
-from discovery.member import BOOTS, Node, NodeLife
 from mesh.dialable import is_dialable
+from mesh.discovery import member
+from mesh.discovery.member import BOOTS, Node, NodeLife
 from mesh.errors import RemoteError
 from mesh.wire.commands import Introduction, Rumour
 from mesh.wire.metadata import NOTHING

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.member_transitions import Results
-from discovery.membership import (
+from mesh.core.context import effects
+from mesh.core.context.conn import Conn
+from mesh.core.context.node_context import NodeContext
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
+from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach import ReachQuestion
+from mesh.discovery.member_transitions import Results
+from mesh.discovery.membership import (
     DialProbe,
     DirectProbe,
     DiscoveryRequest,
@@ -15,13 +22,6 @@ from discovery.membership import (
     Membership,
     Spread,
 )
-from mesh.core.context import effects
-from mesh.core.context.conn import Conn
-from mesh.core.context.node_context import NodeContext
-from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
-from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach import ReachQuestion
 from mesh.wire import commands as c
 
 FEW = 3  # peers that receive fresh rumors

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from discovery.member import Left, NodeLife
-from discovery.member_transitions import Results
-from discovery.membership import IdentityDuplicated, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.disk import Disk
@@ -22,6 +19,16 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.peer_address_book import PeerAddressBook
 from mesh.core.peers.reach import HEAD_START
 from mesh.core.peers.rounds import Rounds
+from mesh.discovery.member import Left, NodeLife
+from mesh.discovery.member_transitions import Results
+from mesh.discovery.membership import (
+    IdentityDuplicated,
+    MemberEvent,
+    Membership,
+    NameClash,
+    Sighted,
+    SwimTiming,
+)
 from mesh.routing.feed import Feed
 from mesh.wire import commands as c
 from mesh.wire.commands import Bye, Introduction, Peers

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from discovery.member import NodeLife
-from discovery.membership import NameClash
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.conn import Conn
 from mesh.core.context.effects import Stop
@@ -18,6 +16,8 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
 from mesh.core.peers.seniority import is_senior
+from mesh.discovery.member import NodeLife
+from mesh.discovery.membership import NameClash
 from mesh.links.duel import keep_mine
 from mesh.loglevels import ACCESS
 from mesh.printable import typed

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import inf
 
-from discovery.membership import Membership
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.dialler import ROOM, Dialler
 from mesh.core.peers.directory import Directory
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
+from mesh.discovery.membership import Membership
 from mesh.wire.commands import NODE_CONTROL
 
 FIRST_VIEW = 1.0  # s that a node waits for known nodes at its start

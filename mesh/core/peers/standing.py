@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from discovery.member import Member, NodeLife
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.discovery.member import Member, NodeLife
 from mesh.links.table import LinkState
 from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason

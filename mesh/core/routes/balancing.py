@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from balancers.answers import AnswerRecords
-from balancers.base import Balancer, Candidate, Message, NodeInfo, Registration, Unread, reads_message
-from balancers.sent import SentCounts
+from mesh.balancers.answers import AnswerRecords
+from mesh.balancers.base import Balancer, Candidate, Message, NodeInfo, Registration, Unread, reads_message
+from mesh.balancers.sent import SentCounts
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.strategies import Strategies

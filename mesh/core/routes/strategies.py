@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from balancers.base import Balancer, NodeInfo, Registration
+from mesh.balancers.base import Balancer, NodeInfo, Registration
 from mesh.core.context.settings import Settings
 from mesh.patterns import matches
 

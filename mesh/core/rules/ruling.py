@@ -16,7 +16,6 @@ from dataclasses import replace
 from itertools import chain
 from math import inf
 
-from discovery.state import Summary
 from mesh.core.asking.interest_sync import InterestSync
 from mesh.core.context.component import Beginning, Component, Reloaded, no_file
 from mesh.core.context.facts import Hearing, SettingsRead, on_fact
@@ -31,6 +30,7 @@ from mesh.core.routes.facts import RulesChanged
 from mesh.core.routes.nodes import Nodes
 from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
+from mesh.discovery.state import Summary
 from mesh.errors import LocalError, NotAvailable
 from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
 from mesh.mapping.changing import leaves_shared

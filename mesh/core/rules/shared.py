@@ -15,7 +15,6 @@ from math import inf
 import msgspec
 from msgspec.structs import replace
 
-from discovery.state import Summary
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
@@ -30,6 +29,7 @@ from mesh.core.rules.authors import Authors, UnknownAuthor
 from mesh.core.rules.told import Told, is_worth_asking
 from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import Gossiping
+from mesh.discovery.state import Summary
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of

@@ -10,7 +10,6 @@ from functools import partial
 
 import msgspec
 
-from discovery.state import Summary
 from mesh.core.context.component import Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.incoming_call import IncomingCall, Right, Verb, answer
@@ -21,6 +20,7 @@ from mesh.core.routes.peer_calls import Replies
 from mesh.core.rules.ruling import ASKS_BY, Ruling
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.gossiping import Gossiping
+from mesh.discovery.state import Summary
 from mesh.errors import LocalError
 from mesh.mapping.agreed import Agreed, AgreedNode, RuleSet, packed, unpacked
 from mesh.mapping.rules import Rule

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.shared.table import ROWS
 
 SETTLED = 5.0  # s after a change without questions to nodes

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from discovery.state import NodeState, Summary
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, on_fact
@@ -18,6 +17,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.facts import StateReceived
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
+from mesh.discovery.state import NodeState, Summary
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete
 from mesh.reasons.reason import reason

@@ -26,6 +26,7 @@ from mesh.core.services.strategies import NodeStrategies
 from mesh.names import check_group
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
+from mesh.services.requester import CLIENT
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
@@ -159,7 +160,7 @@ class Groups(Component):
         while self._count > OPEN:
             self._settled(next(iter(self._open)))
         if uuid == self._desk.me.uuid:
-            self._serving.accept(b"", sent, 0)
+            self._serving.accept(CLIENT, sent, 0)
         else:
             self._departing.add(uuid, sent, 0)
 

@@ -16,6 +16,7 @@ from mesh.core.subscribers.origins import Verdict
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, SessionName, is_group
+from mesh.services.requester import from_peer
 from mesh.sites.hops import inside
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
@@ -66,7 +67,7 @@ class IncomingSends(Component):
                 continue
             for part in self._short(peer, envelope):
                 taker = self._abroad() if part.to.startswith(OTHERS) else self._serving
-                taker.accept(peer.node.uuid, part, ttl)
+                taker.accept(from_peer(peer.node.uuid), part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master sends it to members here
@@ -110,4 +111,4 @@ class IncomingSends(Component):
     def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
         self._desk.count("refused", e.count)
         answer = Answer(e.domain, e.first, e.last, error.code, text=str(error))
-        self._back.outcome(peer.node.uuid, e.stream, answer)
+        self._back.outcome(from_peer(peer.node.uuid), e.stream, answer)

@@ -9,6 +9,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.facts import RequestAnswered
 from mesh.core.subscribers.session import merged
+from mesh.services.requester import Requester
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
@@ -22,10 +23,9 @@ TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
 class ReplyBatch:
     """Collects answers and replies during an event.
 
-    `here` has the ones for clients of this node, and for clients of other sites for which it is the gateway;
-    the source of the latter is this node's own uuid. A reply implies that its request was accepted, so the OK
-    of a lone request waits briefly for the reply, which replaces it. Otherwise the OK is sent before anything
-    later of the same stream.
+    `here` has those for clients of this node, and for clients of other sites for which it is the gateway. A
+    reply implies that its request was accepted, so the OK of a lone request waits briefly for the reply,
+    which replaces it. Otherwise the OK is sent before anything later of the same stream.
     """
 
     def __init__(self, desk: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:
@@ -34,49 +34,47 @@ class ReplyBatch:
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
         self._replies: dict[bytes, TimedEnvelopes] = {}
-        self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # one per stream, with its deadline
+        self._held: dict[
+            tuple[Requester, bytes], tuple[Answer, float]
+        ] = {}  # one per stream, with its deadline
 
-    def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
-        """Queue the answer to messages of a stream.
-
-        `source` is the node that brought them, b"" for a client here. `may_wait` lets the answer wait for the
-        reply.
-        """
-        held = self._held.pop((source, stream), None)
+    def outcome(self, requester: Requester, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
+        """Queue the answer to messages of a stream. `may_wait` lets the answer wait for the reply."""
+        held = self._held.pop((requester, stream), None)
         if held is not None:
-            self._add_outcome(source, stream, held[0])
+            self._add_outcome(requester, stream, held[0])
         if may_wait and answer.first == answer.last:
             until = self._desk.now + HOLD
-            self._held[source, stream] = answer, until
+            self._held[requester, stream] = answer, until
             self._desk.wake(until)
         else:
-            self._add_outcome(source, stream, answer)
+            self._add_outcome(requester, stream, answer)
 
     def tick(self) -> None:
         """Send the answers that have waited long enough."""
         while self._held:
-            (source, stream), (answer, until) = next(iter(self._held.items()))
+            (requester, stream), (answer, until) = next(iter(self._held.items()))
             if until > self._desk.now:
                 self._desk.wake(until)
                 break
-            del self._held[source, stream]
-            self._add_outcome(source, stream, answer)
+            del self._held[requester, stream]
+            self._add_outcome(requester, stream, answer)
 
-    def _add_outcome(self, source: bytes, stream: bytes, answer: Answer) -> None:
-        if source and source != self._desk.me.uuid:
-            self._outcomes.setdefault(source, {}).setdefault(stream, []).append(answer)
+    def _add_outcome(self, requester: Requester, stream: bytes, answer: Answer) -> None:
+        if requester.peer is not None:
+            self._outcomes.setdefault(requester.peer, {}).setdefault(stream, []).append(answer)
             self._desk.ending[self._flush] = None
         else:
             self.here.append((stream, answer))
             self._desk.say_last(RequestAnswered())
 
-    def reply(self, source: bytes, envelope: Envelope) -> None:
-        """Queue a reply to requests; `source` is as in `outcome`."""
-        held = self._held.get((source, envelope.stream))
+    def reply(self, requester: Requester, envelope: Envelope) -> None:
+        """Queue a reply to requests."""
+        held = self._held.get((requester, envelope.stream))
         if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
-            del self._held[source, envelope.stream]
-        if source and source != self._desk.me.uuid:
-            self._replies.setdefault(source, []).append((envelope, 0))
+            del self._held[requester, envelope.stream]
+        if requester.peer is not None:
+            self._replies.setdefault(requester.peer, []).append((envelope, 0))
             self._desk.ending[self._flush] = None
         else:
             self.here.append(envelope)

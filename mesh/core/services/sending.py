@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from balancers.base import Registration
+from mesh.balancers.base import Registration
 from mesh.core.context.component import Component, HandleEnvelope, HandlerEntry, Share, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
@@ -32,6 +32,7 @@ from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
+from mesh.services.requester import CLIENT, GATEWAY
 from mesh.services.sent_requests import EnvelopeWay, SentRequests
 from mesh.sites.hops import site_of
 from mesh.sites.letters import UNREACHABLE
@@ -262,9 +263,9 @@ class Sending(Component):
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)
             if uuid == self._desk.me.uuid and e.to.startswith(OTHERS):
-                self._abroad().accept(b"", e, ttl)
+                self._abroad().accept(CLIENT, e, ttl)
             elif uuid == self._desk.me.uuid:
-                self._serving.accept(uuid if e.sender.startswith(OTHERS) else b"", e, ttl)
+                self._serving.accept(GATEWAY if e.sender.startswith(OTHERS) else CLIENT, e, ttl)
             else:
                 self._departing.add(uuid, e, ttl)
 

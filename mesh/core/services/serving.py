@@ -22,6 +22,7 @@ from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
+from mesh.services.requester import Requester
 from mesh.services.work import GivenMessage, QueuedRequests, ServedAddress, Server, works_of
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
@@ -177,7 +178,7 @@ class ServedAddresses(Component):
         for work, at in server.line:
             self._skipped(work, at, LOST, f"{server.name} disconnected before it accepted the message.")
         for work in address.waiting():
-            if not address.ready(work.source):
+            if not address.ready(work.requester):
                 address.drop(work)
                 self._refuse(
                     work, NOBODY, f"No client serves {address.name} at {self._desk.me.name} any longer."
@@ -209,15 +210,15 @@ class ServedAddresses(Component):
 
     # --- received messages ------------------------------------------------------------------------------
 
-    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Accept messages for an address here.
 
         `ttl` is their remaining time in ms; 0 means no limit.
         """
         until = end_of(ttl, self._desk.now)
-        work = QueuedRequests(self._as_delivered(envelope), source, until, self._desk.now)
+        work = QueuedRequests(self._as_delivered(envelope), requester, until, self._desk.now)
         address = self.addresses.get(envelope.to)
-        ready = address.ready(source) if address is not None else []
+        ready = address.ready(requester) if address is not None else []
         if address is None or not ready:
             self._refuse(work, NOBODY, f"No client serves {harmless(envelope.to)} at {self._desk.me.name}.")
         elif address.bytes + work.size > self._desk.settings.backlog_bytes:
@@ -295,7 +296,7 @@ class ServedAddresses(Component):
                 self._refuse(work, LATE, "The request expired before a server accepted it.")
                 continue
             count = work.envelope.count
-            shares = shared_out(address.ready(work.source), count - work.at)
+            shares = shared_out(address.ready(work.requester), count - work.at)
             if not shares:
                 return
             first = work.at
@@ -325,7 +326,7 @@ class ServedAddresses(Component):
         self, work: QueuedRequests, start: int, end: int, answer: Answer, may_wait: bool = False
     ) -> None:
         for part in work.answers(start, end, answer):
-            self._back.outcome(work.source, work.envelope.stream, part, may_wait)
+            self._back.outcome(work.requester, work.envelope.stream, part, may_wait)
 
     def _skipped(self, work: QueuedRequests, at: int, code: str, text: str) -> None:
         """Send an error reply in place of a consumer that did not get the request.
@@ -335,7 +336,7 @@ class ServedAddresses(Component):
         if work.is_request:
             e = work.envelope
             numbers = e.number_list(range(at, e.count))
-            self._back.reply(work.source, refusal(e.stream, numbers, e.sender, code, text))
+            self._back.reply(work.requester, refusal(e.stream, numbers, e.sender, code, text))
 
     # --- settlement -------------------------------------------------------------------------------------
 
@@ -361,7 +362,7 @@ class ServedAddresses(Component):
     def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
         if contents.props:
             check_properties(contents)
-        asked: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}
+        asked: dict[tuple[Requester, bytes], list[tuple[int, int]]] = {}
         to: dict[bytes, str] = {}
         for place, count in enumerate(command.replied):
             given = server.take_message(count)
@@ -369,11 +370,11 @@ class ServedAddresses(Component):
             if given is None or not given.work.is_request:
                 continue
             e = given.work.envelope
-            asked.setdefault((given.work.source, e.stream), []).append((given.number, place))
+            asked.setdefault((given.work.requester, e.stream), []).append((given.number, place))
             to[e.stream] = e.sender
-        for (source, stream), pairs in asked.items():
+        for (requester, stream), pairs in asked.items():
             for envelope in replies(contents, pairs, stream, to[stream], server.name, self._desk.stamp()):
-                self._back.reply(source, envelope)
+                self._back.reply(requester, envelope)
 
     def _lose(self, server: Server, given: GivenMessage) -> None:
         if given.work.is_request:
@@ -383,4 +384,4 @@ class ServedAddresses(Component):
 
     def _fail(self, given: GivenMessage, code: str, text: str) -> None:
         e = given.work.envelope
-        self._back.reply(given.work.source, refusal(e.stream, (given.number,), e.sender, code, text))
+        self._back.reply(given.work.requester, refusal(e.stream, (given.number,), e.sender, code, text))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from mesh.services.requester import Requester
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
@@ -28,11 +29,8 @@ class SiteRequestRoutes(Protocol):
     def why_none(self, site: str) -> str:
         """Return why nothing may be sent to that site, even with a gateway, or ""."""
 
-    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
-        """Forward the envelope as the chosen gateway.
-
-        `source` is the uuid of the node that brought it, b"" for a client here.
-        """
+    def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
+        """Forward the envelope as the chosen gateway."""
 
 
 @dataclass(frozen=True, slots=True)

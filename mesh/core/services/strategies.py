@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from balancers.base import Message, Registration
+from mesh.balancers.base import Message, Registration
 
 DecodeMessage = Callable[[], Message]
 

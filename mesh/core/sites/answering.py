@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
+from typing import ClassVar
+
+from msgspec import Struct
+
 from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.batches import say_relayed
-from mesh.core.sites.gateway import UUID, Gateways
+from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.site_connection import Gateway, SiteConnection
 from mesh.wire.commands import Answer, Outcome
-
-FROM_SITE = b"s"  # prefix of a source: then uuid and site
 
 
 class Answering:
@@ -19,39 +22,54 @@ class Answering:
     def __init__(self, desk: NodeContext, gateways: Gateways) -> None:
         self._desk = desk
         self._gateways = gateways
-        self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
+        self._answers: dict[tuple[FromSite, str], list[Outcome]] = {}
         self.aliases = Aliases(desk.settings.secret)
 
-    def send_answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
+    def send_answer(self, origin: FromSite, alias: bytes, answer: Answer, to: str = "") -> None:
         """Send the answer to messages of the stream with this alias to the gateway that brought them.
 
         `to` is the destination site if it is not this one.
         """
-        outcome = Outcome(self.aliases.there(neighbour_of(source), alias), answer)
-        self._answers.setdefault((source, to or self._desk.settings.site), []).append(outcome)
+        outcome = Outcome(self.aliases.there(origin.site, alias), answer)
+        self._answers.setdefault((origin, to or self._desk.settings.site), []).append(outcome)
         self._desk.ending[self._send_answers] = None
 
     def _send_answers(self) -> None:
         answers, self._answers = self._answers, {}
-        for (source, to), outcomes in answers.items():
-            gateway = self._gateway(source)
+        for (origin, to), outcomes in answers.items():
+            gateway = self.gateway_of(origin)
             if gateway is not None:  # otherwise the peer resends on another connection
                 say_relayed(self._desk, gateway.conn, to, outcomes)
 
-    def is_there(self, source: bytes) -> bool:
-        """Return whether the gateway of `source` is still connected."""
-        return self._gateway(source) is not None
+    def origin_of(self, gate: SiteConnection, conn: Conn) -> FromSite:
+        """Return the origin of what the gateway at the other end of a connection sends."""
+        return FromSite(self, gate.name, gate.uuid_of(conn))
 
-    def _gateway(self, source: bytes) -> Gateway | None:
-        gate = self._gateways.gate(neighbour_of(source))
-        return gate.gateways.get(source[len(FROM_SITE) :][:UUID]) if gate is not None else None
-
-
-def source_of(gate: SiteConnection, conn: Conn) -> bytes:
-    """Return the source that names the gateway at the other end of `conn`, which must be in use."""
-    return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
+    def gateway_of(self, origin: FromSite) -> Gateway | None:
+        """Return the gateway of `origin`, or `None` if it is disconnected."""
+        gate = self._gateways.gate(origin.site)
+        return gate.gateways.get(origin.uuid) if gate is not None else None
 
 
-def neighbour_of(source: bytes) -> str:
-    """Return the name of the neighbor site to which the gateway `source` belongs."""
-    return source[len(FROM_SITE) + UUID :].decode()
+class FromSite(Struct, frozen=True):
+    """A gateway of a neighbor site, which keeps its messages until they are answered."""
+
+    is_local: ClassVar[bool] = False
+    answering: Answering
+    site: str
+    uuid: bytes
+
+    def answer(self, stream: bytes, answer: Answer) -> None:
+        self.answering.send_answer(self, stream, answer)
+
+    def is_there(self) -> bool:
+        return self.answering.gateway_of(self) is not None
+
+    def pace(self, stream: bytes) -> Hashable:
+        return self, stream
+
+    def features(self) -> Collection[str]:
+        return ()
+
+    def link(self) -> object:
+        return None

@@ -28,6 +28,7 @@ from mesh.core.sites.passing import leaving
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import BadName
 from mesh.names import OTHERS, SENDS, SessionName
+from mesh.services.requester import Requester
 from mesh.sites.gateways import gateway
 from mesh.sites.hops import is_foreign, is_of, site_of
 from mesh.sites.letters import UNREACHABLE
@@ -47,13 +48,12 @@ SWEEP = 5.0  # s after its deadline until a request is forgotten
 class SiteRequestInFlight:
     """An envelope that was sent to a site.
 
-    `source` is the uuid of the node that brought it, b"" for a client here. `is_taken` means that a service
-    there has it, so that only replies are still expected.
+    `is_taken` means that a service there has it, so that only replies are still expected.
     """
 
     site: str
     conn: Conn
-    source: bytes
+    requester: Requester
     sender: str
     flags: int
     until: float
@@ -86,7 +86,7 @@ class SiteRequests(Component):
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
             on_fact(GateChanged, lambda fact: self._on_gate_changed(fact.site) if fact.is_less else None),
-            on_fact(LoggedOut, lambda fact: self._forget_source(fact.peer.node.uuid)),
+            on_fact(LoggedOut, lambda fact: self._forget_peer(fact.peer.node.uuid)),
         )
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
@@ -117,7 +117,7 @@ class SiteRequests(Component):
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
         return gateway(stream, site, able, self._desk.settings.relays)
 
-    def accept(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+    def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Send the envelope to its site, or refuse it."""
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
@@ -125,18 +125,18 @@ class SiteRequests(Component):
             text = (
                 f"{self._desk.me.name} has no connection with a gateway of {site[:64]} that accepts requests."
             )
-            self._refuse(source, e, UNREACHABLE, text)
+            self._refuse(requester, e, UNREACHABLE, text)
         elif self._counts[site] + e.count > OPEN:
             text = f"{self._counts[site]:,} messages for the site {site} are unanswered, which is the limit."
-            self._refuse(source, e, "TOO_MANY_REQUESTS", text)
+            self._refuse(requester, e, "TOO_MANY_REQUESTS", text)
         else:
             until = end_of(ttl, self._desk.now)
-            trip = SiteRequestInFlight(site, conn, source, e.sender, e.flags, until)
+            trip = SiteRequestInFlight(site, conn, requester, e.sender, e.flags, until)
             numbers = range(e.first, e.last + 1)
             self._drop(e.stream, numbers)
             self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
             self._counts[site] += e.count
-            self._due.setdefault(conn, []).append((self._as_it_leaves(e, not source), ttl))
+            self._due.setdefault(conn, []).append((self._as_it_leaves(e, requester.is_local), ttl))
             self._desk.ending[self._flush] = None
 
     def _conn(self, site: str, e: Envelope) -> Conn | None:
@@ -160,8 +160,8 @@ class SiteRequests(Component):
                 self._desk.count("forwarded", sum(envelope.count for envelope, _ in batch))
                 self._desk.send(conn, sends(batch), [envelope for envelope, _ in batch])
 
-    def _refuse(self, source: bytes, e: Envelope, code: str, text: str) -> None:
-        self._back.outcome(source, e.stream, Answer(SENDS, e.first, e.last, code, text=text))
+    def _refuse(self, requester: Requester, e: Envelope, code: str, text: str) -> None:
+        self._back.outcome(requester, e.stream, Answer(SENDS, e.first, e.last, code, text=text))
 
     # --- answers and replies ----------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class SiteRequests(Component):
         for trip, some in by_trip.items():
             for first, last in runs(some):
                 part = Answer(SENDS, first, last, a.state, a.matched, a.text)
-                self._back.outcome(trip.source, stream, part)
+                self._back.outcome(trip.requester, stream, part)
             if a.state != "OK" or not trip.flags & REQUEST:
                 self._drop(stream, some)
             else:
@@ -213,7 +213,7 @@ class SiteRequests(Component):
                     came.setdefault(trip, []).append(place)
             for trip, places in came.items():
                 reply = replace(e.cut(places), to=to, flags=REPLY, route=(), low=1)
-                self._back.reply(trip.source, reply)
+                self._back.reply(trip.requester, reply)
                 if not trip.flags & EVERY:
                     self._drop(e.stream, [numbers[place] for place in places])
             late = e.count - sum(map(len, came.values()))
@@ -248,10 +248,10 @@ class SiteRequests(Component):
         for stream, numbers in lost.items():
             self._forward_answer(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
 
-    def _forget_source(self, source: bytes) -> None:
-        """Forget the requests of a node that has logged out and no longer waits for answers."""
+    def _forget_peer(self, uuid: bytes) -> None:
+        """Forget the requests that a peer forwarded, as it has logged out and no longer waits for answers."""
         for stream, n, trip in self._open_requests():
-            if trip.source == source:
+            if trip.requester.peer == uuid:
                 self._drop(stream, (n,))
 
     def on_second(self) -> None:

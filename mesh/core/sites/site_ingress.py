@@ -11,7 +11,7 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import refusal
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.sites.answering import Answering, source_of
+from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
 from mesh.core.sites.passing import turn_of
 from mesh.core.sites.site_connection import SiteConnection
@@ -51,10 +51,10 @@ class SiteIngress(Component):
         return (on_command(Relay, self._relayed),)
 
     def _relayed(self, conn: Conn, gate: SiteConnection, command: Relay, envelopes: list[Envelope]) -> None:
-        source, s = source_of(gate, conn), self._desk.settings
+        origin, s = self._answering.origin_of(gate, conn), self._desk.settings
         came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
         if command.site != s.site:
-            self._through.forward(source, came, command, envelopes)
+            self._through.forward(origin, came, command, envelopes)
             return
         if command.dropped:
             site = sender_of(envelopes[0], came) if envelopes else came.name
@@ -66,10 +66,10 @@ class SiteIngress(Component):
             if envelope.to and error is None:
                 renamed = replace(renamed, to=split(envelope.to)[1])
             if error is not None:
-                self._refuse(source, renamed, error)
+                self._refuse(origin, renamed, error)
                 continue
-            for part in self._short(source, renamed):
-                self._forwarder.accept_from_site(part, source)
+            for part in self._short(origin, renamed):
+                self._forwarder.accept_from_site(part, origin)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
         """Report a gap in an event, and to subscribers that messages of that site may reach."""
@@ -111,17 +111,17 @@ class SiteIngress(Component):
         """
         return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
 
-    def _short(self, source: bytes, envelope: Envelope) -> Iterator[Envelope]:
+    def _short(self, origin: FromSite, envelope: Envelope) -> Iterator[Envelope]:
         """Yield the parts that are within the size limit of this node, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} accepts at most {most} bytes per message."
             hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send it in parts."
-            self._refuse(source, part, MessageTooLarge(what, hint=hint))
+            self._refuse(origin, part, MessageTooLarge(what, hint=hint))
 
         return short_parts(envelope, most, too_long)
 
-    def _refuse(self, source: bytes, envelope: Envelope, error: LocalError) -> None:
+    def _refuse(self, origin: FromSite, envelope: Envelope, error: LocalError) -> None:
         self._desk.count("refused", envelope.count)
-        self._answering.send_answer(source, envelope.stream, refusal(envelope, error))
+        origin.answer(envelope.stream, refusal(envelope, error))

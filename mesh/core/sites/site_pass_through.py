@@ -20,7 +20,7 @@ from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.sites.answering import Answering, neighbour_of
+from mesh.core.sites.answering import Answering, FromSite
 from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
 from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
@@ -50,7 +50,7 @@ STREAMS = 4096  # streams with deferred messages that are remembered
 class PassingWaiter(NamedTuple):
     """The gateway that brought messages, and the key of their order after a deferral."""
 
-    source: bytes
+    origin: FromSite
     who: bytes
     is_letter: bool
 
@@ -109,7 +109,7 @@ class SitePassThrough(Component):
     # --- to the third site ------------------------------------------------------------------------------
 
     def forward(
-        self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
+        self, origin: FromSite, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
     ) -> None:
         """Forward the envelopes of a gateway that are for another site than this one."""
         going: dict[bytes, list[Envelope]] = {}
@@ -119,7 +119,7 @@ class SitePassThrough(Component):
             error = unfit_to_pass(envelope, came, here, command.site)
             if error is None or error.code in FOR_NOW:
                 who = command.site.encode() + b"/" + turn_of(alias)
-                waiter = PassingWaiter(source, who, alias.to != "")
+                waiter = PassingWaiter(origin, who, alias.to != "")
                 if self._is_under_way(command.site, waiter, alias):
                     continue
                 error = self._in_turn(came.name, command.site, waiter, alias, error)
@@ -128,7 +128,7 @@ class SitePassThrough(Component):
                     going.setdefault(way, []).append(passing(alias, here, hop))
             if error is not None:
                 self._desk.count("refused", alias.count)
-                self._answering.send_answer(source, alias.stream, refusal(alias, error), command.site)
+                self._answering.send_answer(origin, alias.stream, refusal(alias, error), command.site)
         self._ship(command, going)
 
     def _in_turn(
@@ -184,7 +184,7 @@ class SitePassThrough(Component):
             assert way is not None  # else it would have been refused
             line = lines[key] = PassingLine(way, envelope.stream, envelope.domain)
         line.asked.add(waiter, envelope.first, envelope.last, size)
-        self._sizes[neighbour_of(waiter.source)] += size
+        self._sizes[waiter.origin.site] += size
         return line.way
 
     def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
@@ -209,12 +209,12 @@ class SitePassThrough(Component):
                 continue
             for part in line.asked.answered(outcome.answer):
                 self._free(part.who, part.freed)
-                self._answering.send_answer(part.who.source, outcome.stream, part.answer, site)
+                self._answering.send_answer(part.who.origin, outcome.stream, part.answer, site)
             if not line.asked:
                 del lines[key]
 
     def _free(self, waiter: PassingWaiter, size: int) -> None:
-        name = neighbour_of(waiter.source)
+        name = waiter.origin.site
         self._sizes[name] -= size
         if not self._sizes[name]:
             del self._sizes[name]
@@ -241,18 +241,18 @@ class SitePassThrough(Component):
         for waiter in line.asked.all():
             numbers, freed = line.asked.drop(waiter)
             self._free(waiter, freed)
-            self._turns[neighbour_of(waiter.source)].defer(waiter.who, numbers.bottom(), self._desk.now)
+            self._turns[waiter.origin.site].defer(waiter.who, numbers.bottom(), self._desk.now)
             for first, last in numbers:
                 state = WAY_LOST if waiter.is_letter else UNREACHABLE
                 answer = Answer(line.domain, first, last, state=state, text=text)
-                self._answering.send_answer(waiter.source, line.stream, answer, site)
+                self._answering.send_answer(waiter.origin, line.stream, answer, site)
 
     def _gate_changed(self, fact: GateChanged) -> None:
         """Forget disconnected waiters, as their masters resend through other gateways."""
         for lines in self._lines.values() if fact.is_less else ():
             for key, line in list(lines.items()):
                 for waiter in line.asked.all():
-                    if not self._answering.is_there(waiter.source):
+                    if not waiter.origin.is_there():
                         self._free(waiter, line.asked.drop(waiter)[1])
                 if not line.asked:
                     del lines[key]

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
-from discovery.gossip import StateGossip, StateLine, decode, encode
-from discovery.state import NodeState, Sample, Summary, load_index
 from mesh.core.context import effects
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.facts import Hearing, on_fact
@@ -19,6 +17,8 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OurWaysChanged, OwnStateSent, StateReceived
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import OwnWays
+from mesh.discovery.gossip import StateGossip, StateLine, decode, encode
+from mesh.discovery.state import NodeState, Sample, Summary, load_index
 from mesh.loglevels import GOSSIP
 from mesh.mapping.rules import Rule
 from mesh.operations import StoreReach

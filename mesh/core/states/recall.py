@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from discovery.gossip import line_of, read
-from discovery.state import NodeState
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.effects import Stop
 from mesh.core.context.facts import Hearing, on_fact
@@ -17,6 +15,8 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.states.gossiping import Gossiping
+from mesh.discovery.gossip import line_of, read
+from mesh.discovery.state import NodeState
 from mesh.operations import StoreReach
 from mesh.wire.calls import AskState
 from mesh.wire.commands import Login

@@ -14,8 +14,6 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from discovery.gossip import StateLine, StateMessage, decode, encode, read
-from discovery.state import NodeState
 from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
@@ -25,6 +23,8 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OwnStateSent, RoutesVouched, StateReceived
 from mesh.core.states.gossiping import Gossiping, signed_text
 from mesh.core.states.ways import OwnWays
+from mesh.discovery.gossip import StateLine, StateMessage, decode, encode, read
+from mesh.discovery.state import NodeState
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.commands import Introduction

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discovery.state import NodeState
 from mesh.core.states.state_topic_stream import StateTopicStream
+from mesh.discovery.state import NodeState
 from mesh.patterns import matches
 from mesh.wire.commands import Query
 
@@ -35,7 +35,7 @@ class StateTopics:
 
 
 def _xml(state: NodeState) -> bytes:
-    from discovery.state_xml import as_xml  # lxml takes 4 MB and is rarely needed
+    from mesh.discovery.state_xml import as_xml  # lxml takes 4 MB and is rarely needed
 
     return as_xml(state)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
-from discovery.state import WAYS
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
+from mesh.discovery.state import WAYS
 from mesh.mapping.rules import Rule, has_several
 
 

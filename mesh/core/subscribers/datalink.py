@@ -31,6 +31,7 @@ from mesh.core.subscribers.solicited import Solicited
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
+from mesh.routing.pacing import ItemsOf
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
@@ -117,7 +118,7 @@ class DataLinks(Component):
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
-            self._router.pacing.drop_source(peer.node.uuid)  # held numbers are of the old stream
+            self._router.pacing.drop_source(ItemsOf(peer.node.uuid))  # held numbers are of the old stream
         # A new process has also seen our boot when it welcomes us, but has none of our items.
         knows_us = said.boot_seen == self._desk.me.boot and not is_new
         if knows_us and peer.exchange.outlet.can_resume(said.have):
@@ -211,7 +212,7 @@ class DataLinks(Component):
             self._receive(peer, master, position, head.position - position, envelope)
         x.taken += len(envelopes)
         state = (command.seq, x.taken)  # cumulative: held back while a live subscriber here is behind
-        self._router.pacing.release_after(peer.node.uuid, (), lambda: self._may_ack(peer, state))
+        self._router.pacing.release_after(ItemsOf(peer.node.uuid), (), lambda: self._may_ack(peer, state))
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
         """Have all items in flight resent in full, as the contents of one are missing here."""
@@ -407,7 +408,7 @@ class DataLinks(Component):
         Items of other peers may come first, and these peers would take this node for stopped.
         """
         for source in self._router.pacing.sources():
-            peer = self._neighbours.peers.get(source) if isinstance(source, bytes) else None
+            peer = self._neighbours.peers.get(source.uuid) if isinstance(source, ItemsOf) else None
             if peer is not None and self._desk.now - peer.exchange.acked >= BEHIND:
                 self._acking[peer] = None
 

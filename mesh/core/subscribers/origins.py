@@ -29,11 +29,11 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from itertools import groupby, pairwise
 
-from discovery.state import WAYS
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.core.states.route_proofs import RouteProofs
+from mesh.discovery.state import WAYS
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.patterns import SYSTEM

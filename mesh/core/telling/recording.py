@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from discovery.gossip import Known
-from discovery.state import NodeState
 from mesh.core.context.component import Beginning, Component
 from mesh.core.context.effects import WriteLine
 from mesh.core.context.facts import EventOccurred, Hearing, on_fact
@@ -17,6 +15,8 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OwnStateSent, StateReceived
+from mesh.discovery.gossip import Known
+from mesh.discovery.state import NodeState
 from mesh.services.figures import OutcomeCounts, ServiceFigures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso

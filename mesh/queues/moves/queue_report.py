@@ -13,7 +13,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
 
-from discovery.state import Natural
+from mesh.discovery.state import Natural
 from mesh.errors import BadSelector, RemoteError
 from mesh.queues.consumers.queue_consumer import QueueConsumer, TakerSelector
 from mesh.queues.selecting.selector import Selector

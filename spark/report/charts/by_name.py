@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import log10
 
-from spark.report.charts.drawing import (
+from mesh.history.report.charts.drawing import (
     COLOURS,
     SCALE,
     Chart,
@@ -18,7 +18,7 @@ from spark.report.charts.drawing import (
     names_beside,
     rounded,
 )
-from spark.report.figures import decimal
+from mesh.history.report.figures import decimal
 
 WRITTEN = 12  # columns wide enough for figures in their cells
 SYMBOLS = ("circle", "diamond-open", "square-open")

@@ -16,7 +16,7 @@ from typing import Any
 
 from plotly.graph_objects import Figure as Figure  # type: ignore[import-untyped]
 
-from spark.report.figures import short
+from mesh.history.report.figures import short
 
 Values = Sequence[float | None]
 
@@ -45,7 +45,7 @@ class Library:
 @cache
 def library() -> Library:
     """Return the part of Plotly for charts with axes, which tools/plotly extracts from the whole."""
-    found = files("spark.report.charts").joinpath("plotly.js.gz").read_bytes()
+    found = files("mesh.history.report.charts").joinpath("plotly.js.gz").read_bytes()
     return Library(b64encode(found).decode(), gzip.decompress(found).decode())
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html import escape
 
-from spark.report.charts.drawing import (
+from mesh.history.report.charts.drawing import (
     COLOURS,
     SCALE,
     Chart,
@@ -19,7 +19,7 @@ from spark.report.charts.drawing import (
     names_beside,
     rounded,
 )
-from spark.report.sampling import quantile
+from mesh.history.report.sampling import quantile
 
 # As in the tables, and as short as possible.
 CLOCK = [

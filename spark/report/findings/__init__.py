@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from spark.report.facts import Facts
-from spark.report.figures import counted
-from spark.report.findings import messages, nodes, seen
-from spark.report.findings.finding import BAD, GOOD, RANKS, WARN, Finding
-from spark.report.machines import among
+from mesh.history.report.facts import Facts
+from mesh.history.report.figures import counted
+from mesh.history.report.findings import messages, nodes, seen
+from mesh.history.report.findings.finding import BAD, GOOD, RANKS, WARN, Finding
+from mesh.history.report.machines import among
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     nodes.gone, nodes.slow, messages.queues, messages.parts, nodes.restless, messages.uneven,

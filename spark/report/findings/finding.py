@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spark.report.figures import listed
+from mesh.history.report.figures import listed
 
 BAD, WARN, NOTE, GOOD = "bad", "warn", "note", "good"
 RANKS = {BAD: "Problem", WARN: "Check", NOTE: "Note", GOOD: "All well"}

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from spark.report.facts import Facts, Parts, Quality, Queue
-from spark.report.figures import counted, decimal, duration, listed, number, percent
-from spark.report.findings.finding import BAD, NOTE, WARN, Finding, so
+from mesh.history.report.facts import Facts, Parts, Quality, Queue
+from mesh.history.report.figures import counted, decimal, duration, listed, number, percent
+from mesh.history.report.findings.finding import BAD, NOTE, WARN, Finding, so
 
 UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, minimum of choices
 STRANDED = 0.1  # share of the time with waiting messages

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from spark.report.facts import Facts, Node
-from spark.report.figures import counted, duration, listed, number, percent, spoken
-from spark.report.findings.finding import BAD, WARN, Finding, so
-from spark.report.machines import labels
-from spark.report.sampling import median
+from mesh.history.report.facts import Facts, Node
+from mesh.history.report.figures import counted, duration, listed, number, percent, spoken
+from mesh.history.report.findings.finding import BAD, WARN, Finding, so
+from mesh.history.report.machines import labels
+from mesh.history.report.sampling import median
 
 BUSY_PERCENT, FULL_RAM_PERCENT = 85, 92
 SLOW_S, SLOWER = 0.1, 3  # median delay of the loop, and factor over the typical one

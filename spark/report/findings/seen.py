@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from spark.report.facts import Clock, Facts
-from spark.report.figures import counted, decimal, duration, listed, percent, spoken
-from spark.report.findings.finding import NOTE, WARN, Finding
-from spark.report.machines import labels
-from spark.report.sampling import median, most
+from mesh.history.report.facts import Clock, Facts
+from mesh.history.report.figures import counted, decimal, duration, listed, percent, spoken
+from mesh.history.report.findings.finding import NOTE, WARN, Finding
+from mesh.history.report.machines import labels
+from mesh.history.report.sampling import median, most
 
 CLOCK_S = 2.0  # tolerance of the views
 WELL_LINKED, FAR_MS, FARTHER = 0.95, 20, 5

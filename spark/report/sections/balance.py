@@ -1,10 +1,10 @@
 """The section about balance."""
 
-from spark.report.charts.by_name import Dots, dots
-from spark.report.facts import Counter, Facts, Node, Quality
-from spark.report.figures import counted, decimal, duration, number, percent
-from spark.report.markup import Html
-from spark.report.sections.section import Section, drawn, nothing, worst
+from mesh.history.report.charts.by_name import Dots, dots
+from mesh.history.report.facts import Counter, Facts, Node, Quality
+from mesh.history.report.figures import counted, decimal, duration, number, percent
+from mesh.history.report.markup import Html
+from mesh.history.report.sections.section import Section, drawn, nothing, worst
 
 HOW = (
     "A message that several nodes can accept goes to one of them. While both are up, a node "

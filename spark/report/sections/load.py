@@ -1,11 +1,20 @@
 """The section about load."""
 
-from spark.report.charts.over_time import bands, heat, lines
-from spark.report.facts import Facts, Node, Series
-from spark.report.figures import decimal, duration, number, percent
-from spark.report.markup import Html
-from spark.report.sampling import mean
-from spark.report.sections.section import FEW, Section, axis, drawn, findable, in_words, milliseconds, nothing
+from mesh.history.report.charts.over_time import bands, heat, lines
+from mesh.history.report.facts import Facts, Node, Series
+from mesh.history.report.figures import decimal, duration, number, percent
+from mesh.history.report.markup import Html
+from mesh.history.report.sampling import mean
+from mesh.history.report.sections.section import (
+    FEW,
+    Section,
+    axis,
+    drawn,
+    findable,
+    in_words,
+    milliseconds,
+    nothing,
+)
 
 ROWS = 300  # of a heat map, one or two pixels each
 COLUMNS = (

@@ -3,13 +3,13 @@
 from collections import Counter
 from datetime import datetime
 
-from spark.report import assembling
-from spark.report.charts.over_time import Bar, points, spells, steps
-from spark.report.facts import Detection, Facts, Life
-from spark.report.figures import counted, decimal, duration, number, second
-from spark.report.markup import Html
-from spark.report.sampling import most, quantile
-from spark.report.sections.section import Section, axis, drawn, nothing, worst
+from mesh.history.report import assembling
+from mesh.history.report.charts.over_time import Bar, points, spells, steps
+from mesh.history.report.facts import Detection, Facts, Life
+from mesh.history.report.figures import counted, decimal, duration, number, second
+from mesh.history.report.markup import Html
+from mesh.history.report.sampling import most, quantile
+from mesh.history.report.sections.section import Section, axis, drawn, nothing, worst
 
 HOW_LIVES = (
     "A bar is one life of a node, from its first state to its last (times in UTC); the mark "

@@ -1,12 +1,12 @@
 """The sections about links, queues and topics."""
 
-from spark.report.charts.by_name import bars, matrix
-from spark.report.charts.over_time import bands, lines
-from spark.report.facts import Facts, Link, Queue, Topic
-from spark.report.figures import counted, decimal, duration, harmless, number, percent, signed, size
-from spark.report.markup import Html
-from spark.report.sampling import median, most
-from spark.report.sections.section import FEW, Section, axis, drawn, in_words, nothing, worst
+from mesh.history.report.charts.by_name import bars, matrix
+from mesh.history.report.charts.over_time import bands, lines
+from mesh.history.report.facts import Facts, Link, Queue, Topic
+from mesh.history.report.figures import counted, decimal, duration, harmless, number, percent, signed, size
+from mesh.history.report.markup import Html
+from mesh.history.report.sampling import median, most
+from mesh.history.report.sections.section import FEW, Section, axis, drawn, in_words, nothing, worst
 
 HOW_LINKS = (
     "Each cell is the round-trip time from the node at the left to the node below, in ms "

@@ -2,13 +2,13 @@
 
 from math import inf
 
-from spark.report.charts.by_name import Dots, dots
-from spark.report.facts import Clock, Coverage, Facts, Forecast, Quarantined
-from spark.report.figures import counted, decimal, duration, moment, number, percent, second
-from spark.report.findings.seen import CLOCK_S, wrong_clocks
-from spark.report.markup import Html
-from spark.report.sampling import most
-from spark.report.sections.section import Section, drawn, nothing, worst
+from mesh.history.report.charts.by_name import Dots, dots
+from mesh.history.report.facts import Clock, Coverage, Facts, Forecast, Quarantined
+from mesh.history.report.figures import counted, decimal, duration, moment, number, percent, second
+from mesh.history.report.findings.seen import CLOCK_S, wrong_clocks
+from mesh.history.report.markup import Html
+from mesh.history.report.sampling import most
+from mesh.history.report.sections.section import Section, drawn, nothing, worst
 
 HOW_CAPACITY = (
     "A line through (messages a second, load) of each node forecasts the rate at which its "

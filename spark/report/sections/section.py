@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from spark.report.charts.drawing import Chart
-from spark.report.charts.over_time import Axis
-from spark.report.facts import Facts, Values
-from spark.report.figures import counted
-from spark.report.markup import Html, raw, table, tag
-from spark.report.sampling import mean, most
+from mesh.history.report.charts.drawing import Chart
+from mesh.history.report.charts.over_time import Axis
+from mesh.history.report.facts import Facts, Values
+from mesh.history.report.figures import counted
+from mesh.history.report.markup import Html, raw, table, tag
+from mesh.history.report.sampling import mean, most
 
 FEW = 8  # nodes that are distinguishable as lines
 SHOWN = 10  # rows of a truncated table

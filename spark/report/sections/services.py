@@ -1,11 +1,11 @@
 """The section about services."""
 
-from spark.report.charts.over_time import lines
-from spark.report.facts import Facts, Service
-from spark.report.figures import counted, decimal, duration, number, percent
-from spark.report.markup import Html
-from spark.report.sampling import most
-from spark.report.sections.section import Section, axis, drawn, in_words, nothing, worst
+from mesh.history.report.charts.over_time import lines
+from mesh.history.report.facts import Facts, Service
+from mesh.history.report.figures import counted, decimal, duration, number, percent
+from mesh.history.report.markup import Html
+from mesh.history.report.sampling import most
+from mesh.history.report.sections.section import Section, axis, drawn, in_words, nothing, worst
 
 HOW = (
     "Requests are counted at the nodes of the requesters, by address and by the node that "

@@ -10,7 +10,7 @@ from mesh.cli.main import main
 from mesh.cli.options import FiniteNumber, count, headers, plainly, query, size
 from mesh.cli.verbs import VERBS
 from mesh.errors import MeshTimeout
-from spark.options import Number as JobNumber
+from mesh.history.options import Number as JobNumber
 from tests.mesh.cli.fake import Given
 
 

@@ -60,7 +60,7 @@ def test_it_gets_what_was_typed_and_its_exit_code_is_that_of_the_command(
 ) -> None:
     child = start(children, tmp_path, 'printf "%s\\n" "$@"; exit 7', "--from", "a b", "--", "")
     said, _ = child.communicate(timeout=LIMIT)
-    assert said.splitlines() == ["-P", "-m", "spark", "ingest", "--from", "a b", "--", ""]
+    assert said.splitlines() == ["-P", "-m", "mesh.history", "ingest", "--from", "a b", "--", ""]
     assert child.returncode == 7
 
 

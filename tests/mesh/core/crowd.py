@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from tests.simulation import SimNetwork, SimNode
 
 IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from discovery.member import Member, Node, NodeLife
 from mesh.core.status import superseded
+from mesh.discovery.member import Member, Node, NodeLife
 from tests.mesh.core.rows import rows
 from tests.mesh.meshes import alive, eventually, mesh_of
 from tests.simulation import SimNetwork, SimNode

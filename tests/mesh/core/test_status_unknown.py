@@ -1,7 +1,7 @@
 """What waits for a node that is not in the list: is it told of, whatever is known of that node?"""
 
-from discovery.member import NodeLife
 from mesh.core.peers.introductions import to_wire
+from mesh.discovery.member import NodeLife
 from mesh.wire.commands import Call, Rumours
 from tests.mesh.core.masters import RUGBY, cluster
 

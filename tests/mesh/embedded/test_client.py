@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mesh
-from discovery.member import NodeLife
+from mesh.discovery.member import NodeLife
 from mesh.errors import Closed, CoreFailed, DataDirRefused, MeshTimeout, NodeInUse, Refused, WrongLoop
 from tests.mesh.client.wired import turns
 from tests.mesh.embedded.own import SETTINGS, address_of, place, runtime

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from discovery.member import NodeLife
+from mesh.discovery.member import NodeLife
 from tests.mesh.embedded.own import Place, address_of, place, runtime
 from tests.mesh.meshes import LIMIT, eventually
 from tests.seeds import stories

@@ -10,6 +10,7 @@ from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from tests.mesh.envelopes import envelope
+from tests.mesh.origins import CLIENT
 
 LOOKS = 10
 
@@ -40,7 +41,7 @@ class Court:
         for _ in range(count):
             self.published[stream] += 1
             e = envelope(key, first=self.published[stream], stream=stream)
-            entry = self.onward.add(e, b"", 0.0)
+            entry = self.onward.add(e, CLIENT, 0.0)
             decision = self.ruled(key)
             self.rulings.file(entry, key, decision)
             self.onward.assign(entry, decision.hops, decision.why)

@@ -13,6 +13,7 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.wire.envelope import SECOND
 from tests.mesh.envelopes import envelope
+from tests.mesh.origins import CLIENT
 
 NAMES = ("a", "b", "c", "me")
 
@@ -41,7 +42,7 @@ class Story:
 
     def __init__(self) -> None:
         self.onward = ForwardTable(1 << 20, 100)
-        self.entry: PendingForward = self.onward.add(envelope(), b"", 0.0)
+        self.entry: PendingForward = self.onward.add(envelope(), CLIENT, 0.0)
         self.bound: set[str] = set()  # masters that took it for durable subscriptions
         self.had: set[str] = set()
         self.lacking = 0

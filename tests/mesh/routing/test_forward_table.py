@@ -3,6 +3,7 @@
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import HERE, PendingForward
 from tests.mesh.envelopes import STREAM, envelope
+from tests.mesh.origins import CLIENT
 
 OTHER = b"o" * 16
 WINDOW = (10_000, 3)  # bytes, envelopes
@@ -12,7 +13,7 @@ def add(
     onward: ForwardTable, first: int, count: int = 1, hop: str = "heron", stream: bytes = STREAM
 ) -> PendingForward:
     e = envelope(" ".join("a" * count), first=first, stream=stream)
-    entry = onward.add(e, b"", 0.0)
+    entry = onward.add(e, CLIENT, 0.0)
     onward.assign(entry, (hop,), "DOMAIN X")
     return entry
 
@@ -234,7 +235,7 @@ def test_this_node_as_one_of_the_masters_stands_in_no_line() -> None:
 
 def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
     onward = ForwardTable(*WINDOW)
-    entry = onward.add(envelope("a", domain="sport"), b"", 0.0)
+    entry = onward.add(envelope("a", domain="sport"), CLIENT, 0.0)
     assert onward.holds(STREAM, "sport")
     assert not onward.holds(STREAM, "")
     onward.settle(entry, "", 1, 1)

@@ -10,6 +10,7 @@ from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import STREAM, envelope
+from tests.mesh.origins import CLIENT
 
 STREAMS = st.sampled_from([STREAM, b"o" * 16])
 HOPS = st.sampled_from(["", "heron", "avalon"])
@@ -69,7 +70,7 @@ class OnwardMachine(RuleBasedStateMachine):
 
     def add(self, e: Envelope, hop: str) -> None:
         self.arrivals += 1
-        self.held.append(Held(self.onward.add(e, b"", 0.0), self.arrivals))
+        self.held.append(Held(self.onward.add(e, CLIENT, 0.0), self.arrivals))
         self.assign_one(self.held[-1], hop)
 
     def assign_one(self, held: Held, hop: str) -> None:

@@ -3,28 +3,43 @@
 import pytest
 from msgspec.structs import replace
 
+from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import SOMEBODY, PendingForward
 from mesh.wire.envelope import RESENT
 from tests.mesh.envelopes import envelope
-
-CLIENT = b""
-
-
-def test_each_who_brings_it_is_one_asker_and_the_last_is_its_source() -> None:
-    entry = PendingForward(envelope("k"), b"frodo", 0.0, 1)
-    assert list(entry.askers) == [b"frodo"]
-    for source in (b"frodo", b"stork", CLIENT, b"frodo", b"frodo", CLIENT, b"stork", b"frodo"):
-        entry.add_source(source, lambda each: True)
-        assert entry.source == source
-    assert list(entry.askers) == [CLIENT, b"stork", b"frodo"]
+from tests.mesh.origins import CLIENT, Party
 
 
-def test_who_is_gone_is_no_asker_any_more_when_another_comes() -> None:
-    entry, there = PendingForward(envelope("k"), b"0", 0.0, 1), {b"0"}
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> set[bytes]:
+    """The names of the connected parties."""
+    monkeypatch.setattr(Party, "there", set[bytes]())
+    return Party.there
+
+
+def askers(entry: PendingForward) -> list[Origin]:
+    return list(entry.askers)
+
+
+def test_each_origin_waits_once_for_the_answer_and_the_last_is_the_origin(there: set[bytes]) -> None:
+    frodo: Origin = Party(b"frodo")
+    stork: Origin = Party(b"stork")
+    there |= {b"frodo", b"stork"}
+    entry = PendingForward(envelope("k"), frodo, 0.0, 1)
+    assert askers(entry) == [frodo]
+    for origin in (frodo, stork, CLIENT, frodo, frodo, CLIENT, stork, frodo):
+        entry.add_origin(origin)
+        assert entry.origin == origin
+    assert askers(entry) == [CLIENT, stork, frodo]
+
+
+def test_a_disconnected_origin_does_not_wait_any_longer_when_another_comes(there: set[bytes]) -> None:
+    entry = PendingForward(envelope("k"), Party(b"0"), 0.0, 1)
     for n in range(1, 100):
-        there = {b"%d" % (n - 1)} if n % 2 else set()
-        entry.add_source(b"%d" % n, there.__contains__)
-        assert list(entry.askers) == sorted({*there, b"%d" % n}, key=int)
+        there.clear()
+        there |= {b"%d" % (n - 1)} if n % 2 else set()
+        entry.add_origin(Party(b"%d" % n))
+        assert [asker.name for asker in entry.askers if isinstance(asker, Party)] == [*there, b"%d" % n]
 
 
 def test_it_says_so_when_it_goes_on_by_another_process_than_before_and_from_then_on() -> None:

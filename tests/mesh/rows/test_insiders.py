@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from balancers.base import Candidate
-from balancers.capacity import BELIEVED, capacities
-from discovery.lines import MOST, StateLine, StateMessage, encode
-from discovery.state import NodeState
-from discovery.table import CAPACITY
+from mesh.balancers.base import Candidate
+from mesh.balancers.capacity import BELIEVED, capacities
 from mesh.core.states.gossiping import TOPIC, signed_text
+from mesh.discovery.lines import MOST, StateLine, StateMessage, encode
+from mesh.discovery.state import NodeState
+from mesh.discovery.table import CAPACITY
 from mesh.shell.node import NodeRuntime
 from tests.mesh.meshes import Mesh, eventually
 from tests.mesh.security.keyed import keyed_mesh

@@ -126,7 +126,7 @@ def hogs(core: int) -> Iterator[None]:
 # A strategy of somebody else, which takes its time once: when there is a file to take away.
 SLEEPY = f"""
 import os, time
-from balancers.base import Strategy
+from mesh.balancers.base import Strategy
 
 class Sleepy(Strategy):
     def __init__(self, jitter):

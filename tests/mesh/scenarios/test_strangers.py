@@ -15,8 +15,8 @@ import zmq
 from msgspec.structs import replace
 
 import mesh
-from discovery.adverts import Advert, Adverts
 from mesh import sync
+from mesh.discovery.adverts import Advert, Adverts
 from mesh.errors import NodeNotFound, Refused
 from mesh.security.derive import ADVERTS, derived, role_secret
 from mesh.security.joining import join, new_mesh, token_of

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from discovery.interfaces import Interface
 from mesh.config import Discovery
+from mesh.discovery.interfaces import Interface
 from mesh.shell import finding
 from mesh.shell.finding import addresses
 from mesh.shell.knocking import is_refused

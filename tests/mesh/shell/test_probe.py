@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from discovery.state import CORES
+from mesh.discovery.state import CORES
 from mesh.errors import BadConfig
 from mesh.shell.probe import FileProbe, MachineProbe
 

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from balancers.base import Candidate, NodeInfo
-from balancers.round_robin import RoundRobin
+from mesh.balancers.base import Candidate, NodeInfo
+from mesh.balancers.round_robin import RoundRobin
 from mesh.shell.watchdog import BUDGET, QUIET, WatchedStrategy
 
 TWO = [Candidate("a"), Candidate("b")]

@@ -7,8 +7,8 @@ from math import exp, pi, sin
 from random import Random
 from typing import Any
 
-from spark.report.assembling import assemble
-from spark.report.facts import (
+from mesh.history.report.assembling import assemble
+from mesh.history.report.facts import (
     Clock,
     Counter,
     Coverage,

@@ -3,9 +3,18 @@
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
-from spark.report.assembling import alive, assemble, axis, by_address, fair_shares, nodes, series, waiting
-from spark.report.facts import Coverage, Fare, Flapping, Load, Quality
-from spark.report.sampling import mean, median, most, quantile
+from mesh.history.report.assembling import (
+    alive,
+    assemble,
+    axis,
+    by_address,
+    fair_shares,
+    nodes,
+    series,
+    waiting,
+)
+from mesh.history.report.facts import Coverage, Fare, Flapping, Load, Quality
+from mesh.history.report.sampling import mean, median, most, quantile
 from tests.spark.report.invented import facts
 
 START = datetime(2026, 11, 21, tzinfo=UTC)

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
-from spark.errors import SparkJobError
-from spark.report.command import command
+from mesh.history.errors import SparkJobError
+from mesh.history.report.command import command
 from tests.spark.report.test_page import Page
 from tests.spark.writing import START, line, segments
 
@@ -215,7 +215,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_spark_is_asked(place: P
 
 
 def test_without_plotly_it_says_what_to_install(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark.report.command.find_spec", lambda name: None)
+    monkeypatch.setattr("mesh.history.report.command.find_spec", lambda name: None)
     with pytest.raises(SparkJobError, match="Plotly") as caught:
         run("--to", place / "no-history", "--html", place / "mesh.html")
     assert caught.value.code == "NO_PLOTLY" and "heronry[spark]" in caught.value.hint
@@ -227,7 +227,7 @@ def test_a_java_that_has_ended_is_told_in_words(
     def fail(*_: object) -> None:
         raise Py4JNetworkError("Answer from Java side is empty")
 
-    monkeypatch.setattr("spark.report.command.collect", fail)
+    monkeypatch.setattr("mesh.history.report.command.collect", fail)
     with pytest.raises(SparkJobError) as caught:
         run("--to", place / "history")
     assert caught.value.code == "NO_JVM"

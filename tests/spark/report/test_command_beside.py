@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from spark.errors import SparkJobError
-from spark.report import command
+from mesh.history.errors import SparkJobError
+from mesh.history.report import command
 
 
 def failing(*codes: str) -> Any:
@@ -26,7 +26,7 @@ def gathers(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(code: str, is_there: bool) -> None:
         monkeypatch.setattr(command, "ingest", failing(code))
-        monkeypatch.setattr("spark.reading.exists", lambda session, to: is_there)
+        monkeypatch.setattr("mesh.history.reading.exists", lambda session, to: is_there)
         command._gather(None, ["/snapshots"], "/history")  # type: ignore[arg-type]
 
     return run

@@ -3,8 +3,8 @@
 import json
 from dataclasses import fields
 
-from spark.report.document import document
-from spark.report.facts import Facts
+from mesh.history.report.document import document
+from mesh.history.report.facts import Facts
 from tests.spark.report.invented import empty, facts
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.printable import visible
-from spark.report.figures import (
+from mesh.history.printable import visible
+from mesh.history.report.figures import (
     LONGEST,
     counted,
     decimal,

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from spark.report.facts import MEASURES, Facts, Flapping, Series
-from spark.report.headline import Figure, headline
+from mesh.history.report.facts import MEASURES, Facts, Flapping, Series
+from mesh.history.report.headline import Figure, headline
 from tests.spark.report.invented import empty, facts
 
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.report.markup import Html, html, raw, table, tag
+from mesh.history.report.markup import Html, html, raw, table, tag
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
 

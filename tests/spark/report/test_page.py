@@ -13,18 +13,18 @@ from unittest.mock import patch
 
 import pytest
 
-from spark.report import page as report_page
-from spark.report.charts.drawing import library
-from spark.report.facts import Facts
-from spark.report.figures import duration
-from spark.report.findings import findings, verdict
-from spark.report.page import SECTIONS, page
-from spark.report.sections.balance import balance
-from spark.report.sections.membership import membership
-from spark.report.sections.network import links as links_section
-from spark.report.sections.network import topics as topics_section
-from spark.report.sections.quality import capacity
-from spark.report.sections.section import LOW, Section
+from mesh.history.report import page as report_page
+from mesh.history.report.charts.drawing import library
+from mesh.history.report.facts import Facts
+from mesh.history.report.figures import duration
+from mesh.history.report.findings import findings, verdict
+from mesh.history.report.page import SECTIONS, page
+from mesh.history.report.sections.balance import balance
+from mesh.history.report.sections.membership import membership
+from mesh.history.report.sections.network import links as links_section
+from mesh.history.report.sections.network import topics as topics_section
+from mesh.history.report.sections.quality import capacity
+from mesh.history.report.sections.section import LOW, Section
 from tests.seeds import stories
 from tests.spark.report.invented import empty, facts
 

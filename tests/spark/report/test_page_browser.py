@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from spark.report.facts import Facts
-from spark.report.page import SECTIONS, page
+from mesh.history.report.facts import Facts
+from mesh.history.report.page import SECTIONS, page
 from tests.spark.report.invented import empty, facts
 from tests.spark.report.test_page import hostile
 

@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from spark.report.facts import Facts
-from spark.report.terminal import summary
+from mesh.history.report.facts import Facts
+from mesh.history.report.terminal import summary
 from tests.spark.report.invented import empty, facts
 
 SCREEN = 40  # lines

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DoubleType
 
-from spark.reading import HISTORY
+from mesh.history.reading import HISTORY
 from tests.spark.writing import START, uuid
 
 Row = dict[str, Any]
@@ -17,7 +17,7 @@ _numbers = count(1)
 
 
 def history(session: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    """As `spark.reading.history` gives it."""
+    """As `mesh.history.reading.history` gives it."""
     whole = [tuple(_whole(row).get(name) for name in HISTORY.fieldNames()) for row in rows]
     return session.createDataFrame(whole, HISTORY)
 

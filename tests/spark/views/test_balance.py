@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from spark.views import balance
+from mesh.history.views import balance
 from tests.spark.views.histories import Row, event, history, state, told
 from tests.spark.views.histories import balance as line
 

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import clocks
+from mesh.history.views import clocks
 from tests.spark.views.histories import Row, event, history, link, state, told
 from tests.spark.writing import uuid
 

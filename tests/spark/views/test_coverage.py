@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import coverage
+from mesh.history.views import coverage
 from tests.spark.views.histories import event, history, queue, state, told
 from tests.spark.writing import uuid
 

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import detection, membership
+from mesh.history.views import detection, membership
 from tests.spark.views.histories import event, history, state, told
 from tests.spark.writing import uuid
 

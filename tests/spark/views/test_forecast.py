@@ -7,7 +7,7 @@ from statistics import linear_regression
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import forecast
+from mesh.history.views import forecast
 from tests.spark.views.histories import Row, history, state, told
 
 pytestmark = pytest.mark.spark

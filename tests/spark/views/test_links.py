@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import links
+from mesh.history.views import links
 from tests.spark.views.histories import event, history, link, told
 
 pytestmark = pytest.mark.spark

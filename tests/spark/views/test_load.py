@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import load
+from mesh.history.views import load
 from tests.spark.views.histories import history, state, told
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import membership
+from mesh.history.views import membership
 from tests.spark.views.histories import Row, event, history, state, told
 from tests.spark.writing import uuid
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import parts
+from mesh.history.views import parts
 from tests.spark.views.histories import Row, event, history, queue, told
 
 pytestmark = pytest.mark.spark

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import queues
+from mesh.history.views import queues
 from tests.spark.views.histories import history, queue, told
 
 pytestmark = pytest.mark.spark

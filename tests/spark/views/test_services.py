@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
+from mesh.history.checks import is_good, parsed
+from mesh.history.views import services
 from mesh.snapshots.line import SERVICE, encode
-from spark.checks import is_good, parsed
-from spark.views import services
 from tests.mesh.core.services.user import User
 from tests.simulation import SimNetwork
 from tests.spark.views.histories import Row, event, history, service, told

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.views import topics
+from mesh.history.views import topics
 from tests.spark.views.histories import event, history, told, topic
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark import views
-from spark.views import (
+from mesh.history import views
+from mesh.history.views import (
     answers,
     balance,
     capacity,

@@ -5,8 +5,8 @@ import time
 import tracemalloc
 from random import Random
 
-from discovery.member import Node, NodeLife, Rumour
-from discovery.membership import DirectProbe, Membership
+from mesh.discovery.member import Node, NodeLife, Rumour
+from mesh.discovery.membership import DirectProbe, Membership
 
 MEMBERS = 1000
 PROBED = 600  # s that are measured

@@ -18,11 +18,11 @@ from typing import Any
 
 import psutil
 
-from spark.ingest import Ingested, ingest
-from spark.reading import history
-from spark.report.collecting import collect
-from spark.report.facts import Facts
-from spark.session import session
+from mesh.history.ingest import Ingested, ingest
+from mesh.history.reading import history
+from mesh.history.report.collecting import collect
+from mesh.history.report.facts import Facts
+from mesh.history.session import session
 
 FINE = 0.001  # s of difference between sums in another order
 COUNTS = ("chosen", "sent", "asked", "answered")

@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from random import Random
 
-from discovery.gossip import Known, StateGossip, StateLine, StateMessage, decode, encode
+from mesh.discovery.gossip import Known, StateGossip, StateLine, StateMessage, decode, encode
 from mesh.security.signing import public_key, sign, verify
 from tools.models.gossip_mesh import INTERVAL, GossipMesh, line, state
 

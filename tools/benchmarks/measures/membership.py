@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from discovery.member import Dead
+from mesh.discovery.member import Dead
 from tools.benchmarks.growth.crowded import MEMBERS, cost, memory
 from tools.benchmarks.loads.figures import median, percentile
 from tools.benchmarks.measures import crowd

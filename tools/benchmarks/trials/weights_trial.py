@@ -148,4 +148,4 @@ def _job(processes: Processes, verb: str, *arguments: str) -> None:
     program = processes.start(verb, "spark", verb, *arguments)
     processes.until(program.ended, SPARK, f"{verb} did not end")
     if program.code:
-        raise Failed(f"python -m spark {verb}: {program.words()}")
+        raise Failed(f"python -m mesh.history {verb}: {program.words()}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.core.parts import Parts
+from mesh.services.requester import Requester
 from mesh.wire.envelope import Envelope
 
 Tell = Callable[[str, Envelope, str, int], None]  # kind, envelope, and the other's name and boot
@@ -24,9 +25,10 @@ def watch(parts: Parts, tell: Tell) -> None:
             tell("chosen", envelope, peers[uuid].node.name, peers[uuid].node.boot)
         add(uuid, envelope, ttl)
 
-    def reached(source: bytes, envelope: Envelope, ttl: int) -> None:
-        if source in peers:
-            tell("reached", envelope, peers[source].node.name, peers[source].node.boot)
-        take(source, envelope, ttl)
+    def reached(requester: Requester, envelope: Envelope, ttl: int) -> None:
+        peer = peers.get(requester.peer) if requester.peer is not None else None
+        if peer is not None:
+            tell("reached", envelope, peer.node.name, peer.node.boot)
+        take(requester, envelope, ttl)
 
     vars(departing)["add"], vars(serving)["accept"] = chosen, reached

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from discovery.state import Sample
 from mesh.config.sites import RemoteSite
 from mesh.core.context.settings import Keyring, SiteKeys
+from mesh.discovery.state import Sample
 from mesh.security.signing import public_key, sign, verify
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
-from discovery.state import Sample
 from mesh.core.context.effects import (
     Commit,
     Dial,
@@ -23,6 +22,7 @@ from mesh.core.context.effects import (
 from mesh.core.context.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import ROOMS, Parts, Room
+from mesh.discovery.state import Sample
 from mesh.operations import Image
 from mesh.security.signing import verify
 from mesh.snapshots.line import HistoryLine

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, ProtocolBroken, on_fact
 from mesh.core.delivery.facts import EnvelopeAccepted
@@ -15,6 +14,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
 from mesh.core.sites.sitefeed import SiteFeed
+from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
@@ -227,7 +227,7 @@ class Observer(Component):
         feeds += core.parts.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
         entries = core.parts.forwarder.onward.entries()
-        self._told("tail-back", sum(e.messages for e in entries if e.warned and not e.source))
+        self._told("tail-back", sum(e.messages for e in entries if e.warned and e.origin.is_local))
         self.queues.sample()
 
     def _told(self, what: str, amount: int) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from discovery.member import Joined
 from mesh.core.context.component import Beginning, Component, HandlerEntry, on_command
 from mesh.core.context.dispatch_tables import DispatchTables
 from mesh.core.context.effects import Commit
@@ -24,6 +23,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined, RoutesChanged, ViewChanged
 from mesh.core.services.facts import RequestAnswered
+from mesh.discovery.member import Joined
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask, read_ask

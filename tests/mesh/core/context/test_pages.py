@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from discovery.table import CAPACITY
 from mesh.client.pages import goes_on, joined
 from mesh.core.context.pages import PAGE, fitting, listed, page
 from mesh.core.peers.introductions import as_node
+from mesh.discovery.table import CAPACITY
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.calls import AskPage

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from mesh.core.forwarding.from_peer import FromPeer
 from mesh.mapping.rules import Rule
 from mesh.routing.pending_forward import PendingForward
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
@@ -71,8 +72,9 @@ def test_all_who_have_brought_a_message_hear_its_last_word() -> None:
 
 def test_who_is_gone_when_another_brings_a_message_is_not_remembered() -> None:
     c, _ = carried_by_two(gone=("frodo",))
-    (entry,) = c["heron"].core.parts.forwarder.onward.entries()
-    assert entry.askers == (c["stork"].uuid,)
+    forwarder = c["heron"].core.parts.forwarder
+    (entry,) = forwarder.onward.entries()
+    assert entry.askers == (FromPeer(forwarder.shipping, c["stork"].uuid),)
 
 
 @pytest.mark.slow
@@ -131,7 +133,8 @@ def test_a_peer_that_brings_what_a_client_here_has_published_does_not_take_its_a
     c.net.until(lambda: onward.messages == 1)
     (entry,) = onward.entries()
     bring(c, "bilbo", entry, "frodo")
-    assert entry.source == c["frodo"].uuid and not entry.warned
+    frodo = FromPeer(c["bilbo"].core.parts.forwarder.shipping, c["frodo"].uuid)
+    assert entry.origin == frodo and not entry.warned
     c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
     c["heron"].start()
     c.net.until(lambda: joe.state(1, RUGBY) == "OK")

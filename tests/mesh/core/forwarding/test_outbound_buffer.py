@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.forwarding import outbound_buffer
+from mesh.core.forwarding.from_peer import FromPeer
 from mesh.mapping.rules import Rule
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
 from tests.mesh.envelopes import envelope
@@ -91,7 +92,9 @@ def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
     c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
     forwarder = c["frodo"].core.parts.forwarder
     (entry,) = forwarder.onward.entries()
-    entry.source = c["bilbo"].uuid  # its publisher has gone there, and comes back
+    entry.origin = FromPeer(
+        forwarder.shipping, c["bilbo"].uuid
+    )  # its publisher has gone there, and comes back
     forwarder.publish(entry.envelope)
     c.net.run(10)
     assert len(standing(c["frodo"].disk.store)) == 1
@@ -168,15 +171,17 @@ def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
 @pytest.mark.parametrize("first", ["its publisher", "another node"])
 def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_again(first: str) -> None:
     c = cluster("heron", "frodo", "bilbo")
-    core, bilbo = c["frodo"].core, c["bilbo"].uuid
+    core = c["frodo"].core
+    client = core.parts.forwarder._local
+    bilbo = FromPeer(core.parts.forwarder.shipping, c["bilbo"].uuid)
     c["heron"].close()
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")
-    for source in (b"", bilbo, b"", bilbo) if first == "its publisher" else (bilbo, b"", bilbo):
+    for origin in (client, bilbo, client, bilbo) if first == "its publisher" else (bilbo, client, bilbo):
         core.parts.forwarder._settled = False  # nobody is told yet that it waits
-        core.parts.forwarder._accept(e, source)
+        core.parts.forwarder._accept(e, origin)
     (entry,) = core.parts.forwarder.onward.entries()
     core.parts.forwarder.tailback.warn(entry)
-    assert entry.is_storing and entry.source == bilbo, "on the disk, and whoever asks last is answered"
+    assert entry.is_storing and entry.origin == bilbo, "on the disk, and whoever asks last is answered"
 
 
 def test_how_much_waits_and_for_how_long_can_be_asked() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from discovery.member import Rumour
+from mesh.discovery.member import Rumour
 from tests.mesh.core.crowd import all_know, crowd, now_and_then, see, started
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode

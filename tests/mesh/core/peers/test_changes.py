@@ -2,7 +2,10 @@
 
 import pytest
 
-from discovery.member import (
+from mesh.core.peers.changes import EVENTS, TOLD
+from mesh.core.peers.facts import Lived
+from mesh.core.peers.reach_table import ReachEvent
+from mesh.discovery.member import (
     Conflict,
     Dead,
     Joined,
@@ -15,9 +18,6 @@ from discovery.member import (
     Suspected,
     SuspicionRefuted,
 )
-from mesh.core.peers.changes import EVENTS, TOLD
-from mesh.core.peers.facts import Lived
-from mesh.core.peers.reach_table import ReachEvent
 from tests.simulation import SimNetwork
 
 M = Member(Node(b"h" * 16, "heron", 7, "tcp://10.0.0.1:1"), "mdns", NodeLife.ALIVE, 0.0)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from discovery.member import NodeLife
-from discovery.table import LASTS
+from mesh.discovery.member import NodeLife
+from mesh.discovery.table import LASTS
 from tests.mesh.core.crowd import all_know, crowd, now_and_then, see, started
 from tests.mesh.core.hole import hole
 from tests.simulation import SimNetwork, SimNode

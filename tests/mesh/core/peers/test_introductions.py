@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from balancers.rack_affinity import RackAffinity
+from mesh.balancers.rack_affinity import RackAffinity
 from mesh.core.peers.peer import Peer
 from mesh.wire import commands as c
 from mesh.wire.metadata import NOTHING, said

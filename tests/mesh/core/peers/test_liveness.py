@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.member import NodeLife
 from mesh.core.peers.introductions import to_wire
+from mesh.discovery.member import NodeLife
 from mesh.wire import commands as c
 from tests.seeds import stories
 from tests.simulated_client import client_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from discovery.member import NodeLife
 from mesh.core.peers.neighbours import PARTING
 from mesh.core.peers.reach_table import ReachState
+from mesh.discovery.member import NodeLife
 from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode

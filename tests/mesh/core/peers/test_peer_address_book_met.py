@@ -1,6 +1,6 @@
 """Addresses that a node remembers, and those that people add and remove."""
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from tests.mesh.core.rows import rows
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode

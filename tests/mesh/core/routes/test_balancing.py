@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from balancers.base import Candidate, Message, NodeInfo, Registration, Strategy
-from balancers.round_robin import RoundRobin
+from mesh.balancers.base import Candidate, Message, NodeInfo, Registration, Strategy
+from mesh.balancers.round_robin import RoundRobin
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import Settings
 from mesh.core.routes import strategies

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Summary
 from mesh.core.rules.ruling import SWITCH
+from mesh.discovery.state import Summary
 from mesh.errors import BadXPath
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode
 from mesh.mapping.rules import Rule

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Sample, Summary
 from mesh.core.context.component import Beginning
 from mesh.core.context.incoming_call import IncomingCall, answer
 from mesh.core.rules.shared import AT_ONCE, RowKind
 from mesh.core.rules.told import SETTLED
+from mesh.discovery.state import Sample, Summary
 from mesh.errors import LocalError
 from mesh.operations import StoreReach
 from mesh.security.signing import public_key, sign

@@ -1,7 +1,7 @@
 """Whom does a node ask for rows, and how often?"""
 
-from discovery.state import Summary
 from mesh.core.rules.told import AGAIN, SETTLED, WHOLE, Told, is_worth_asking
+from mesh.discovery.state import Summary
 from mesh.shared.table import ROWS
 
 UUID = b"u" * 16

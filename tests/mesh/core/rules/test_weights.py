@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from balancers.weighted_round_robin import WeightedRoundRobin
+from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR, packed, weight_set
 from mesh.wire.calls import AskWeights
 from mesh.wire.replies import Applied, ReplyValue

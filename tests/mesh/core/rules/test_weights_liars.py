@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from discovery.state import Summary
+from mesh.discovery.state import Summary
 from mesh.wire import commands as c
 from mesh.wire.calls import AskRows, AskWeights
 from mesh.wire.codec import pack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.wire import commands as c
 from tests.simulated_client import Call, SimClient, client_of
 from tests.simulation import SimNetwork, SimNode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discovery.state import NodeState, Sample
+from mesh.discovery.state import NodeState, Sample
 from mesh.snapshots.line import SERVICE, STATE, HistoryLine
 from mesh.wire.commands import Consume
 from mesh.wire.envelope import EVERY, REQUEST

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from balancers.base import Candidate, Message, Registration, Strategy
-from balancers.local_first import LocalFirst
-from balancers.sticky import Sticky
-from balancers.weighted_round_robin import WeightedRoundRobin
+from mesh.balancers.base import Candidate, Message, Registration, Strategy
+from mesh.balancers.local_first import LocalFirst
+from mesh.balancers.sticky import Sticky
+from mesh.balancers.weighted_round_robin import WeightedRoundRobin
 from mesh.values import Headers
 from mesh.wire.envelope import EVERY
 from mesh.wire.properties import Properties, encode_properties

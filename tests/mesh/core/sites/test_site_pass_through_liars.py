@@ -15,6 +15,7 @@ from mesh.wire.limits import CHAINS, SITES
 from tests.mesh.core.sites.chains import HF, NET1, NET2, NET3, STOCK, Middle
 from tests.mesh.core.sites.meshes import links, say
 from tests.mesh.envelopes import envelope
+from tests.mesh.origins import silence, silenced
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 
@@ -64,12 +65,10 @@ def test_the_site_at_the_end_lets_in_only_what_it_accepts_of_the_first_one() -> 
 def test_answers_for_a_stream_of_another_site_free_nothing_that_is_kept_here() -> None:
     sites = Middle()
     joe = SimClient(sites.net, sites.first.ipc, "joe").connected()
-    keep = sites.net2.core.parts.forwarder._to_site
-    sites.net2.core.parts.forwarder._to_site = lambda *answer: None
-    joe.publish("quote", b"mine", domain=STOCK, persistent=True)
-    sites.net.run(1)
+    with silenced(sites.net2.core.parts):
+        joe.publish("quote", b"mine", domain=STOCK, persistent=True)
+        sites.net.run(1)
     assert sites.first.core.parts.relaying.depth(NET2).messages == 1
-    sites.net2.core.parts.forwarder._to_site = keep
     says(sites, from_hf(sites, stream=joe.stream, content=b"yours"))
     assert sorted(sites.heard.contents) == [b"mine", b"yours"]
     assert sites.first.core.parts.relaying.depth(NET2).messages == 1
@@ -77,7 +76,7 @@ def test_answers_for_a_stream_of_another_site_free_nothing_that_is_kept_here() -
 
 def test_what_one_site_has_under_way_is_bounded_when_the_next_answers_nothing() -> None:
     sites = Middle()
-    sites.net2.core.parts.forwarder._to_site = lambda *answer: None
+    silence(sites.net2.core.parts)
     most = sites.first.core.parts.desk.settings.tailback_bytes // 2
     through = sites.first.core.parts.through
     says(sites, *(from_hf(sites, n, b"x" * 500_000, stream=b"%016d" % n) for n in range(1, 101)))
@@ -153,7 +152,7 @@ def test_a_name_that_is_none_ends_the_connection() -> None:
 
 def test_of_a_gateway_that_is_gone_nothing_is_under_way_any_more() -> None:
     sites = Middle()
-    sites.net2.core.parts.forwarder._to_site = lambda *answer: None  # it never answers
+    silence(sites.net2.core.parts)
     says(sites, from_hf(sites, content=b"x" * 1000))
     assert all(node.core.parts.through.figures()["site_passing_bytes"] > 1000 for node in sites.middle)
     sites.hf.kill()

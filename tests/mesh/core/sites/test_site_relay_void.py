@@ -7,6 +7,7 @@ import pytest
 from tests.mesh.core.sites.meshes import Reader
 from tests.mesh.core.sites.test_pausing import said
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
+from tests.mesh.origins import silence
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
@@ -110,7 +111,7 @@ def test_transient_messages_hold_no_room_either() -> None:
 def test_what_was_sent_may_be_there_and_is_kept_until_it_is_answered() -> None:
     net = SimNetwork()
     gull, heron = pair(net)
-    gull.core.parts.forwarder._to_site = lambda source, stream, answer: None  # it never answers
+    silence(gull.core.parts)
     joe = SimClient(net, heron.ipc, "joe").connected()
     joe.publish("quote", b"1", domain=STOCK, persistent=True, expires=heron.wall + 30 * S)
     net.until(lambda: gull.metric("published") == 1)

@@ -5,6 +5,7 @@ from typing import Any
 from mesh.config.sites import RemoteSite
 from mesh.sites.selection import Selection
 from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, gateway, links
+from tests.mesh.origins import silence
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -89,7 +90,7 @@ def test_the_stamp_of_its_master_stays() -> None:
 def test_as_it_leaves_it_promises_nothing_that_the_site_has_not_answered() -> None:
     net = SimNetwork()
     gull, heron = pair(net)
-    gull.core.parts.forwarder._to_site = lambda source, stream, answer: None  # it never answers
+    silence(gull.core.parts)
     publisher(heron, 3)
     relaying = heron.core.parts.relaying
     out = relaying._outbound["NYC"]
@@ -105,7 +106,7 @@ def test_of_two_connections_one_is_lost_and_what_went_by_it_goes_by_the_other() 
     grebe = gateway(net, "grebe", "NYC", "LON", SECOND, tables={"LON": RemoteSite("LON", domains=(STOCK,))})
     net.until(lambda: links(heron) == 2)
     for each in (gull, grebe):
-        each.core.parts.forwarder._to_site = lambda source, stream, answer: None  # it never answers
+        silence(each.core.parts)
     publisher(heron)
     net.until(lambda: gull.metric("published") + grebe.metric("published") == 1)
     first, other = (gull, grebe) if gull.metric("published") else (grebe, gull)
@@ -122,7 +123,7 @@ def test_a_gateway_reads_no_second_time_what_it_takes_as_another_one_has_before(
     readers = {each: Reader(net, each.ipc, f"ann-{each.name}").connected() for each in (gull, grebe)}
     heard = {each: reader.subscribed("quote", domain=STOCK) for each, reader in readers.items()}
     for each in (gull, grebe):
-        each.core.parts.forwarder._to_site = lambda source, stream, answer: None  # it never answers
+        silence(each.core.parts)
     publisher(heron)
     net.until(lambda: all(each.got for each in heard.values()))
     first, other = (gull, grebe) if gull.metric("published") else (grebe, gull)

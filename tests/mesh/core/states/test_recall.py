@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import astuple, replace
 
-from discovery.gossip import StateLine, read
-from discovery.state import Sample
+from mesh.discovery.gossip import StateLine, read
+from mesh.discovery.state import Sample
 from mesh.operations import BOOT, Op, Rewrite
 from mesh.routing import shares
 from mesh.store.memory import MemoryStore

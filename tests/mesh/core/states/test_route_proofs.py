@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from discovery.gossip import StateLine, StateMessage, encode
-from discovery.state import NodeState
 from mesh.core.context.component import Beginning
 from mesh.core.context.effects import LogLine
 from mesh.core.context.node_context import NodeContext
@@ -16,6 +14,8 @@ from mesh.core.routes.facts import RouteLearned
 from mesh.core.states.facts import OurWaysChanged
 from mesh.core.states.gossiping import signed_text
 from mesh.core.states.ways import OwnWays, by_rules
+from mesh.discovery.gossip import StateLine, StateMessage, encode
+from mesh.discovery.state import NodeState
 from mesh.mapping.rules import Rule
 from mesh.operations import Image, StoreReach
 from mesh.security.signing import public_key, sign

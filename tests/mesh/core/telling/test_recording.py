@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Sample
+from mesh.discovery.state import Sample
 from mesh.mapping.rules import Rule
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, HistoryLine
 from tests.mesh.core.masters import RUGBY, Cluster, cluster

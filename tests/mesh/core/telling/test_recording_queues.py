@@ -1,7 +1,7 @@
 """Do the lines of the history and the node's state say what is in a queue, and who takes from it?"""
 
-from discovery.state import Sample
 from mesh.core.telling.recording import QUEUES
+from mesh.discovery.state import Sample
 from mesh.snapshots.line import QUEUE, STATE, HistoryLine
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode

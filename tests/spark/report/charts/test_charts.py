@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from spark.report.charts.by_name import Dots, bars, dots, matrix
-from spark.report.charts.drawing import NAMED, Chart
-from spark.report.charts.over_time import Axis, Bar, bands, heat, lines, points, spells, steps
+from mesh.history.report.charts.by_name import Dots, bars, dots, matrix
+from mesh.history.report.charts.drawing import NAMED, Chart
+from mesh.history.report.charts.over_time import Axis, Bar, bands, heat, lines, points, spells, steps
 
 START = datetime(2026, 11, 21, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -49,7 +49,7 @@ def colours(value: Any, key: str = "") -> set[str]:
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_colour_is_one_of_the_style_sheet(name: str) -> None:
     known = set(
-        re.findall(r"^  (--[a-z0-9-]+):", files("spark.report").joinpath("page.css").read_text(), re.M)
+        re.findall(r"^  (--[a-z0-9-]+):", files("mesh.history.report").joinpath("page.css").read_text(), re.M)
     )
     found = colours(json.loads(CHARTS[name].json))
     assert len(found) > 3

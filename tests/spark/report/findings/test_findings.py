@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Parts, Quality, Queue
-from spark.report.findings import findings, verdict
-from spark.report.findings.finding import BAD, GOOD, NOTE, WARN
-from spark.report.page import page
+from mesh.history.report.facts import Clock, Detection, Facts, Forecast, Life, Parts, Quality, Queue
+from mesh.history.report.findings import findings, verdict
+from mesh.history.report.findings.finding import BAD, GOOD, NOTE, WARN
+from mesh.history.report.page import page
 from tests.spark.report.invented import END, empty, facts
 
 

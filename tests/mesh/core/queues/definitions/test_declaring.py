@@ -8,12 +8,12 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
-from discovery.state import Sample, Summary
 from mesh.core.context.disk import Disk
 from mesh.core.context.node_context import NodeContext
 from mesh.core.queues import room
 from mesh.core.queues.definitions.declaring import QUEUE, Declaring, TermsChanged
 from mesh.core.rules.shared import Shared
+from mesh.discovery.state import Sample, Summary
 from mesh.errors import BadArgument, BadName, LocalError
 from mesh.queues.declared.definition import QueueTerms, packed, terms_of
 from mesh.shared.row import SharedRow

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from discovery.state import Sample
 from mesh.core.queues.looking.lastknown import EACH, LastKnown
+from mesh.discovery.state import Sample
 from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueuePurge, AskQueues, AskQueueWhy
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from discovery.state import Sample
 from mesh.core.peers.reach_table import ReachState
 from mesh.core.queues.looking.lastknown import may_hold
+from mesh.discovery.state import Sample
 from tests.mesh.core.queues.reader import Reader
 from tests.mesh.core.queues.spread import Several
 from tests.mesh.core.queues.worker import Worker

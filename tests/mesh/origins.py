@@ -1,0 +1,56 @@
+"""Origins of envelopes for tests, and a node that never answers other sites."""
+
+from collections.abc import Collection, Hashable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from msgspec import Struct
+
+from mesh.core.parts import Parts
+from mesh.routing.origin import Local
+from mesh.wire.commands import Answer
+
+
+class Party(Struct, frozen=True):
+    """An origin that is no client. It is connected while its name is in `there`."""
+
+    is_local: ClassVar[bool] = False
+    there: ClassVar[set[bytes]] = set()
+    name: bytes
+
+    def answer(self, stream: bytes, answer: Answer) -> None:
+        pass
+
+    def is_there(self) -> bool:
+        return self.name in self.there
+
+    def pace(self, stream: bytes) -> Hashable:
+        return self, stream
+
+    def features(self) -> Collection[str]:
+        return ()
+
+    def link(self) -> object:
+        return None
+
+
+CLIENT = Local(answer=lambda stream, answer: None)
+
+
+def silence(parts: Parts) -> None:
+    """Let a gateway give no answer to other sites from now on."""
+    parts.answering.send_answer = _ignored  # type: ignore[method-assign]
+
+
+@contextmanager
+def silenced(parts: Parts) -> Iterator[None]:
+    """Let a gateway give no answer to other sites for a while."""
+    silence(parts)
+    try:
+        yield
+    finally:
+        del parts.answering.send_answer
+
+
+def _ignored(origin: object, alias: bytes, answer: Answer, to: str = "") -> None:
+    pass
