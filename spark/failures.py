@@ -118,7 +118,7 @@ def _damaged(file: str, text: str, to: str) -> SparkJobError:
     what = f"{file} cannot be read{why}. It was damaged on disk, or copied only in part."
     place = path_here(to) if to.startswith(HERE) else to
     command = f"python -m spark set-aside {shlex.quote(file)} --to {shlex.quote(place)}"
-    hint = f"Set it aside; the next ingest restores its rows from segments that still exist:  {command}"
+    hint = f"Set the file aside; the next ingest restores its rows from segments that still exist:  {command}"
     return SparkJobError(what, hint, "DAMAGED_FILE")
 
 
