@@ -78,7 +78,7 @@ SESSION = Kind(
     ("Exception", "Error", ""),
     "Spark does not start: {said}",
     "Check --master and --conf, and that the master runs. For the whole output of Spark, run "
-    "it again with MESH_DEBUG=1.",
+    "the command again with MESH_DEBUG=1.",
 )
 READING = re.compile(r"\[(FAILED_READ_FILE\S*)\] \D*?file (\S+?:/.+?\.parquet)\.\s")
 STAGED = "/_ingest/"  # of a batch, which the next ingest writes again
@@ -86,7 +86,8 @@ UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
     "Spark failed: {said}",
-    "Start the job again; it continues. For the whole output of Spark, run it again with MESH_DEBUG=1.",
+    "Start the job again; it continues. For the whole output of Spark, run the command again with "
+    "MESH_DEBUG=1.",
 )
 
 
