@@ -129,9 +129,14 @@ class Adverts:
         advert = _parsed(instance, txt, port)
         text = self._text(advert)
         if not hmac.compare_digest(_hex(txt, b"m", MAC), _mac(self._secret, text)[:MAC]):
-            raise _Unfit("its MAC is wrong: the sender does not have the cluster's secret", "ADVERT_MAC")
+            raise _Unfit(
+                "its authentication code is wrong: the sender does not have the cluster's secret",
+                "ADVERT_MAC",
+            )
         if self._sign is not None and not self._verify(advert.key, text, _hex(txt, b"s", 64)):
-            raise _Unfit("its signature is wrong: it does not come from that node", "ADVERT_SIGNATURE")
+            raise _Unfit(
+                "its signature is wrong: the advert does not come from that node", "ADVERT_SIGNATURE"
+            )
         reachable = usable(hosts)
         if not reachable:
             raise _Unfit("it names no address that can be dialed", "ADVERT_NO_ADDRESS")

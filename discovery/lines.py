@@ -83,7 +83,7 @@ _decode = msgspec.msgpack.Decoder(StateMessage).decode
 def decode(data: bytes) -> StateMessage:
     """Return the message that `encode` wrote, without decoding the states in it. Raises: ValueError."""
     if len(data) > LONGEST:
-        raise ValueError(f"gossip of {len(data)} bytes; at most {LONGEST} are allowed")
+        raise ValueError(f"the gossip has {len(data)} bytes; at most {LONGEST} are allowed")
     try:
         return _decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -145,7 +145,7 @@ _decode = msgspec.msgpack.Decoder(NodeState).decode
 def decode(data: bytes) -> NodeState:
     """Return the state that `encode` wrote. Raises: ValueError, which names the field."""
     if len(data) > LONGEST:
-        raise ValueError(f"a node state of {len(data)} bytes; at most {LONGEST} are allowed")
+        raise ValueError(f"the node state has {len(data)} bytes; at most {LONGEST} are allowed")
     try:
         return _decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

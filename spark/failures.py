@@ -78,7 +78,7 @@ SESSION = Kind(
     ("Exception", "Error", ""),
     "Spark does not start: {said}",
     "Check --master and --conf, and that the master runs. For the whole output of Spark, run "
-    "it again with MESH_DEBUG=1.",
+    "the command again with MESH_DEBUG=1.",
 )
 READING = re.compile(r"\[(FAILED_READ_FILE\S*)\] \D*?file (\S+?:/.+?\.parquet)\.\s")
 STAGED = "/_ingest/"  # of a batch, which the next ingest writes again
@@ -86,7 +86,8 @@ UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
     "Spark failed: {said}",
-    "Start the job again; it continues. For the whole output of Spark, run it again with MESH_DEBUG=1.",
+    "Start the job again; it continues. For the whole output of Spark, run the command again with "
+    "MESH_DEBUG=1.",
 )
 
 
@@ -118,7 +119,7 @@ def _damaged(file: str, text: str, to: str) -> SparkJobError:
     what = f"{file} cannot be read{why}. It was damaged on disk, or copied only in part."
     place = path_here(to) if to.startswith(HERE) else to
     command = f"python -m mesh.history set-aside {shlex.quote(file)} --to {shlex.quote(place)}"
-    hint = f"Set it aside; the next ingest restores its rows from segments that still exist:  {command}"
+    hint = f"Set the file aside; the next ingest restores its rows from segments that still exist:  {command}"
     return SparkJobError(what, hint, "DAMAGED_FILE")
 
 

@@ -51,7 +51,7 @@ def command(
     Repetition adds each line only once.
     """
     if not sources:
-        raise click.UsageError("Name the snapshots with --from PLACE; it can be repeated.")
+        raise click.UsageError("Name the snapshots with --from PLACE, which can be repeated.")
     spark = session("mesh ingest", master, conf)
     job = Ingest(spark, sources, to, batch=batch, tell=lambda text: click.echo(text, err=True))
 

@@ -115,7 +115,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
             words = " ".join(said.read().split())[:SHOWN]
         raise SparkJobError(
             f"Java does not start: {words or error}",
-            "It may need less memory: --conf spark.driver.memory=1g.",
+            "Java may need less memory: --conf spark.driver.memory=1g.",
             "JAVA",
         ) from error
     os.close(writing)

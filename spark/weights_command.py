@@ -88,7 +88,7 @@ def command(
         learnt = learn(clocks.aligned(rows.where(rows.cluster == mesh)), half_life.total_seconds())
     if not learnt:
         what = f"No node of the mesh {mesh} has data in {to} for that time."
-        hint = "Check its name, or start earlier, for example:  --since 30d"
+        hint = "Check the name of the mesh, or start earlier, for example:  --since 30d"
         raise SparkJobError(what, hint, "EMPTY_HISTORY")
     file = as_file(learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made)
     writing.write(out, json.dumps(file, indent=1, ensure_ascii=False) + "\n", "--out")

@@ -46,7 +46,7 @@ def command() -> None:
 def alone(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options of a benchmark that runs in this process alone."""
     to = click.option(
-        "--to", metavar="ADDRESS", help="Subscribe at the node ADDRESS. Default: the publisher's node."
+        "--to", metavar="ADDRESS", help="Subscribe at the node ADDRESS. Default: the asked node."
     )
     given = (load.count, load.size, load.topics, load.seconds, to, options.as_json, options.url)
     return reduce(lambda wrapped, option: option(wrapped), reversed(given), function)
@@ -56,7 +56,7 @@ def alone(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("part", type=click.Choice(["all", *PARTS]), default="all", metavar="")
 @alone
 def everything(part: str, **given: Any) -> int:
-    """Measure throughput, then latency, in this process."""
+    """Measure throughput, then latency (with at most 1,000 messages), in this process."""
     return run(PARTS if part == "all" else (part,), **given)
 
 
@@ -70,7 +70,7 @@ def throughput(**given: Any) -> int:
 @command.command("latency")
 @alone
 def latency(**given: Any) -> int:
-    """Measure latency in this process, with 500 messages a second."""
+    """Measure latency in this process, with 500 messages a second, at most 1,000."""
     return run(("latency",), **given)
 
 

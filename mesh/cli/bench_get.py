@@ -53,8 +53,8 @@ def get(
 ) -> int:
     """Read the retained value of a topic repeatedly, as `mesh get` does.
 
-    Without KEY, a value is published first. The result says how many values each node supplied. Exit code 1:
-    a request found no value.
+    Without KEY, the command first publishes a value under bench/get. The result lists how many values each
+    node supplied. Exit code 1: a request found no value.
     """
     with sync.connect(url) as m:
         options.tell_of_connection(m)

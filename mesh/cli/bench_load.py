@@ -67,7 +67,7 @@ def seconds_option(what: str) -> Option:
 count = count_option(100_000, "Publish N messages.")
 size = size_option(HEAD.size, "message")
 topics = number_option("topics", 1, 10_000, "Rotate over N topics.")
-seconds = seconds_option("Time limit of each part.")
+seconds = seconds_option("Stop each measurement after SECONDS.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from mesh.cli import bench_load as load
 from mesh.cli import options
 from mesh.cli.bench_load import new_run, progress
 from mesh.cli.bench_tally import percentiles
-from mesh.cli.options import plainly, print_data, print_message, tell_json
+from mesh.cli.options import count, plainly, print_data, print_message, tell_json
 from mesh.client.client import Client
 from mesh.client.service import Service
 from mesh.errors import MeshError
@@ -42,7 +42,7 @@ class RequestFigures:
 @load.size_option(0, "request")
 @load.number_option("parallel", 16, 4096, "Send N requests at a time.")
 @load.seconds
-@click.option("--to", metavar="NODE", help="Serve at NODE, without ADDRESS. Default: the requester's node.")
+@click.option("--to", metavar="NODE", help="Without ADDRESS: serve at NODE. Default: the asked node.")
 @options.as_json
 @options.url
 def req(
@@ -69,8 +69,8 @@ def req(
         tell_json(asdict(result))
     else:
         print_data(_told(result, size))
-    for code, count in result.failed.items():
-        print_message(f"mesh: {count:,} had no reply [{code}]")
+    for code, number_failed in result.failed.items():
+        print_message(f"mesh: {count(number_failed, 'request')} had no reply [{code}]")
     return 1 if result.failed else 0
 
 

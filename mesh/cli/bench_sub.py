@@ -51,7 +51,7 @@ class PublisherRuns:
 @options.as_json
 @options.url
 def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) -> int:
-    """Count the messages of `mesh bench pub` until it announces its end, or until Ctrl-C.
+    """Count the messages of `mesh bench pub` until each publisher has announced its end, or until Ctrl-C.
 
     Several publishers may run at the same time. Exit code 1: a message was lost, duplicated or out of order.
     """

@@ -38,11 +38,11 @@ def command() -> None:
 def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Check FILE, and print each value and each rule that is set, and where.
 
-    The check tries what `mesh up` would do: create the directory, open the store, load the plug-in, read the
-    keys, bind the addresses. It leaves nothing behind.
+    The check tries what `mesh up` would do: create the directory, open the store, load the plug-ins, read the
+    keys, bind the addresses. The check leaves nothing behind.
 
-    Default: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME, as for `mesh up`. Settings from the
-    environment (MESH_NODE__ID and the like) are included.
+    Default of FILE, as for `mesh up`: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME or ~/.config.
+    Settings from the environment (MESH_NODE__ID and the like) are included.
     """
     path = config_file(file)
     said = property_settings(properties, (), lenient)
@@ -112,9 +112,9 @@ def schema() -> None:
 @options.as_json
 @options.url
 def reload(as_json: bool, url: str | None) -> None:
-    """Make a node read its configuration again and apply the rules in it. Print the changes.
+    """Make a node read its configuration again and apply what needs no restart. Print the changes.
 
-    For a few seconds the node subscribes under the old and the new rules, before it sends under the new ones.
+    New rules apply after 5 s, in which the node subscribes under both the old and the new rules.
     No message is missed if all nodes with changed rules reload within 5 s.
     """
     with sync.connect(url) as m:

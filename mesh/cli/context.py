@@ -32,7 +32,7 @@ def command() -> None:
 @command.command("ls")
 @options.as_json
 def ls(as_json: bool) -> int:
-    """List the contexts; `*` marks the one in use. Exit code 1: there is none."""
+    """List the contexts; `*` marks the one in use. Exit code 1: no context exists."""
     found = contexts.read(os.environ)
     chosen = found.chosen(os.environ)
     if as_json:
@@ -73,7 +73,10 @@ def show(name: str | None, as_json: bool) -> int:
     "--url", default="", metavar="ADDRESS", help="Node to ask: its name, tcp://HOST[:PORT] or ipc://PATH."
 )
 @click.option(
-    "--cluster", default="", metavar="NAME", help="Use the keys of the mesh NAME. Default: the only one."
+    "--cluster",
+    default="",
+    metavar="NAME",
+    help="Use the keys of the mesh NAME. Default: the only mesh with keys of this user.",
 )
 @click.option(
     "--state", default="", metavar="DIR", help="Read keys from the state directory DIR. Default: yours."
@@ -83,11 +86,11 @@ def show(name: str | None, as_json: bool) -> int:
     "token",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Join the mesh first, with the token in FILE.",
+    help="First join the mesh of the token in FILE.",
 )
 @click.option("--use", is_flag=True, help="Use this context from now on.")
 def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: bool) -> None:
-    """Add the context NAME, or change the given fields of it.
+    """Add the context NAME, or change the given fields of an existing one.
 
     Contexts are stored in contexts.json in your configuration directory, which only you can read.
     """

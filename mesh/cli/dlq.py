@@ -20,9 +20,13 @@ from mesh.values import Published, parse_message_id
 HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
 
 which = click.argument("ids", nargs=-1, metavar="[ID…]")
-everything = click.option("--all", "is_all", is_flag=True, help="Select all dead letters.")
+everything = click.option(
+    "--all", "is_all", is_flag=True, help="Select all dead letters, or with --queue all of that queue."
+)
 of_queue = click.option(
-    "--queue", metavar="NAME", help="Select dead letters of the queue NAME. Default: all."
+    "--queue",
+    metavar="NAME",
+    help="Select only dead letters of the queue NAME. Default: those of all origins.",
 )
 
 
@@ -30,7 +34,8 @@ of_queue = click.option(
 def command() -> None:
     """List, replay and purge dead letters: accepted messages that could not be delivered.
 
-    Their master refused them, they expired before it answered, or no consumer of a queue could process them.
+    The master refused the message, the message expired before the master answered, or no consumer of a queue
+    could process it.
     """
 
 
@@ -39,7 +44,7 @@ def command() -> None:
 @options.as_json
 @options.url
 def ls(queue: str | None, as_json: bool, url: str | None) -> int:
-    """List the dead letters, oldest first. Exit code 1: there is none."""
+    """List the dead letters, oldest first. Exit code 1: there are no dead letters."""
     with sync.connect(url) as m:
         letters = found(m, queue)
     rows = [_row(letter) for letter in letters if not letter.is_private]
@@ -60,10 +65,10 @@ def ls(queue: str | None, as_json: bool, url: str | None) -> int:
 @of_queue
 @options.url
 def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> int:
-    """Publish, send or put dead letters again, and remove them.
+    """Publish, send or put the dead letters with these IDs again, and remove them.
 
-    They become new messages. A message that is refused again stays a dead letter. Exit code 1: a message was
-    refused again.
+    The dead letters become new messages. A message that is refused again stays a dead letter. Exit code 1: a
+    message was refused again.
     """
     refused = 0
     with sync.connect(url) as m:
@@ -90,7 +95,7 @@ def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | Non
 @of_queue
 @options.url
 def purge(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> None:
-    """Remove dead letters for good."""
+    """Remove the dead letters with these IDs for good."""
     with sync.connect(url) as m:
         letters = chosen(readable(m, queue), ids, is_all)
         for letter in letters:

@@ -20,7 +20,11 @@ PATIENCE, PAUSE = 10.0, 0.05  # s
 @click.command("down")
 @options.url
 def command(url: str | None) -> None:
-    """Stop a node: it answers outstanding requests, leaves the mesh and exits. Its data stays."""
+    """Stop a node, which answers outstanding requests, leaves the mesh and exits. The data of the node stays.
+
+    The command waits until a node of this user on this machine has stopped. Exit code 124: the node is still
+    stopping after 10 s. Other nodes are only asked to stop.
+    """
     with sync.connect(url) as m:
         it = m.call("info")
         is_here = it["uuid"] in {node["uuid"] for node in running_nodes(state_dir(os.environ))}

@@ -17,7 +17,7 @@ from mesh.printable import typed
 def command(key: str, domain: str | None, timeout: float | None, url: str | None) -> int:
     """Erase the topic KEY with its retained value, and notify its subscribers.
 
-    The key is printed. Exit code 1: there was no such topic.
+    The key is printed. Exit code 1: the topic does not exist.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
         erased = m.erase(key, domain=domain)

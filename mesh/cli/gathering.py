@@ -21,11 +21,13 @@ sources = click.option(
     help="Read snapshots in PLACE. Default: those of all your nodes on this machine. Can be repeated.",
 )
 history = click.option(
-    "--to", metavar="PLACE", help="Store the history in PLACE. Default: history in your state directory."
+    "--to", metavar="PLACE", help="Use the history in PLACE. Default: history in your state directory."
 )
-master = click.option("--master", metavar="URL", help="Use the Spark cluster at URL. Default: this machine.")
+master = click.option(
+    "--master", metavar="URL", help="Use the Spark cluster at URL. Default: this machine alone."
+)
 conf = click.option(
-    "--conf", multiple=True, metavar="KEY=VALUE", help="Set the Spark setting KEY. Can be repeated."
+    "--conf", multiple=True, metavar="KEY=VALUE", help="Set the Spark setting KEY to VALUE. Can be repeated."
 )
 
 

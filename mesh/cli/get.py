@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """Print the retained value of a topic, or of all topics that match a pattern such as 'sensors/#'.
 
-    Exit code 1: there is none. With --json, each value has the node that it comes from, and how stale it may
-    be.
+    With --json, each value has the node that supplied it, and how stale the value may be. Exit code 1: no
+    value was found.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
         found = m.get(**options.query(key), domain=domain, fresh=fresh)

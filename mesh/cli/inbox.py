@@ -34,7 +34,8 @@ def command(
 ) -> None:
     """Print the messages for a session until Ctrl-C: the sender, the key if there is one, and the content.
 
-    Messages that waited come first. The name of the session, for `mesh send`, is printed on stderr.
+    Messages that waited come first. A printed message is removed from the inbox. The name of the session, for
+    `mesh send`, is printed on stderr.
     """
     if context.invoked_subcommand is not None:
         return
@@ -57,7 +58,7 @@ def release(name: str, url: str | None) -> int:
     """Release the inbox of client NAME at this node.
 
     An inbox belongs to the key that opened it first, as long as it has or expects messages. After a release
-    it belongs to the key that opens it next. Exit code 1: it belonged to no key.
+    the inbox belongs to the key that opens it next. Exit code 1: the inbox belonged to no key.
     """
     with sync.connect(url) as m:
         released = m.call("inbox", release=name)["released"]

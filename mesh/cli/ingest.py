@@ -11,7 +11,9 @@ from mesh.cli import gathering, options, spark_child
 @click.option("--every", metavar="SECONDS", help="Repeat every SECONDS until Ctrl-C. Default: once.")
 @click.option("--continuous", is_flag=True, help="Gather new snapshots as they appear, until Ctrl-C.")
 @click.option(
-    "--batch", metavar="MIB", help="Read MIB at a time; a smaller number takes less memory and more time."
+    "--batch",
+    metavar="MIB",
+    help="Read MIB at a time; a smaller number takes less memory and more time. Default: 4096.",
 )
 @options.as_json
 @gathering.master

@@ -26,10 +26,15 @@ DAY = 86_400  # s
     show_default=True,
     help="Name of the mesh.",
 )
-@click.option("--admin", "only_admin", is_flag=True, help="Create the admin of a mesh that has none.")
+@click.option(
+    "--admin",
+    "only_admin",
+    is_flag=True,
+    help="Create only the key of the admin, for a mesh without an admin.",
+)
 @options.as_json
 def command(cluster: str, only_admin: bool, as_json: bool) -> None:
-    """Create the keys of a mesh on its first machine. The other machines join it.
+    """Create the keys of a mesh on its first machine, and print a token with which other machines join.
 
     With keys, a node accepts connections from other machines, and all traffic between them is encrypted.
     Without keys, a mesh stays on one machine.

@@ -30,18 +30,26 @@ NEXT = {
 @click.option(
     "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read the token from FILE."
 )
-@click.option("--replace", is_flag=True, help="Leave another mesh of the same name first.")
-@click.option("--passwd", is_flag=True, help="Prompt for the password of its nodes, and save it.")
-@click.option("--site", metavar="NAME", help="The token is from the other site in [sites.NAME].")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Leave another mesh of the same name first, or replace the keys for the site.",
+)
+@click.option(
+    "--passwd", is_flag=True, help="Prompt for the password that nodes of the mesh require, and save it."
+)
+@click.option(
+    "--site", metavar="NAME", help="Use a token of the other site in [sites.NAME], for gateways to that site."
+)
 @options.as_json
 def command(
     token: str | None, path: Path | None, replace: bool, passwd: bool, site: str | None, as_json: bool
 ) -> None:
-    """Join a mesh with a token from `mesh init` or `mesh token`. The prompt for it does not echo.
+    """Join a mesh with a token from `mesh init` or `mesh token`. The prompt for the token does not echo.
 
-    Scripts pass the token on stdin, in a --file, or in the environment variable MESH_TOKEN. The argument
-    TOKEN is visible to every user of this machine in the list of processes; - is stdin. The keys are saved in
-    a file that only this user can read, so a token is needed only once.
+    Scripts pass the token on stdin, in a --file, or in the environment variable MESH_TOKEN. An argument TOKEN
+    is visible to every user of this machine in the list of processes; - reads stdin. The keys are saved in a
+    file that only this user can read, so a token is needed only once.
     """
     state = state_dir(os.environ)
     text = typed(token, path)
@@ -69,7 +77,7 @@ def command(
     print_message(f"you have joined mesh {file.cluster!r}, as a {file.role}; the keys are in {kept}")
     print_message(NEXT[file.role].format(name))
     if file.role == "node":
-        print_message("Restart its nodes that already run here.")
+        print_message(f"Restart the nodes of mesh {file.cluster!r} that already run here.")
 
 
 def _join_admin(state: Path, token: Token, as_json: bool) -> None:
@@ -123,5 +131,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         what = f"{path} cannot be read: {error.strerror or error}."
         raise KeysRefused(
-            what, hint="Check its name, or paste the token: mesh join. From a pipe: mesh join -", code="TOKEN"
+            what,
+            hint="Check the name of the file, or paste the token: mesh join. From a pipe: mesh join -",
+            code="TOKEN",
         ) from error

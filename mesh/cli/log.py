@@ -15,7 +15,7 @@ complete_levels = completing(lambda *_: LEVELS)
 
 @click.group("log")
 def command() -> None:
-    """Show and set the log levels of a node. The log is on stderr, or in the journal of its service."""
+    """Show and set the log levels of a node. The log is on stderr, or in the journal of the service."""
 
 
 @command.command("level")
@@ -26,8 +26,8 @@ def command() -> None:
 def level(logger: str | None, level: str | None, as_json: bool, url: str | None) -> None:
     """Show the level of each logger, or set one.
 
-    LEVEL is debug, info, warning or error. It applies until the node ends; set `log.level` and `log.levels`
-    in its configuration to keep it.
+    LEVEL is debug, info, warning or error. The level applies until the node ends; to keep it, set `log.level`
+    or `log.levels` in the configuration of the node.
 
     \b
       mesh log level                      show the levels
@@ -56,7 +56,7 @@ def _meant(logger: str | None, level: str | None) -> tuple[str, str]:
     elif logger is not None and logger not in LOGGERS:
         raise click.UsageError(f"Unknown logger {logger!r}; use one of {', '.join(LOGGERS)}.")
     if level is None and logger:
-        raise click.UsageError(f"Give a level: {', '.join(LEVELS)}")
+        raise click.UsageError(f"Give a level for {logger}: one of {', '.join(LEVELS)}.")
     if level is not None and level not in LEVELS:
         raise click.UsageError(f"Unknown level {level!r}; use one of {', '.join(LEVELS)}.")
     return logger or "", level or ""

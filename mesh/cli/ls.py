@@ -49,13 +49,13 @@ def command(
     STATE  alive, suspect, dead, or conflict (two processes answer for it);
            with --all also left (on purpose) and seen (known only from others)
     LINK   the connection for messages; idle: not needed so far
-    CPU, RAM: usage of the whole machine. AGE: time since the last contact.
+    CPU, RAM: usage of the whole machine. RTT, AGE: round trip to the node, time since the last contact.
 
-    TAIL-BACK, if messages wait: how many wait here for that node, and for how long. QUEUED, if there are any:
-    messages in queues at that node.
+    TAIL-BACK, if messages wait: how many wait at the asked node for that node, and for how long. QUEUED, if
+    any are queued: messages in queues at that node.
 
     With --addresses: the served addresses with their nodes and numbers of servers; all, or one ADDRESS, or
-    those that match a pattern such as 'calc/#'. Exit code 1: there is none.
+    those that match a PATTERN such as 'calc/#'. Exit code 1: nothing matches ADDRESS or PATTERN.
 
     With --tree: for one DOMAIN, or for each domain in the rules, the masters and below each node the nodes
     that forward to it, as they report it. STRATUM: hops to the master; LATENCY: of a message over these hops;

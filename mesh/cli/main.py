@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         else:
             _say(shortened(f"mesh: {type(error).__name__}: {error} [BUG]"))
-            _say("      This is a bug. For a traceback, run it again with MESH_DEBUG=1.")
+            _say("      This is a bug. For a traceback, run the command again with MESH_DEBUG=1.")
         return FAILED
     finally:
         operating.mark(False)

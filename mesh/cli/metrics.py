@@ -15,10 +15,15 @@ from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 
 
 @click.command("metrics")
-@click.option("--token", "wants_token", is_flag=True, help="Print the path of the token file for /metrics.")
+@click.option(
+    "--token",
+    "wants_token",
+    is_flag=True,
+    help="Print the path of the token file for /metrics, which is created if missing.",
+)
 @options.url
 def command(wants_token: bool, url: str | None) -> None:
-    """Print a node's metrics as text, as its /metrics (http.listen) does, except those of its process.
+    """Print a node's metrics as text, as the /metrics of the node does, without those of its process.
 
     \b
       mesh metrics | grep mesh_queue

@@ -58,7 +58,7 @@ keyed_mesh = click.option(
     metavar="NAME",
     envvar=CLUSTER_VARIABLES,
     show_envvar=True,
-    help="Name of the mesh. Default: the only one here.",
+    help="Name of the mesh. Default: the only one with keys of this user.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 domain = click.option("--domain", metavar="NAME", help="Domain of the topic. Default: none.")
@@ -66,7 +66,7 @@ file = click.option(
     "--file",
     type=click.File("rb"),
     metavar="FILE",
-    help="Send each line of FILE as a message. Default: stdin.",
+    help="Send each line of FILE as a message. Default: CONTENT, or else each line of stdin.",
 )
 persistent = click.option("--persistent", is_flag=True, help="Confirm after the message is on disk.")
 header = click.option(
@@ -76,9 +76,11 @@ expiry = click.option(
     "--expiry",
     type=FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="Expire after SECONDS. Default: never.",
+    help="Expire messages after SECONDS. Default: never.",
 )
-no_relay = click.option("--no-relay", is_flag=True, help="Keep the message in this site.")
+no_relay = click.option(
+    "--no-relay", is_flag=True, help="Keep the message in this site instead of forwarding it to others."
+)
 client = click.option(
     "--client", metavar="NAME", help="Connect as the client NAME. Default: the user's name."
 )

@@ -15,8 +15,8 @@ from mesh.password import SALT_BYTES, hashed
 def command() -> None:
     """Prompt for a password and print its hash, for `passwd` in [node] of a mesh.toml.
 
-    A node with a password accepts only peers and clients that send it and have the keys of the mesh. The
-    password may also come from stdin.
+    A node with a password accepts only peers and clients that send the password and have the keys of the
+    mesh. The password may also come from stdin.
     """
     if sys.stdin.isatty():
         passwd = click.prompt("password", hide_input=True, confirmation_prompt="again", err=True)

@@ -23,7 +23,7 @@ HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 def command() -> None:
     """Manage the addresses of nodes that a node cannot discover.
 
-    One address is enough: the node there introduces the others.
+    One address is enough: the node at that address introduces the others.
     """
 
 
@@ -52,10 +52,10 @@ def add(address: str, url: str | None) -> None:
 @click.argument("who", metavar="ADDRESS|NAME")
 @options.url
 def rm(who: str, url: str | None) -> int:
-    """Make the node forget an address, or the addresses of the node NAME. Exit code 1: it knew none.
+    """Make the asked node forget ADDRESS, or the addresses of the node NAME.
 
-    The key of the node that this user's clients saved is forgotten too. The clients accept the next key that
-    the node presents.
+    The key of that node that this user's clients saved is forgotten too: the clients accept the next key that
+    the node presents. Exit code 1: no such peer, or the address is in the configuration of the asked node.
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):
@@ -86,8 +86,8 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
 def ls(as_json: bool, url: str | None) -> None:
     """List the addresses that a node dials.
 
-    KIND: config (in its configuration or given to `mesh up`), added (by `mesh peer add`), remembered (the
-    node answered there before). SEEN: how long ago. LAST TRY: why the last attempt failed.
+    KIND: config (in the configuration or given to `mesh up`), added (by `mesh peer add`), remembered (a node
+    answered at the address before). SEEN: time since the last contact. LAST TRY: why the last attempt failed.
     """
     with sync.connect(url) as m:
         found = m.call("peers")

@@ -14,11 +14,14 @@ from mesh.cli.options import count, plainly, print_message, size, tell_json
 from mesh.cli.pub import lines_of
 from mesh.cli.table import tell_table
 from mesh.printable import harmless, typed
+from mesh.queues.declared.definition import MOST_ATTEMPTS, MOST_BYTES, MOST_COUNT, QueueTerms
+from mesh.wire.limits import KIB
 from mesh.wire.replies import Purged, QueuePart, QueueRow, QueueRows, read_result
 
 NAME = "NAME"
 HEADER = ("READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
 DROPPED = ("DEAD", "DELAYED", "SIZE")  # dropped first on a narrow terminal
+DEFAULTS = QueueTerms()
 
 name = click.argument("name", shell_complete=complete_queues)
 selector = click.option(
@@ -36,31 +39,45 @@ def command() -> None:
 @command.command("create")
 @name
 @click.option(
-    "--max-count", type=click.IntRange(min=1), metavar="N", help="Limit of messages. Default: none."
+    "--max-count",
+    type=click.IntRange(1, MOST_COUNT),
+    metavar="N",
+    help=f"Limit of messages that wait at one node. Default: {DEFAULTS.max_count:,}.",
 )
-@click.option("--max-bytes", type=click.IntRange(min=1), metavar="N", help="Limit of bytes. Default: none.")
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(KIB, MOST_BYTES),
+    metavar="N",
+    help=f"Limit of bytes that wait at one node. Default: {DEFAULTS.max_bytes:,} (1 GiB).",
+)
 @click.option(
     "--when-full",
     type=click.Choice(("block", "reject")),
-    help="When full: block producers while a consumer is connected, or reject. Default: block.",
+    help="When the queue is full: block producers while a consumer is connected, or reject messages. "
+    "Default: block.",
 )
 @click.option(
     "--max-attempts",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_ATTEMPTS),
     metavar="N",
-    help="Dead-letter a message after N failed deliveries. Default: 8.",
+    help=f"Dead-letter a message after N failed deliveries. Default: {DEFAULTS.max_attempts}.",
 )
 @click.option(
     "--dead-letter",
     metavar="KEY|queue/NAME",
-    help="Send dead letters to the queue NAME or the key KEY. Default: `mesh dlq`.",
+    help="Send dead letters to the queue NAME or the key KEY. Default: keep them for `mesh dlq`.",
 )
 @options.expiry
-@click.option("--exclusive", is_flag=True, default=None, help="Allow only one consumer at each node.")
+@click.option(
+    "--exclusive",
+    is_flag=True,
+    default=None,
+    help="Deliver to one consumer at a time at each node; others wait.",
+)
 @click.option(
     "--scope",
     type=click.Choice(("mesh", "node")),
-    help="Visible in the mesh, or at this node only. Default: mesh.",
+    help="Declare the queue in the whole mesh, or only at the asked node. Default: mesh.",
 )
 @click.option(
     "--distribution",
@@ -71,16 +88,21 @@ def command() -> None:
     "--redistribution",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="Move messages that no consumer took for SECONDS.",
+    help="Move messages that no consumer took for SECONDS to a node with a consumer. "
+    f"Default: {DEFAULTS.redistribution:g}.",
 )
-@click.option("--policy", metavar="NAME", help="Use the redistribution plug-in NAME.")
+@click.option("--policy", metavar="NAME", help="Use the redistribution plug-in NAME. Default: none.")
 @click.option(
-    "--node", "nodes", multiple=True, metavar="NAME", help="Keep messages at node NAME. Can be repeated."
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NAME",
+    help="Keep messages only at node NAME. Can be repeated. Default: at any node.",
 )
 @options.as_json
 @options.url
 def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
-    """Create the queue NAME. Repeating the command has no effect; different terms are an error."""
+    """Create the queue NAME. A repeated command has no effect; different terms are an error."""
     said = {term: value for term, value in terms.items() if value not in (None, ())}
     with sync.connect(url) as m:
         row = m.queue(name).declare(**said)
@@ -95,9 +117,9 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
 @options.as_json
 @options.url
 def ls(parts: bool, as_json: bool, url: str | None) -> int:
-    """List the queues with their contents at all nodes. Exit code 1: there is none.
+    """List the queues with their contents at all nodes. Exit code 1: no queue exists.
 
-    OUT: delivered to a consumer and not settled. OLDEST: age of the oldest message.
+    OUT: messages that were delivered to a consumer and are not settled. OLDEST: age of the oldest message.
     """
     with sync.connect(url) as m:
         rows, missing, away = _all(m)
@@ -207,10 +229,17 @@ def _said(value: object) -> str:
     help="Priority; the highest is delivered first. Default: 5.",
 )
 @click.option(
-    "--delay", type=options.FiniteNumber(min=0), default=0.0, metavar="SECONDS", help="Deliver after SECONDS."
+    "--delay",
+    type=options.FiniteNumber(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Deliver after SECONDS. Default: 0.",
 )
 @click.option(
-    "--group", default="", metavar="NAME", help="Message group, which goes to one consumer, in order."
+    "--group",
+    default="",
+    metavar="NAME",
+    help="Message group, which goes to one consumer, in order. Default: none.",
 )
 @click.option("--transient", is_flag=True, help="Do not store on disk: the message is lost if the node ends.")
 @options.header
@@ -232,7 +261,7 @@ def put(
     """Put messages into the queue NAME.
 
     Each CONTENT is a message, or each line of a file or of stdin, in order. The command waits until all
-    messages are stored, and prints their number. The first refused message ends it.
+    messages are stored, and prints their number. The first refused message ends the command.
     """
     if contents and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -256,7 +285,7 @@ def put(
     "--timeout",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="End after SECONDS without a message.",
+    help="End after SECONDS without a message. Default: never.",
 )
 @selector
 @options.raw
@@ -290,13 +319,13 @@ def take(
     type=click.IntRange(1, 100),
     default=10,
     metavar="N",
-    help="Print N messages. Default: 10.",
+    help="Print at most N messages. Default: 10.",
 )
 @options.raw
 @options.json_lines
 @options.url
 def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int:
-    """Print the next messages of the queue NAME, which stay in it. Exit code 1: none is ready."""
+    """Print the next messages of the queue NAME without removing them. Exit code 1: no message is ready."""
     with sync.connect(url) as m:
         found = m.queue(name).peek(most)
     sys.stdout.buffer.write(b"".join(map(jobs.line_of(raw, as_json), found)))
@@ -309,7 +338,7 @@ def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int
 @options.as_json
 @options.url
 def purge(name: str, as_json: bool, url: str | None) -> None:
-    """Discard the waiting messages of the queue NAME at all nodes. Outstanding deliveries stay."""
+    """Discard waiting messages of the queue NAME at all reachable nodes. Outstanding deliveries stay."""
     with sync.connect(url) as m:
         found = read_result(Purged, m.call("queue_purge", name=name))
     if as_json:
@@ -330,10 +359,10 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -> None:
-    """Move waiting messages of the queue NAME to another node.
+    """Move waiting messages of the queue NAME from the asked node to another node.
 
-    They move from the asked node to NODE. Messages that NODE refuses stay here. After Ctrl-C no further move
-    begins; messages in transit arrive.
+    Messages that NODE refuses stay at the asked node. After Ctrl-C no further move begins; messages in
+    transit arrive.
     """
     with sync.connect(url) as m:
         done = m.queue(name).move(to, count=most)

@@ -21,7 +21,9 @@ from mesh.wire.replies import ReloadTold, SitePaused, SiteSync, read_result
 
 FAILED = 1
 KEYS = ("addresses", "via", "domains", "topics", "serves", "max_bytes", "one_way")  # order in mesh.toml
-config = click.option("--config", "file", metavar="FILE", help="Edit FILE. Default: the usual mesh.toml.")
+config = click.option(
+    "--config", "file", metavar="FILE", help="Edit FILE. Default: the mesh.toml that `mesh up` reads."
+)
 
 
 @click.group("relay")
@@ -45,7 +47,7 @@ def ls(url: str | None, as_json: bool) -> int:
     "addresses",
     multiple=True,
     metavar="ADDRESS",
-    help="Address of a gateway there. Can be repeated.",
+    help="Address of a gateway of the new site. Can be repeated.",
 )
 @click.option("--via", metavar="SITE", help="Reach the new site through SITE instead of an address.")
 @click.option(
@@ -56,21 +58,32 @@ def ls(url: str | None, as_json: bool) -> int:
     help="Forward messages of DOMAIN. Can be repeated.",
 )
 @click.option(
-    "--topic", "topics", multiple=True, metavar="PATTERN", help="Forward matching topics. Can be repeated."
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="PATTERN",
+    help="Forward topics that match PATTERN. Can be repeated.",
 )
 @click.option(
-    "--serves", multiple=True, metavar="site/NAME", help="Pass messages of the new site to the site NAME."
+    "--serves",
+    multiple=True,
+    metavar="site/NAME",
+    help="Pass messages of the new site on to the site NAME. Can be repeated.",
 )
 @click.option("--one-way", is_flag=True, help="Accept nothing from the site.")
-@click.option("--max-bytes", metavar="SIZE", help="Limit of waiting messages at each master, such as 512MiB.")
+@click.option(
+    "--max-bytes",
+    metavar="SIZE",
+    help="Limit of messages that wait at each master, such as 512MiB. Default: 1GiB.",
+)
 @config
 @options.as_json
 @options.url
 def add(site: str, file: str | None, as_json: bool, url: str | None, **given: Any) -> int:
-    """Add [sites.SITE] to mesh.toml, and apply it.
+    """Add [sites.SITE] to mesh.toml, and apply the change.
 
-    The running node reloads its configuration. Repeat this for each node of this site, gateways last. Other
-    settings of a site are edited by hand: see docs/configuration.md.
+    The asked node reloads its configuration if it runs. Repeat the command for each node of this site,
+    gateways last. Other settings of a site are edited by hand: see docs/configuration.md.
     """
     values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key] not in (None, (), False)}
     path, text = _file(file)
@@ -81,16 +94,16 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
 @command.command("rm")
 @click.argument("site")
 @click.option(
-    "--force", is_flag=True, help="Remove the site even if messages wait for it. They are discarded."
+    "--force", is_flag=True, help="Remove the site even if messages wait for it. The messages are discarded."
 )
 @config
 @options.as_json
 @options.url
 def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None) -> int:
-    """Remove [sites.SITE] from mesh.toml, and apply it.
+    """Remove [sites.SITE] from mesh.toml, and apply the change.
 
-    The running node reloads its configuration. Repeat this for each node of this site, gateways first. Exit
-    code 1: messages wait for the site.
+    The asked node reloads its configuration if it runs. Repeat the command for each node of this site,
+    gateways first. Exit code 1: messages wait for the site, so nothing was removed.
     """
     path, text = _file(file)
     after = without_site(path, text, node_name(site))
@@ -107,7 +120,7 @@ def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None)
 @options.as_json
 @options.url
 def pause(site: str, as_json: bool, url: str | None) -> None:
-    """Pause the traffic from all nodes to SITE until `mesh relay resume`. Its messages wait."""
+    """Pause the traffic from all nodes to SITE until `mesh relay resume`. Messages for SITE wait."""
     _tell_pause(site, True, as_json, url)
 
 
@@ -138,7 +151,7 @@ def sync_site(site: str, as_json: bool, url: str | None) -> int:
     else:
         print_message(f"{site} receives what it lacks, from {', '.join(sorted(found.nodes))}")
         if found.missing:
-            print_message(f"mesh: these did not answer: {', '.join(sorted(found.missing))}")
+            print_message(f"mesh: these nodes did not answer: {', '.join(sorted(found.missing))}")
     return FAILED if found.missing else 0
 
 
@@ -161,7 +174,9 @@ def _file(given: str | None) -> tuple[Path, str]:
     path = config_file(given)
     if path is None:
         what = "No mesh.toml was found here or in the configuration directory."
-        raise BadConfig(what, hint='Write one with [site] and name = "LON" below it, or use --config FILE.')
+        raise BadConfig(
+            what, hint='Write a mesh.toml with [site] and name = "LON" below, or use --config FILE.'
+        )
     return path, read_text(path)
 
 
@@ -190,7 +205,7 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
     except NodeNotFound:
         pass
     except LocalError as error:
-        why = f"the node that runs here rejects it: {harmless(str(error))}"
+        why = f"the node rejected the change: {harmless(str(error))}"
     lines = [line for line in told.now if line.startswith(f"site {site} ")] if told is not None else []
     if as_json:
         tell_json({"file": str(path), "counts": bool(lines)})
@@ -200,7 +215,11 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
     if lines and _known(site, url).get("paused"):  # a pause belongs to the name and outlives the site
         print_message(f"mesh: {site} is paused and receives nothing.  To resume:  mesh relay resume {site}")
     if told is not None and not lines:
-        why = "it requires a restart" if "sites" in told.later else "the node that answers reads another file"
+        why = (
+            "the change requires a restart"
+            if "sites" in told.later
+            else "the node that answers reads another file"
+        )
     if not lines:
         print_message(f"{path} was changed, but is not in force yet: {why}")
     return 0

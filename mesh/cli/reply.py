@@ -44,7 +44,7 @@ from mesh.errors import LocalError
     metavar="SECONDS",
     help="Kill a command that takes longer than SECONDS.",
 )
-@click.option("--local", is_flag=True, help="Serve only senders at the same node.")
+@click.option("--local", is_flag=True, help="Serve only senders at the asked node.")
 @options.client
 @options.url
 def command(
@@ -59,12 +59,13 @@ def command(
 ) -> None:
     """Serve ADDRESS until Ctrl-C: run COMMAND for each message.
 
-    The message is the stdin of the command, and its stdout is the reply, byte for byte. If it exits
-    with a nonzero code, such as 3, the request fails with code EXIT_3 and the text of stderr; SIGNAL_9 if it
-    was killed, TIMED_OUT if it took too long. Its environment has MESH_ADDRESS and MESH_SENDER.
+    The message is the stdin of the command, and the stdout of the command is the reply, byte for byte. If the
+    command exits with a nonzero code, such as 3, the request fails with code EXIT_3 and the end of stderr as
+    text; SIGNAL_9 if the command was killed, TIMED_OUT if it took too long. The environment of the command
+    has MESH_ADDRESS and MESH_SENDER.
 
     Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C running
-    commands may end; a second Ctrl-C does not wait. Stderr shows "serving" when others can find the service.
+    commands may end; a second Ctrl-C kills them. Stderr shows "serving" when others can find the service.
     """
     answering = ReplyCommand(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))

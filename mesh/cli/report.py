@@ -9,7 +9,11 @@ from mesh.errors import LocalError
 
 
 @click.command("report")
-@click.option("--since", metavar="TIME", help="Start at TIME: 12h, 1d, 30m ago, or 2026-11-21T09:00 (UTC).")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Start at TIME: 12h, 1d, 30m ago, or 2026-11-21T09:00 (UTC). Default: the beginning.",
+)
 @click.option("--until", metavar="TIME", help="End at TIME. Default: now.")
 @click.option("--html", metavar="FILE", help="Write a self-contained HTML page with charts to FILE.")
 @options.as_json

@@ -27,13 +27,13 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
     "--timeout",
     type=options.FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="Time limit for replies.  [default: 5; with --all 1]",
+    help="Wait at most SECONDS for replies. Default: 5; with --all: 1.",
 )
 @click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all, end after N replies."
 )
 @click.option("--retry-lost", is_flag=True, help="Retry if the server is lost. The request may run twice.")
-@click.option("--local", is_flag=True, help="Send only to servers at the same node.")
+@click.option("--local", is_flag=True, help="Send only to servers at the asked node.")
 @options.header
 @click.option(
     "--raw", is_flag=True, help="Print replies byte for byte, also on a terminal; with --all, add newlines."

@@ -35,9 +35,9 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
     the message, or forward it to another site. Exit code 1: the message would wait or be refused.
 
     For an address, such as --to calc/add, each node that serves it has a line, the next destinations first.
-    SERVERS: their number there; UNDER WAY: requests sent there from here that no server has begun; BEGUN IN:
-    recent time until a server began a request. Exit code 1: there is no server. For another site, such as
-    --to /site/NYC/calc/add: whether the message would go there.
+    SERVERS: number of servers at that node; UNDER WAY: requests from the asked node that no server has begun;
+    BEGUN IN: recent time until a server began a request. Exit code 1: the address has no server. For another
+    site, such as --to /site/NYC/calc/add: whether the message would go to that site.
     """
     if not (key or domain or to):
         raise click.UsageError("Give KEY, --domain or --to.")

@@ -43,33 +43,53 @@ def command() -> None:
 @command.command("set")
 @click.argument("node", required=False, shell_complete=complete_nodes)
 @click.option(
-    "--domain", "domains", multiple=True, metavar="DOMAIN", help='Make NODE the master of DOMAIN; "*" is any.'
+    "--domain",
+    "domains",
+    multiple=True,
+    metavar="DOMAIN",
+    help='Make NODE the master of DOMAIN; "*" means any domain. Can be repeated.',
 )
-@click.option("--key", "keys", multiple=True, metavar="KEY", help="Make NODE the master of the topic KEY.")
 @click.option(
-    "--pattern", "patterns", multiple=True, metavar="PATTERN", help="Make NODE the master of matching topics."
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="Make NODE the master of the topic KEY. Can be repeated.",
+)
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Make NODE the master of topics that match PATTERN. Can be repeated.",
 )
 @click.option(
     "--xpath",
     "xpaths",
     multiple=True,
     metavar="XPATH",
-    help="Make NODE the master of topics with matching XML.",
+    help="Make NODE the master of topics whose XML matches XPATH. Can be repeated.",
 )
 @click.option(
     "--stratum",
     type=click.IntRange(0, 15),
     default=0,
     metavar="N",
-    help="Hops to the master. Default: 0, the master.",
+    help="Number of hops from NODE to the master. Default: 0, NODE is the master.",
 )
-@click.option("--refid", metavar="NODE", default="", help="Next hop to the master, at stratum N-1.")
-@click.option("--add", is_flag=True, help="Add to the node's shared rules instead of replacing them.")
+@click.option("--refid", metavar="NODE", default="", help="With --stratum: the next hop to the master.")
+@click.option("--add", is_flag=True, help="Add to the mesh-wide rules of the node instead of replacing them.")
 @click.option("--none", "is_none", is_flag=True, help="Give the node no rule, even if files have one.")
 @click.option(
-    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] from the TOML FILE."
+    "--file",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read the rules in [nodes] of the TOML FILE.",
 )
-@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> from FILE.")
+@click.option(
+    "--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read the rules in <clusternode> of FILE."
+)
 @shared.force
 @options.as_json
 @options.url
@@ -86,14 +106,14 @@ def set_(
 ) -> None:
     """Replace the rules of NODE, or those of all nodes in a FILE.
 
-    The rules apply at every node within two seconds, and no message is missed. Only the admin of the mesh may
-    set rules; in a mesh without keys, every client may.
+    The rules apply at all reachable nodes within five seconds, and no message is missed unless --force is
+    used. Only the admin of the mesh may set rules; in a mesh without keys, every client may.
     """
     rule = {
         name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value
     }
     if sum(each is not None for each in (node, path, xml)) != 1 or (node is None and (rule or is_none)):
-        raise click.UsageError("Give NODE and its rule, or --file, or one --xml.")
+        raise click.UsageError("Give one of NODE with a rule, --file and --xml.")
     if node is not None and bool(rule) == is_none:
         raise click.UsageError("Give --domain, --key, --pattern or --xpath; or --none.")
     if xml is not None:
@@ -113,9 +133,9 @@ def set_(
 @options.as_json
 @options.url
 def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> int:
-    """Remove the shared rules of each NODE. The rules in its file apply again.
+    """Remove the mesh-wide rules of each NODE. The rules in files apply again.
 
-    Exit code 1: there were none.
+    Exit code 1: no NODE had mesh-wide rules.
     """
     with sync.connect(url) as m:
         names = [node_name(name) for name in nodes]
@@ -135,8 +155,8 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 def ls(as_json: bool, url: str | None) -> None:
     """List the rules that a node applies.
 
-    They are set for the whole mesh, or in the node's own file. If a node has shared rules, its rules in files
-    are set aside.
+    Rules are set for the whole mesh, or in the file of the asked node. Mesh-wide rules of a node set aside
+    its rules in files.
     """
     with sync.connect(url) as m:
         found = shared.told(m)

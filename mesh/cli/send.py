@@ -20,8 +20,12 @@ from mesh.values import Published
 @click.argument("destination")
 @click.argument("content", required=False)
 @options.file
-@options.domain
-@click.option("--force-queuing", is_flag=True, help="Queue the message if no receiver is connected.")
+@click.option(
+    "--domain",
+    metavar="NAME",
+    help="Send to the client at the master of the domain NAME. Default: at the asked node.",
+)
+@click.option("--force-queuing", is_flag=True, help="Queue the message for a client that is not connected.")
 @options.persistent
 @options.header
 @options.expiry
@@ -46,9 +50,11 @@ def command(  # noqa: PLR0913
     """Send CONTENT to DESTINATION, or each line of a file or of stdin, in order.
 
     DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
-    /node/heron/client/joe. Without /node/heron, --domain selects the node, by default the node that is asked.
-    An address such as calc/add sends to one of its servers (see `mesh req`). The prefix /site/NYC addresses a
-    client in another site.
+    /node/heron/client/joe. Without /node/heron, --domain selects the node, by default the asked node. The
+    prefix /site/NYC addresses a client in another site.
+
+    A message to an address, such as calc/add, goes to one of its servers (see `mesh req`). It cannot have
+    --domain, --force-queuing or --persistent.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")

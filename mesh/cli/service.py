@@ -17,11 +17,15 @@ from mesh.errors import BadArgument, MeshError, NotAvailable
 from mesh.local.localnodes import check_node_name, names_for
 from mesh.local.unit import MARK, ServiceUnit
 from mesh.local.user import home_directory
+from mesh.printable import typed
 
 SYSTEM = Path("/etc/systemd/system")
 USER = "mesh"
 for_all = click.option(
-    "--system", "is_system", is_flag=True, help="Use the system manager, as root. Default: this user's."
+    "--system",
+    "is_system",
+    is_flag=True,
+    help="Use the service manager of the system, as root. Default: that of this user.",
 )
 name = click.option("--id", "node", metavar="NAME", help="Name of the node. Default: the host's name.")
 
@@ -46,7 +50,7 @@ def command() -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Print the unit without installing it.")
 def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
-    """Install and start the unit of a node. It also starts at boot, or at this user's login."""
+    """Install and start the unit of a node, which also starts at boot (--system) or at this user's login."""
     file = config_file(config)
     settings = load(file, os.environ, {"node.id": node})  # fails here instead of in a log
     node = settings.node.id or next(names_for(socket.gethostname()))
@@ -106,7 +110,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
 @name
 @for_all
 def show(node: str | None, is_system: bool) -> int:
-    """Print a node's unit. Exit code 0: it runs; 1: it does not."""
+    """Print a node's unit. Exit code 0: the service runs; 1: the service does not run, or has no unit."""
     service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
@@ -144,7 +148,7 @@ def _check_user(user: str) -> None:
     try:
         pwd.getpwnam(user)
     except (KeyError, ValueError):
-        hint = f"useradd --system --home-dir /var/lib/mesh --shell /usr/sbin/nologin {USER}"
+        hint = f"Run: useradd --system --home-dir /var/lib/mesh --shell /usr/sbin/nologin {typed(user)}"
         raise BadArgument(f"The user {user!r:.40} does not exist on this machine.", hint=hint) from None
 
 
@@ -157,9 +161,8 @@ def _written(path: Path, text: str) -> None:
 
 
 def _cannot(path: Path, error: OSError) -> MeshError:
-    return BadArgument(
-        f"{path} cannot be changed: {error.strerror}.", hint="A service of the machine requires root: sudo."
-    )
+    hint = "A service of the machine requires root: sudo." if path.parent == SYSTEM else ""
+    return BadArgument(f"{path} cannot be changed: {error.strerror}.", hint=hint)
 
 
 def _command(is_system: bool, *arguments: str) -> list[str]:
@@ -176,5 +179,6 @@ def _command(is_system: bool, *arguments: str) -> list[str]:
 def _systemctl(is_system: bool, *arguments: str) -> None:
     done = subprocess.run(_command(is_system, *arguments), capture_output=True, text=True, check=False)
     if done.returncode:
-        what = f"systemctl {' '.join(arguments)} failed: {done.stderr.strip()[:500]}"
+        why = done.stderr.strip()[:500].rstrip(".") or f"exit code {done.returncode}"
+        what = f"systemctl {' '.join(arguments)} failed: {why}."
         raise MeshError(what, code="SYSTEMD")

@@ -76,7 +76,7 @@ def ls(given: tuple[str, ...], as_json: bool) -> None:
 @places
 @options.as_json
 def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
-    """Copy closed segments to DIR. The node may then delete them.
+    """Copy closed segments to DIR. The node may delete the originals afterwards.
 
     Existing copies are skipped. Exit code 2: a segment could not be copied.
     """
@@ -142,7 +142,9 @@ def _kept(place: Path) -> Iterator[Kept]:
 def _marker(path: Path) -> Marker:
     marker, wrong = read_marker(path)
     if wrong:
-        print_message(f"{path} cannot be read: {wrong}. No snapshot is considered copied until then.")
+        print_message(
+            f"{path} cannot be read: {wrong}. Until the file is readable, no snapshot counts as copied."
+        )
     return marker
 
 

@@ -33,7 +33,8 @@ from mesh.routing.overflow import Overflow
     type=click.IntRange(0, 2**32 - 1),
     default=0,
     metavar="N",
-    help="Limit of messages in flight, and of messages that wait.  [default: the node's limit]",
+    help="Limit of messages in flight, and of messages that wait. Default: the node's limits; "
+    "with --durable: 1,000.",
 )
 @click.option("--group", metavar="NAME", help="Share the messages with the group NAME, across nodes.")
 @click.option(

@@ -55,8 +55,8 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
 def command(role: str, expires: int, site: str | None, cluster: str | None, as_json: bool) -> None:
     """Print a token that lets another user or machine join this mesh with `mesh join`.
 
-    `mesh join` refuses an expired token. The keys in it do not expire: they are valid until the mesh gets new
-    keys.
+    `mesh join` refuses an expired token. The keys in a token do not expire: they are valid until the mesh
+    gets new keys.
     """
     if (role == RELAY) != (site is not None):
         raise click.UsageError("Each site needs its own token: --role relay --site NAME.")
@@ -65,7 +65,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     file = read_mesh(state, name)
     if file is None:
         raise KeysRefused(
-            f"The keys for {name!r} are not here.", hint="`mesh init` creates a mesh with keys."
+            f"This user has no keys of mesh {name!r}.", hint="`mesh init` or `mesh join` saves keys."
         )
     until = int(time.time()) + expires if expires else 0
     made = admin_token(state, file, until) if role == ADMIN else token_of(file, role, until, site or "")
@@ -77,7 +77,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     how_long = f"for {plainly(expires)}" if expires else "forever"
     join = f"mesh join --site NAME  (NAME: of this site in mesh.toml of {site!r})" if site else "mesh join"
     what = "makes an admin of" if role == ADMIN else f"lets a {role} into"
-    print_message(f"{what} mesh {name!r}, {how_long}, who types  {join}  and pastes it")
+    print_message(f"{what} mesh {name!r}, {how_long}:  run  {join}  and paste the token")
     print_message(WHAT[role])
 
 
@@ -86,6 +86,6 @@ def only(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise KeysRefused("This machine has no keys.", hint="`mesh init` creates a mesh with keys.")
+        raise KeysRefused("This user has no keys of a mesh.", hint="`mesh init` or `mesh join` saves keys.")
     hint = "Choose one: --cluster NAME"
     raise KeysRefused(f"This user has keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)

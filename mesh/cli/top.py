@@ -54,23 +54,23 @@ class TopReplies(NamedTuple):
 def command(once: bool, interval: float, as_json: bool, url: str | None) -> None:
     """Show all nodes and their load until q or Ctrl-C. The key s sorts by the next column.
 
-    Each node knows these figures of all others by gossip, so any node can be asked; only RTT is its own.
-    Below are the queues of this node, if there are any, the longest first.
+    Each node knows these figures of all others by gossip, so any node can be asked; only RTT is measured by
+    the asked node. Its queues with messages or consumers are below, the longest first.
 
     \b
     CPU, RAM      usage of the whole machine
     LOAD          from 0 (idle) to 1 (busy), as balancers use it
     LAG           delay of the node's event loop
-    PUB/S, DLV/S  messages that its clients publish, and that they receive
-    PENDING       messages that wait there for subscribers
-    TAIL-BACK     messages that wait there for unreachable masters
-    QUEUED        messages in queues there
-    LINKS         other nodes that it is logged in to
+    PUB/S, DLV/S  messages a second from and to clients of the node
+    PENDING       messages that wait at the node for subscribers
+    TAIL-BACK     messages that wait at the node for unreachable masters
+    QUEUED        messages in queues at the node
+    LINKS         other nodes that the node is logged in to
     HEARD         age of these figures
 
     \b
     READY, OUT    messages that wait, and that a consumer has
-    IN/s, DONE/s  messages that are put, and that are acknowledged, over 10 s
+    IN/s, DONE/s  messages put and acknowledged a second, averaged over about 10 s
     OLDEST        age of the oldest message that waits
     DEAD          dead letters since the start of the node
     """

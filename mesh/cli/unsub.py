@@ -17,7 +17,7 @@ from mesh.cli.options import print_message, tell_json
 def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
     """End the durable subscription NAME for all clients, and discard its messages.
 
-    It is an error if the subscription has a consumer at any node, or may have one at an unreachable node.
+    A subscription with a consumer, or with unreachable nodes that may have one, is an error without --force.
     `mesh queue ls` lists the subscription as sub/NAME.
     """
     name = name.removeprefix("sub/")

@@ -41,7 +41,8 @@ KEYS = {
     "--bind",
     multiple=True,
     metavar="ADDRESS",
-    help="Listen at ADDRESS, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated.",
+    help="Listen at ADDRESS, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated. "
+    "Default: a free port of 127.0.0.1; with keys tcp://*:7710.",
 )
 @click.option(
     "--peer",
@@ -61,7 +62,9 @@ KEYS = {
     metavar="STORE",
     help="Storage of messages: sqlite (default), memory, or postgresql://USER@HOST/DATABASE.",
 )
-@click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two meshes never link.")
+@click.option(
+    "--cluster", metavar="NAME", help="Name of the mesh; nodes of two meshes never link. Default: default."
+)
 @click.option(
     "--probe",
     metavar="FILE",

@@ -49,7 +49,7 @@ timeout = click.option(
 def command() -> None:
     """Wait for a condition in a script. The asked node may start later.
 
-    Exit code 0: the condition holds; 1: the time limit has passed.
+    Exit code 0: the condition holds; 1: the time limit has passed; 2: an error.
     """
 
 
@@ -81,9 +81,9 @@ def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> in
 def queue(
     name: str, empty: bool, consumer: bool, timeout: float | None, as_json: bool, url: str | None
 ) -> int:
-    """Wait until the queue NAME is declared, --empty or has a --consumer.
+    """Wait until the queue NAME is declared; with --empty or --consumer, also for that condition.
 
-    A queue does not count as empty while a node that may hold some of it does not answer.
+    A queue does not count as empty while a node that may hold messages of the queue does not answer.
     """
     if empty and consumer:
         raise click.UsageError("Give either --empty or --consumer, not both.")

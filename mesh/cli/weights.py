@@ -27,8 +27,9 @@ def command() -> None:
 def apply(file: Path, force: bool, url: str | None) -> None:
     """Apply the weights of FILE in the whole mesh.
 
-    They replace the current weights. FILE comes from `mesh weights learn`, or is written by hand: a weight
-    from 0.25 to 4 for each node, 1 for a typical one. Unreachable nodes receive the weights when they return.
+    The new weights replace the current ones. FILE comes from `mesh weights learn`, or is written by hand: a
+    weight from 0.25 to 4 for each node, 1 for a typical one. Unreachable nodes receive the weights when they
+    return.
     """
     from mesh.cli.weights_file import read
 
@@ -101,7 +102,7 @@ def remarks(found: dict[str, Any]) -> list[str]:
 def _strategy(name: str) -> str:
     if name == "RoundRobin":
         return f"{name}, which ignores weights; set balancing.strategy in mesh.toml"
-    return f"{name}, which {'uses' if name in OURS else 'receives'} them"
+    return f"{name}, which {'uses' if name in OURS else 'receives'} weights"
 
 
 def _moment(wall: int) -> str:

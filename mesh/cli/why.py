@@ -24,7 +24,7 @@ def command() -> None:
     """Explain why something does not arrive, or where it waits.
 
     All reachable nodes report what they know; nothing is sent. A line with ! is a cause, and one with ? may
-    be one. Other lines describe the state. Exit code 0: nothing prevents the arrival; 1: there is a cause.
+    be one. Other lines describe the state. Exit code 0: no cause was found; 1: there is a cause.
     """
 
 
@@ -88,7 +88,7 @@ def site(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def queue(name: str, as_json: bool, url: str | None) -> int:
-    """Print why messages are in the queue NAME, at each node. Exit code 1: a cause, or no message."""
+    """Print why messages are in the queue NAME, at each node. Exit code 1: a cause, or an empty queue."""
     check_text(name, "queue", len(name), BadKey)  # the node reports a text that is too long
     with sync.connect(url) as m:
         found = read_result(QueueWhy, m.call("queue_why", name=name))

@@ -101,7 +101,7 @@ class Connected(NotCopied):
         line = self._core.line
         return line.why or NodeNotFound(
             f"The node {line.address} did not answer within {self._timeout:g} s.",
-            hint="Check with `mesh ls` that it runs, or start one with `mesh up`.",
+            hint="Check with `mesh ls` that the node runs, or start one with `mesh up`.",
         )
 
     async def __aexit__(
@@ -128,7 +128,7 @@ class Connected(NotCopied):
         except TimeoutError:
             left = messages(self._core.publisher.outbox.unanswered)
             raise MeshTimeout(
-                f"The client was closed while {left} were unanswered: {self._trouble()}.", hint=UNKNOWN
+                f"The client was closed with {left} unanswered: {self._trouble()}.", hint=UNKNOWN
             ) from None
         finally:
             self._core.close()
@@ -138,7 +138,7 @@ class Connected(NotCopied):
     def _trouble(self) -> str:
         """Return a phrase that says whether the node is busy or unreachable."""
         line = self._core.line
-        return f"{line.home or 'its node'} {'accepts no more' if line.is_up else 'is unreachable'}"
+        return f"{line.home or 'its node'} {'did not answer in time' if line.is_up else 'is unreachable'}"
 
     @property
     def name(self) -> str:
@@ -196,7 +196,7 @@ class Connected(NotCopied):
         """Return the error for a call that took longer than `limit` seconds."""
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is unreachable"
-        hint = f"{messages(left)} may still arrive; final() returns their outcome." if left else AGAIN
+        hint = f"{messages(left)} may still arrive; final() returns the outcome." if left else AGAIN
         return MeshTimeout(f"{line.name} waited {round(limit, 3):g} s without success{where}.", hint=hint)
 
     async def _call_node(self, make: Callable[[int], Command]) -> list[ReplyPart]:

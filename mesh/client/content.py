@@ -58,7 +58,8 @@ def as_bytes(content: PlainContent) -> bytes:
 def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
     """Return the error for a text that UTF-8 cannot encode."""
     hint = "Lone surrogates are not allowed. The text may be a file name, or truncated."
-    return BadArgument(f"The {what} has {error.object[error.start]!r} at {error.start}.", hint=hint)
+    character = f"{error.object[error.start]!r} at character {error.start + 1}"
+    return BadArgument(f"The {what} has {character}, which UTF-8 cannot encode.", hint=hint)
 
 
 def check_destination(text: Any) -> str:

@@ -34,7 +34,7 @@ def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -
     if (":" in wanted and wanted != home) or "." in given:
         return with_port(wanted)
     if not wanted and not nodes and _is_guest(state):
-        hint = f"Dial one: --url tcp://HOST:{PORT}"
+        hint = f"Dial a node of another machine or user: --url tcp://HOST:{PORT}"
         raise NodeNotFound("No node of this user runs here.", hint=hint)
     raise _not_found(wanted, [node["name"] for node in nodes])
 
@@ -46,7 +46,8 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
         hint = "Start one with `mesh up`, pass --url ADDRESS, or run one in your program: mesh.node()."
         return NodeNotFound(f"No node{named} of this user runs here.", hint=hint)
     if wanted:
-        hint = f"Choose one with --url NAME, or start it: mesh up --id={shlex.quote(wanted)}; a host: --url {typed(f'tcp://{wanted}')}"
+        start, host = f"mesh up --id={shlex.quote(wanted)}", typed(f"tcp://{wanted}")
+        hint = f"Choose a node with --url NAME, or start that one: {start}; for a host: --url {host}"
         return NodeNotFound(
             f"No node named {wanted!r} runs here, or is known to the nodes here: {listed}.", hint=hint
         )

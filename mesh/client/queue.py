@@ -19,6 +19,7 @@ from mesh.errors import LocalError
 from mesh.names import node_name
 from mesh.queues.declared.definition import check_own, plain, terms_of
 from mesh.queues.selecting.selector import Selector
+from mesh.values import messages
 from mesh.wire.calls import (
     MOVED,
     PEEKED,
@@ -189,7 +190,7 @@ class Queue(Putting):
                 if is_first:
                     raise
                 if error.code != "NOTHING_READY":
-                    what = f"{error.what} Before that, {name} accepted {taken:,}."
+                    what = f"{error.what} Before that, {name} accepted {messages(taken)}."
                     raise LocalError(what, hint=error.hint, code=error.code) from None
                 break
             taken, left, is_first = taken + moved.taken, left - moved.taken, False

@@ -90,5 +90,5 @@ def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
     at = "" if place == "$" else f" at {place}"
     of = f"the content of {key}" if key else "a content"
     what = harmless(f"{of} from {sender or 'an unknown sender'} cannot be read{at}: {why}.")
-    hint = "Its bytes are in `.content`."
+    hint = "The bytes of the content are in `.content`."
     return BadContent(what, key=key, sender=sender, place=harmless(place), hint=hint)

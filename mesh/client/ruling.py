@@ -69,7 +69,10 @@ def check_everywhere(domain: str | None, local_only: bool = False, expiry: float
     """Raise BadArgument for options that rules cannot have, because rules apply to the whole mesh."""
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
-        what = "Rules of a node apply to the whole mesh, to no domain, until they are changed."
+        what = (
+            f"A message with rules of a node cannot have {named}, because rules apply to the whole mesh "
+            "until they are changed."
+        )
         raise BadArgument(what, hint=f"Omit {named}, or choose another key.")
 
 

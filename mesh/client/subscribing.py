@@ -33,7 +33,9 @@ def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
     yes_or_no("initial", initial)
     if overflow_policy(policy) != Overflow.BLOCK:
         what = f"overflow={shown(policy)} cannot be used for {whose}."
-        raise BadArgument(what, hint="Omit it: max_queue= limits the messages in flight to a subscriber.")
+        raise BadArgument(
+            what, hint="Omit overflow=: max_queue= limits the messages in flight to a subscriber."
+        )
 
 
 class Subscribing(Connected):

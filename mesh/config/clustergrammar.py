@@ -170,14 +170,14 @@ class ClusterText:
         if said is None:
             return default
         if said.strip().lower() not in ("true", "false"):
-            raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}>", "Write true or false.")
+            raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}> is neither true nor false")
         return said.strip().lower() == "true"
 
     def number(self, element: etree._Element, name: str, lowest: int, highest: int) -> int:
         said = element.get(name, str(lowest)).strip()
         if not (said.isascii() and said.isdigit() and lowest <= int(said[:20]) <= highest):
-            hint = f"Write a number from {lowest} to {highest}."
-            raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}>", hint)
+            bounds = f"a number from {lowest} to {highest}"
+            raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}> is not {bounds}")
         return int(said)
 
 

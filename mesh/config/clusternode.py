@@ -63,10 +63,10 @@ class _Reader(ClusterText):
         except BadName as error:
             raise self.bad(root, f"id: {error.what}", error.hint) from error
         if self.property.node not in (None, name):
-            what = f"it describes the node {name!r}, but the property is {self.property}"
+            what = f"the text describes the node {name!r}, but the property is {self.property}"
             if not self.is_lenient:
                 raise self.bad(root, what, "Use the same name in both.")
-            self.note(f"{self.at(root)}: {what}; its id is used")
+            self.note(f"{self.at(root)}: {what}; the id in the text is used")
         rules = tuple(filter(None, (self._rule(name, each) for each in root.findall("master"))))
         found = Described(name, tuple(self._addresses(root)), rules, self._backups(root, name))
         self._state(root, found)
@@ -150,7 +150,7 @@ class _Reader(ClusterText):
                 self.note(f"{self.at(element)}: unknown {what}: the key is ignored")
                 return None
             hint = near_miss(kind, KINDS) or "Use EXACT, XPATH, PATTERN or DOMAIN."
-            raise self.bad(element, what, hint)
+            raise self.bad(element, f"unknown {what}", hint)
         if value is None:
             needs = {
                 EXACT: "oid='radar.track'",

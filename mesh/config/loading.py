@@ -180,14 +180,17 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
         raise BadConfig(f"{origin}: other nodes and their rules can be set only in a file.", hint=hint)
     if name.partition(".")[0] == "queues":
         raise BadConfig(
-            f"{origin}: the stores of queues can be set only in a file.", hint="Write [[queues]] there."
+            f"{origin}: the stores of queues can be set only in a file.",
+            hint="Write [[queues]] into mesh.toml.",
         )
     if name.partition(".")[0] == "sites":
-        raise BadConfig(f"{origin}: other sites can be set only in a file.", hint="Write [sites.NAME] there.")
+        raise BadConfig(
+            f"{origin}: other sites can be set only in a file.", hint="Write [sites.NAME] into mesh.toml."
+        )
     if name not in FIELDS:
         raise _unknown(name, "section" if isinstance(value, dict) else "key", origin)
     field = FIELDS[name]
-    hint = "Omit it to use the default" + (f", {field.default!r}." if field.default else ".")
+    hint = "Omit the setting to use the default" + (f", {field.default!r}." if field.default else ".")
     converted = fitted(value, field.type, name, origin, hint, strict)
     try:
         if name in CHECKS and converted is not None:

@@ -143,7 +143,7 @@ def check_circles(settings: Iterable[Setting]) -> None:
             origin = steps[circle[0]][circle[1]]
             raise BadConfig(
                 f"{origin}: for {topic} the refids form a loop: {' -> '.join(circle)}.",
-                hint="A refid names the node one stratum closer to the master. The master has none.",
+                hint="A refid names the node one stratum closer to the master. The master has no refid.",
             ) from None
 
 

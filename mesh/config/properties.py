@@ -103,7 +103,8 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
                 f"command line: {word[:80]} has no value.", hint=f"Write, for example: {word[:80]} 1000"
             )
         if len(value) > LONGEST:
-            raise BadConfig(f"command line: {word[:80]} is too long.", hint="Write it into a file.")
+            what = f"command line: the value of {word[:80]} has more than {LONGEST:,} characters."
+            raise BadConfig(what, hint="Write the property into the --properties file.")
         name = word[1:]
         found[name] = _property(name, value, "command line", ())
     return tuple(found.values())
@@ -156,15 +157,17 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
         if not known:
             return replace(property_, value=value, missing=names[0] if names else None)
         if sum(len(values[name]) for name in known) + len(value) > LONGEST:
-            raise BadConfig(f"{property_.origin}: {property_} has more than {LONGEST:,} characters.")
+            what = f"{property_} with its ${{names}} replaced has more than {LONGEST:,} characters"
+            raise BadConfig(f"{property_.origin}: {what}.")
         value = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
-    hint = "${name} may not stand for itself."
+    hint = "The value of a property may not refer to that property, not even through others."
     raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} form a loop.", hint=hint)
 
 
 def refuse_missing(property_: Property) -> None:
     """Raise BadConfig if the value refers to an undefined name in ${}."""
     if property_.missing is not None:
-        named = "what it names in ${}" if is_secret(property_.name) else repr(property_.missing[:80])
-        what = f"{property_.origin}: {property_}: there is no property {named}."
-        raise BadConfig(what, hint="Set it in the same file.")
+        missing = "" if is_secret(property_.name) else property_.missing[:80]
+        named = f"${{{missing}}}, which is not defined" if missing else "an undefined property in ${}"
+        what = f"{property_.origin}: {property_} refers to {named}."
+        raise BadConfig(what, hint="Define that property in the same file.")

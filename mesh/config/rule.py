@@ -122,7 +122,7 @@ def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
 def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) -> None:
     what = f"{origin}: refid = {rule.refid[:80]!r} in {title}"
     if rule.refid == rule.node:
-        hint = "A refid names the node one stratum closer to the master. The master has none."
+        hint = "A refid names the node one stratum closer to the master. The master has no refid."
         raise BadConfig(f"{what} is this node itself.", hint=hint)
     if rule.refid not in nodes:
         hint = near_miss(rule.refid, nodes) or "Add a section [nodes.NAME] for it, or omit the refid."

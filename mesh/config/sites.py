@@ -51,7 +51,7 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
     "when_full": (Literal["mark", "reject"], '"mark" marks the site for a later transfer, "reject" refuses.'),
     "via": (
         Annotated[str, Meta(min_length=1)],
-        'Write the name of the site through which it is reached, such as via = "NET1".',
+        'Write the name of the site through which that site is reached, such as via = "NET1".',
     ),
     "accepts": (
         dict[str, Any],
@@ -140,7 +140,7 @@ def _remote(file: ConfigFile, name: str, section: object) -> Setting:
     _check_together(file, at, title, given)
     if f"{SITE}{name}" in given.get("serves", ()):
         what = f"{file.origin(*at, 'serves')}: {title} serves {SITE}{name}, so its own messages would return."
-        raise BadConfig(what, hint="Name the sites that it may reach through this one.")
+        raise BadConfig(what, hint=f"Name the sites that {name} may reach through this site.")
     return Setting(path, RemoteSite(name, **given), origin)
 
 
@@ -149,7 +149,7 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
     for address in given.get("addresses", ()):
         if not is_dialable(address):
             what = f"{place}: {title} addresses: {address[:80]!r} is not the address of a gateway."
-            raise BadConfig(what, hint="Write it as tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
+            raise BadConfig(what, hint="Write tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
     if given.get("addresses") and "via" in given:
         what = f"{place}: {title} has addresses, but is reached through {given['via'][:80]!r}."
         raise BadConfig(what, hint="Keep one of the two.")
@@ -247,4 +247,4 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
         if len(way) > HOPS:
             place = file.origin("sites", name, "via")
             what = f"{place}: [sites.{spelt(name)}] is {len(way)} sites away; the limit is {HOPS}."
-            raise BadConfig(what, hint="Let a closer gateway dial it.")
+            raise BadConfig(what, hint="Let a closer gateway dial that site.")

@@ -117,12 +117,11 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
         with open_regular(path) as file:
             content = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        hint = "Check its name, or omit it: every setting has a default."
-        raise BadConfig(f"{path}: the file does not exist.", hint=hint) from None
+        raise BadConfig(f"{path}: the file does not exist.", hint="Check its name.") from None
     except IsADirectoryError:
-        raise BadConfig(f"{path}: the path is a directory.", hint=f"Try {path / 'mesh.toml'}.") from None
+        raise BadConfig(f"{path}: the path is a directory.", hint="Name a file in that directory.") from None
     except OSError as error:
-        raise BadConfig(f"{path}: cannot be read: {error.strerror}.") from error
+        raise BadConfig(f"{path}: the file cannot be read: {error.strerror}.") from error
     if len(content) > LARGEST_FILE:
         raise BadConfig(
             f"{path}: the file is larger than 1 MiB, so it is probably not a configuration.",

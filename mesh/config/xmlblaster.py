@@ -99,7 +99,7 @@ class _Reader:
         """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient."""
         what = f"{property_.origin}: {str(property_)[:80]!r}"
         if not self._is_lenient:
-            hint = "Omit it, or ignore settings without an equivalent with --lenient."
+            hint = "Omit the property, or use --lenient, which ignores properties without an equivalent."
             raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
         self._note(f"{what} is ignored: {reason}")
 
@@ -114,7 +114,7 @@ class _Reader:
                 if is_mine and is_stronger:
                     yield from self._plain(each)
                 elif not is_mine and each.name != PING:
-                    reason = f"it has an effect on all nodes; write {each.name} without a node"
+                    reason = f"the setting has an effect on all nodes; write {each.name} without a node"
                     self._without_equivalent(each, reason)
             elif each.name in FIELDS:
                 if is_mine and is_stronger:
@@ -135,9 +135,9 @@ class _Reader:
             what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not a number."
             raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
         if not isinstance(value, str) and value <= 0:
-            self._without_equivalent(property_, f"{name} replaces it, and cannot be turned off")
+            self._without_equivalent(property_, f"{name} replaces the property, and cannot be turned off")
             return
-        hint = f"It is {name} here; see docs/configuration.md."
+        hint = f"The setting is {name} here; see docs/configuration.md."
         fit = fitted(value, FIELDS[name].type, str(property_), property_.origin, hint)
         yield Setting(name, fit, property_.origin)
 

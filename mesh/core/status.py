@@ -27,6 +27,7 @@ from mesh.reasons.reason import reason
 from mesh.reasons.texts import LOSSES
 from mesh.reasons.undelivered import is_about
 from mesh.reasons.what import What
+from mesh.values import messages
 from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
 from mesh.wire.replies import (
     Address,
@@ -65,7 +66,7 @@ class Status(Component):
         for loss in islice(losses, SHOWN):
             topic, who = loss.topic or "unknown topics", loss.who or "some"
             why = LOSSES.get(loss.why, loss.why)
-            yield reason("UNDELIVERED", n=loss.n, topic=topic, who=who, why=why)
+            yield reason("UNDELIVERED", n=messages(loss.n), topic=topic, who=who, why=why)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (

@@ -124,7 +124,7 @@ def socket_path(data: Path, uuid: bytes) -> Path:
     if directory.is_symlink():
         raise DataDirRefused(
             f"{directory} is a symbolic link; it must be your own directory.",
-            hint=f"Run: rm {typed(directory)}",
+            hint=f"Run: rm {typed(directory)}; or set TMPDIR to a directory of yours with a short path.",
         )
     private_directory(directory, "Or set TMPDIR to another directory of yours, with a short path.")
     return path

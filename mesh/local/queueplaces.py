@@ -76,7 +76,7 @@ def check_chosen(
             raise DataDirRefused(f"{what}.", hint=hint, code="BACKUP_PLACE")
     for store in unknown:
         what = f"the node would connect to {store}, which only the backup names"
-        hint = "If it is yours, name it in [[queues]] of mesh.toml."
+        hint = "If the store is yours, name it in [[queues]] of mesh.toml."
         raise DataDirRefused(f"{what}.", hint=hint, code="BACKUP_PLACE")
     return {name: path for name, path in chosen.items() if path is not None}
 
@@ -111,7 +111,7 @@ def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | No
 
 def _check_store_or_nothing(path: Path) -> None:
     if not is_store_or_nothing(path):
-        hint = "Choose another path: --queue-store NAME=PATH. If it is an earlier store, move it away."
+        hint = "Choose another path: --queue-store NAME=PATH. If this is an earlier store, move it away."
         what = f"{path} exists and is not a store. It was not replaced."
         raise DataDirRefused(what, hint=hint, code="BACKUP_PLACE")
 

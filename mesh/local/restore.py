@@ -132,7 +132,7 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
         ) from error
     if lock is None:
         what = f"{data} is in use: its node runs, and a restore never overwrites a running node."
-        raise DataDirRefused(what, hint="Stop it first: mesh down", code=IN_USE)
+        raise DataDirRefused(what, hint="Stop the node first: mesh down", code=IN_USE)
     try:
         if not replace:
             what = f"{data} is already the directory of a node."

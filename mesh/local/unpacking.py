@@ -53,7 +53,7 @@ def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Mani
         packed = os.fstat(opened.fileno()).st_size
         if is_too_tight(total, packed) and not any_ratio:
             why = f"its {packed:,} bytes would expand to {total:,}, more than {RATIO} times as many"
-            raise bad(file, why, "If you made it yourself, add --any-ratio.")
+            raise bad(file, why, "If you made the backup yourself, add --any-ratio.")
         check_room([(folder, total)])
         for name, entry in manifest.files.items():
             _take(file, archive, name, entry, folder)

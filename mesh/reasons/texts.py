@@ -21,8 +21,12 @@ AGAIN = "Start the node again: `mesh up --id {node}`, or the program that embeds
 TEXTS: dict[str, Text] = {
     # --- nodes
     "NODE_SELF": Text(STATE, "this is the node that was asked"),
-    "NODE_ALIVE": Text(STATE, "{node} is alive; its link: {link}"),
-    "NODE_UNKNOWN": Text(CAUSE, "no node {node} is known here", "See `mesh ls`, or add it: `mesh peer add`."),
+    "NODE_ALIVE": Text(STATE, "{node} is alive; the link to it: {link}"),
+    "NODE_UNKNOWN": Text(
+        CAUSE,
+        "no node {node} is known here",
+        "See `mesh ls`, or add the address of the node: `mesh peer add`.",
+    ),
     "NODE_SEEN": Text(CAUSE, "others report {node}, but it has not answered here", "See `mesh peer ls`."),
     "NODE_SUSPECT": Text(CAUSE, "{node} is suspect: it has not answered for {age}", "See `mesh ls`."),
     "NODE_DEAD": Text(CAUSE, "{node} is dead: last contact {age} ago", AGAIN),
@@ -56,8 +60,8 @@ TEXTS: dict[str, Text] = {
     ),
     "NO_MASTER": Text(
         CAUSE,
-        "the message would wait here: it has no master ({why})",
-        "Name one in mesh.toml; `mesh route` tests it.",
+        "the message would wait here: the topic has no master ({why})",
+        "Name a master in mesh.toml; `mesh route` tests the rules.",
     ),
     "CIRCULAR_LOOP": Text(
         CAUSE, "the message would be refused: {why}", "Compare `mesh route` at each of these nodes."
@@ -65,23 +69,23 @@ TEXTS: dict[str, Text] = {
     "ROUTE_REFUSED": Text(CAUSE, "the message would be refused: {why}", "See `mesh route`."),
     "ROUTE_UNKNOWN": Text(PERHAPS, "the outcome there is unknown: {why}", "See `mesh why node {node}`."),
     "CANDIDATE": Text(STATE, "{node} has a claim, by {by}, at stratum {stratum}: {state}"),
-    "STRATUM": Text(STATE, "the master is {stratum} hops from here: {way}, {latency} ms"),
+    "STRATUM": Text(STATE, "hops from here to the master: {stratum} ({way}), {latency} ms"),
     "NO_WAY": Text(
         PERHAPS, "no route to a master of {domain} can be found from here: {says}", "See `mesh ls --tree`."
     ),
     "WAY_BROKEN": Text(PERHAPS, "{next}, a next hop in the rules, {says}", "See `mesh ls --tree`."),
     # --- topics: subscribers
     "SUBSCRIBED": Text(STATE, "the topic is subscribed to here by {who}"),
-    "ASKS": Text(STATE, "this node requests its messages from {nodes}"),
-    "ASKED_BY": Text(STATE, "these nodes have requested its messages: {nodes}"),
+    "ASKS": Text(STATE, "this node requests messages of the topic from {nodes}"),
+    "ASKED_BY": Text(STATE, "these nodes have requested messages of the topic: {nodes}"),
     "SUBSCRIBER_AWAY": Text(
         CAUSE,
-        "{who} is subscribed, but has been disconnected for {age}; {n} messages wait",
+        "{who} is subscribed, but has been disconnected for {age}; waiting: {n}",
         "See `mesh why client {who}`.",
     ),
     "SUBSCRIBER_SLOW": Text(
         CAUSE,
-        "{who} is subscribed, but reads nothing; {n} messages wait",
+        "{who} is subscribed, but reads nothing; waiting: {n}",
         "See `mesh top`, or overflow= of subscribe().",
     ),
     "NO_SUBSCRIBER": Text(CAUSE, "{key} has no subscriber at any node that answered"),
@@ -112,17 +116,17 @@ TEXTS: dict[str, Text] = {
         CAUSE, "the retained value, {id}, expired {age} ago", "Publish with a longer expiry."
     ),
     "ERASED": Text(CAUSE, "the topic was erased here by {who}", "Publish it again."),
-    "UNDELIVERED": Text(CAUSE, "{n} messages of {topic} did not reach {who}: {why}", "See `mesh top`."),
+    "UNDELIVERED": Text(CAUSE, "{n} of {topic} did not reach {who}: {why}", "See `mesh top`."),
     # --- messages
     "PUBLISHED_HERE": Text(STATE, "{who} published the message here, and {answer}"),
     "ACCEPTED": Text(STATE, "the message was accepted here"),
     "ACCEPTED_BEFORE": Text(
-        STATE, "the message is older than the remembered ones: its publisher has its final answer"
+        STATE, "the message is older than the remembered ones: the publisher has the final answer"
     ),
-    "WANTED_HERE": Text(STATE, "{n} subscriptions at this node match its topic"),
+    "WANTED_HERE": Text(STATE, "subscriptions at this node that match the topic: {n}"),
     "UNWANTED": Text(
         CAUSE,
-        "its topic {key} has no subscriber, here or at another known node",
+        "the topic {key} has no subscriber, here or at another known node",
         "See `mesh why topic {key}`.",
     ),
     "STORING": Text(PERHAPS, "the message is being stored here", "See `mesh info`."),
@@ -144,46 +148,42 @@ TEXTS: dict[str, Text] = {
     "MESSAGE_UNKNOWN": Text(
         CAUSE,
         "no node that answered knows the message",
-        "A node forgets it 24 h after its publisher has left.",
+        "A node forgets a message 24 h after the publisher has left.",
     ),
     # --- clients
-    "CLIENT_HERE": Text(STATE, "{who} is connected here, with {n} subscriptions"),
+    "CLIENT_HERE": Text(STATE, "{who} is connected here, with {n}"),
     "CLIENT_AWAY": Text(
         CAUSE,
-        "{who} has been disconnected for {age}; {n} messages wait",
-        "Start the client again; its session ends after limits.linger.",
+        "{who} has been disconnected for {age}; waiting: {n}",
+        "Start the client again; the session ends after limits.linger.",
     ),
     "CLIENT_REFUSED": Text(
         CAUSE, "{who} was refused here {age} ago: {why}", "See the code in docs/errors.md, and `mesh events`."
     ),
     "STRANGER_REFUSED": Text(
         PERHAPS,
-        "a connection was refused {age} ago, before it gave a name: {why}",
-        "If that was {who}: join its user to the mesh, or raise the limit (limits.connections).",
+        "a connection was refused {age} ago, before the client gave a name: {why}",
+        "If the client was {who}: join its user to the mesh, or raise the limit (limits.connections).",
     ),
     "CLIENT_UNKNOWN": Text(
-        CAUSE, "no session of {who} is at any node that answered", "Is it running, under that name?"
+        CAUSE, "no session of {who} is at any node that answered", "Is the client running, under that name?"
     ),
     "NEAR_CLIENT": Text(CAUSE, "a client with a similar name is here: {near}", "Did you mean {near}?"),
     "CLIENT_SLOW": Text(
-        CAUSE,
-        "{who} reads nothing of {what}; {n} messages wait",
-        "See `mesh top`, or overflow= of subscribe().",
+        CAUSE, "{who} reads nothing of {what}; waiting: {n}", "See `mesh top`, or overflow= of subscribe()."
     ),
-    "INBOX_WAITS": Text(
-        PERHAPS, "{n} messages wait in the inbox of {who}", "The client must read its inbox()."
-    ),
+    "INBOX_WAITS": Text(PERHAPS, "the inbox of {who} holds {n}", "The client must read its inbox()."),
     "INBOX_FULL": Text(
         CAUSE, "the inbox of {who} is full: {bytes} bytes wait", "The client must read its inbox()."
     ),
     # --- addresses
-    "SERVED": Text(STATE, "{n} servers at {node}: weight {weight}, {outstanding} outstanding, {latency} s"),
+    "SERVED": Text(STATE, "{n} at {node}: weight {weight}, {outstanding} outstanding, {latency} s"),
     "CHOSEN": Text(STATE, "{strategy} would select {node} next"),
     "NOBODY_SERVES": Text(
-        CAUSE, "no reachable client serves {address}", "Is its service running? See `mesh ls --addresses`."
+        CAUSE, "no reachable client serves {address}", "Is the service running? See `mesh ls --addresses`."
     ),
     "NEAR_ADDRESS": Text(CAUSE, "a similar address is served: {near}", "Did you mean {near}?"),
-    "ADDRESS_BUSY": Text(CAUSE, "all {n} servers here are busy; {bytes} bytes wait", "Start more of them."),
+    "ADDRESS_BUSY": Text(CAUSE, "all servers here ({n}) are busy; {bytes} bytes wait", "Start more servers."),
     "WEIGHT_LOW": Text(
         PERHAPS, "{node} has the weight {weight}, so others are selected first", "See `mesh weights show`."
     ),
@@ -191,15 +191,15 @@ TEXTS: dict[str, Text] = {
         PERHAPS, "the weights have expired: all nodes count the same", "See `mesh weights show`."
     ),
     # --- queues
-    "QUEUE_WAITS": Text(PERHAPS, "{n} messages: {why}", "See `mesh queue info`."),
+    "QUEUE_WAITS": Text(PERHAPS, "{n}: {why}", "See `mesh queue info`."),
     "QUEUE_EMPTY": Text(STATE, "the queue is empty here"),
-    "QUEUE_FULL": Text(CAUSE, "the queue is full here: {n} messages, {bytes} bytes", "Start more consumers."),
+    "QUEUE_FULL": Text(CAUSE, "the queue is full here: {n}, {bytes} bytes", "Start more consumers."),
     "QUEUE_DROPS": Text(
         CAUSE,
-        "the queue was full here and lost its {n} oldest messages; {bytes} bytes wait",
+        "the queue was full here and lost its oldest messages, {n} in all; {bytes} bytes wait",
         "Start a consumer, or `mesh unsub` an unused subscription.",
     ),
-    "NOBODY_TAKES": Text(CAUSE, "{n} messages: {why}", "Start a consumer, or see its selector."),
+    "NOBODY_TAKES": Text(CAUSE, "{n}: {why}", "Start a consumer, or change its selector."),
     "QUEUE_UNKNOWN": Text(
         CAUSE, "no node that answered has a queue {name}", "Declare it: `mesh queue create`."
     ),
@@ -220,7 +220,7 @@ TEXTS: dict[str, Text] = {
     "SITE_UNREACHED": Text(
         CAUSE, "no node that answered is connected with {name}", "See LINK in `mesh ls --sites`."
     ),
-    "SITE_PAUSED": Text(CAUSE, "{site} is paused; its messages wait", "Run `mesh relay resume {site}`."),
+    "SITE_PAUSED": Text(CAUSE, "{site} is paused; messages for it wait", "Run `mesh relay resume {site}`."),
     "SITE_LACKS": Text(
         PERHAPS, "{site} lacks {n}, because {node} had no space", "Raise max_bytes in [sites.{site}]."
     ),
@@ -230,9 +230,9 @@ TEXTS: dict[str, Text] = {
 
 # Reasons for lost messages, as they are counted.
 LOSSES = {
-    "OVERRUN": "they came faster than it read them",
-    "EXPIRED": "they expired before it read them",
-    "CUT_OFF": "it read nothing, and was disconnected",
-    "LOST": "its connection or process ended while they were in transit",
-    "INBOX_FULL": "its inbox was full",
+    "OVERRUN": "messages came faster than the receiver read them",
+    "EXPIRED": "expired before the receiver read them",
+    "CUT_OFF": "the receiver read nothing, and was disconnected",
+    "LOST": "the connection or process of the receiver ended during the transit",
+    "INBOX_FULL": "the inbox of the receiver was full",
 }

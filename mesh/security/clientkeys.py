@@ -54,15 +54,15 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
     if file is None:
         if _needs_none(_node_here(state, address), wanted, address):
             return None
-        what = f"The keys for {wanted!r} are missing: {mesh_path(state, wanted)}."
-        raise KeysRefused(what, hint="Run `mesh join`; `mesh token` on a node there prints the token.")
+        what = f"This user has no keys of mesh {wanted!r}: {mesh_path(state, wanted)} does not exist."
+        raise KeysRefused(what, hint="Run `mesh token` on a node of that mesh, and `mesh join` here.")
     return _of_client(file, Pins(state, file.cluster))
 
 
 def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
     """Return whether the node there has no keys and is of that mesh. Raises: NodeNotFound."""
     if node is None and is_loopback(address):  # only a local mesh may be without keys
-        hint = f"It may be starting. If it belongs to another user, run `mesh join` for {cluster!r} first."
+        hint = f"The node may be starting. For a node of another user, run `mesh join` for {cluster!r} first."
         raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
     return node is not None and not node["keyed"] and node["cluster"] == cluster
 
@@ -78,9 +78,7 @@ def _only(names: list[str], address: str) -> str:
     if len(names) > 1:
         listed = ", ".join(names)
         if is_loopback(address):
-            hint = (
-                f"Start the node again. If it belongs to another user, set MESH_CLUSTER to one of {listed}."
-            )
+            hint = f"Start the node again. For a node of another user, set MESH_CLUSTER to one of {listed}."
             raise NodeNotFound(f"No node of this user runs at {address}.", hint=hint)
         hint = "Choose one: cluster=NAME in a program, or MESH_CLUSTER=NAME."
         raise KeysRefused(f"This user has keys for {len(names)} meshes: {listed}.", hint=hint)

@@ -46,11 +46,13 @@ def new_admin(state: Path, cluster: str) -> MeshFile:
     """Create an admin for a mesh without one. Raises: KeysRefused, without a node's keys."""
     file = read_mesh(state, cluster)
     if file is None or file.role != "node":
-        what = f"The keys of a node of {cluster!r} are not here."
+        what = f"This user has no node keys of mesh {cluster!r}."
         raise KeysRefused(what, hint="Run `mesh init --admin` on a machine with a node's keys.")
     if file.admin:
         what = f"The mesh {cluster!r} has an admin already."
-        hint = "`mesh token --role admin`, on the machine with its key, prints the key for others."
+        hint = (
+            "`mesh token --role admin`, on the machine with the key of the admin, prints a token for others."
+        )
         raise KeysRefused(what, hint=hint, code="KEYS_EXIST")
     seed = secrets.token_bytes(SECRET_BYTES)
     file = msgspec.structs.replace(file, admin=public_key(seed))
@@ -72,7 +74,7 @@ def admin_seed(state: Path, file: MeshFile) -> bytes:
         raise KeysRefused(what, hint=hint, code="NO_ADMIN")
     seed = read_admin(state, file.cluster)
     if not seed or public_key(seed) != file.admin:
-        what = f"Only the admin of mesh {file.cluster!r} may do that, and its key is not in"
+        what = f"Only the admin of mesh {file.cluster!r} may do that, and the key of the admin is not in"
         hint = "Where `mesh init` was run, `mesh token --role admin` prints the key, for `mesh join` here."
         raise KeysRefused(f"{what} {admin_path(state, file.cluster)}.", hint=hint, code="NOT_ADMIN")
     return seed
@@ -85,7 +87,7 @@ def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
     """
     file = read_mesh(state, token.cluster)
     if file is None or file.admin != token.admin or public_key(token.secret) != token.admin:
-        what = f"This token is for the admin of the mesh {token.cluster!r}, whose keys are not here."
+        what = f"This token is for the admin of mesh {token.cluster!r}, of which this user has no keys."
         raise KeysRefused(what, hint="Join the mesh first, with a token for a node or client.", code="TOKEN")
     path, known = admin_path(state, token.cluster), read_admin(state, token.cluster)
     if known != token.secret:
@@ -100,7 +102,7 @@ def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
     """
     if file.role != "node":
         raise KeysRefused(
-            f"The keys here are those of a {file.role} of {file.cluster!r}, which cannot create tokens.",
+            f"This user has only {file.role} keys of mesh {file.cluster!r}, which cannot create tokens.",
             hint="Run `mesh token` on a machine with a node's keys.",
         )
     if role == "node":
@@ -182,7 +184,7 @@ def leave(state: Path, cluster: str) -> Path:
     """
     if not mesh_path(state, cluster).exists():
         hint = "`mesh leave --cluster NAME` leaves another mesh."
-        raise KeysRefused(f"The keys for {cluster!r} are not here.", hint=hint)
+        raise KeysRefused(f"This user has no keys of mesh {cluster!r}.", hint=hint)
     kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)
     return kept

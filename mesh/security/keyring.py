@@ -37,7 +37,7 @@ def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
         return None
     if file.role != "node":
         raise KeysRefused(
-            f"The keys here are those of a {file.role} of {cluster!r}; a node needs those of a node.",
+            f"This user has only {file.role} keys of mesh {cluster!r}; a node needs node keys.",
             hint="Run `mesh token` on a node of that mesh, and `mesh join` here.",
         )
     return file

@@ -69,7 +69,8 @@ class Admin:
                 f"The node has {its}, but newer ones, of {iso(seen)}, were seen here; the "
                 "rules are unchanged."
             )
-            hint = f"Try again in a moment, or at another node. If all nodes have lost them: rm {path}"
+            again = "Try again in a moment, or at another node."
+            hint = f"{again} If all nodes have lost the newer rules: rm {path}"
             raise LocalError(what, hint=hint, code="STALE")
         self.sees(found.stamp)
 
@@ -139,8 +140,10 @@ def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
     state = state_dir(environ)
     file = read_mesh(state, cluster)
     if file is None:
-        what = f"The keys for {cluster!r} are missing here: {mesh_path(state, cluster)}."
-        raise KeysRefused(what, hint="Run `mesh join`, once for the mesh and once for its admin.")
+        what = f"This user has no keys of mesh {cluster!r}: {mesh_path(state, cluster)} does not exist."
+        raise KeysRefused(
+            what, hint="Run `mesh join` with a token of the mesh, then with a token of role admin."
+        )
     seed = admin_seed(state, file)
     if wanted and wanted != file.admin:
         what = f"The node has another admin of {cluster!r} than these keys."

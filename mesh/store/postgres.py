@@ -163,7 +163,7 @@ class PostgresStore:
             if tried and time.monotonic() - begun > self._terms.ttl:
                 raise StoreError(
                     f"{self._url} did not accept a commit within {self._terms.ttl:g} s, despite retries.",
-                    hint="See the log of the database for what it waits for, then restart the node.",
+                    hint="See the log of the database for the cause, then restart the node.",
                 )
             tried = True
             self._keeper.pause()
@@ -202,8 +202,8 @@ class PostgresStore:
             return found == after
         raise StoreError(
             f"{self._url} has {found.commits} commits of this node, which has made {self._counters.commits}.",
-            hint="If it was restored from a copy, or is a replica that is behind, fix that. Then "
-            "restart the node.",
+            hint="The database may have been restored from a copy, or be a replica that is behind. Provide "
+            "the newest state, then restart the node.",
             code="STORE_ROLLED_BACK",
         )
 
@@ -268,7 +268,7 @@ class PostgresStore:
     def _failure(self, trouble: Trouble) -> StoreError:
         self._end = StoreError(
             f"{self._url} failed: {trouble}.",
-            hint="Check that it runs, that the address is right, and that this user has access. A "
+            hint="Check that the database runs, that the address is right, and that this user has access. A "
             "password belongs in ~/.pgpass or PGPASSWORD.",
         )
         return self._end

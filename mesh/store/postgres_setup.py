@@ -15,10 +15,11 @@ def check_settings(db: Connection, url: str) -> None:
     """Raise StoreError STORE_UNSAFE if the server may lose confirmed data."""
     query = "SELECT name FROM pg_settings WHERE name = ANY(%s::text[]) AND setting = 'off' ORDER BY name"
     if found := [row[0] for row in db.execute(query, ([*_NEEDED],))]:
+        are_off = f"{' and '.join(found)} {'is' if len(found) == 1 else 'are'} off"
+        settings = "; ".join(f"ALTER SYSTEM SET {name} = on" for name in found)
         raise StoreError(
-            f"{url} would lose confirmed data in a crash, because {', '.join(found)} is off.",
-            hint=f"Run ALTER SYSTEM SET {found[0]} = on, or change it where it is set, then reload "
-            "the server.",
+            f"{url} would lose confirmed data in a crash, because {are_off}.",
+            hint=f"Run {settings}; or change the configuration file. Then reload the server.",
             code="STORE_UNSAFE",
         )
 
@@ -59,11 +60,12 @@ def _check_version(db: Connection, url: str) -> None:
     found = _versions(db)
     if found == [VERSION]:
         return
+    shown = ", ".join(map(str, found)) or "unknown"
     hint = "Use the release that wrote them, or another database to start with an empty store."
     if found == [_EARLIER]:
         hint = f"Start a node of this release once as the user {_maker(db)}, who owns the tables."
     raise StoreError(
-        f"{url} has stores of another release: their version is {found}, not {VERSION}.",
+        f"{url} has stores of another release: version {shown} instead of {VERSION}.",
         hint=hint,
         code="STORE_VERSION",
     )

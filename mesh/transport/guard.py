@@ -99,7 +99,9 @@ class Guard:
         guest.role, guest.user = role, user
         self._keys[user] += 1
         if user and self._keys[user] > self._allowance.of_key:
-            return [self._ending_of(number, f"more than {self._allowance.of_key} connections with its key")]
+            return [
+                self._ending_of(number, f"more than {self._allowance.of_key} connections with the same key")
+            ]
         return []
 
     def unwanted(self, number: int, now: float) -> None:

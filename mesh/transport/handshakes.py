@@ -21,10 +21,13 @@ FAILED = (
 )
 WATCHED = zmq.EVENT_ACCEPTED | FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
-WHY: dict[int, str] = {MISMATCH: "it has no keys", zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "it has other keys"}
-JOIN = "Run `mesh join` there; any node of this mesh prints a token with `mesh token`."
-GAVE_UP = "the handshake was aborted: it has no keys, or different ones"
-OTHER_PROTOCOL = "it does not speak the protocol of the mesh"
+WHY: dict[int, str] = {
+    MISMATCH: "the other side has no keys",
+    zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "the other side has other keys",
+}
+JOIN = "Run `mesh token` on a node of that mesh, and `mesh join` here."
+GAVE_UP = "the other side aborted the handshake: it has no keys, or different ones"
+OTHER_PROTOCOL = "the other side does not speak the protocol of the mesh"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
 SOON = 0.05  # s
 # Seconds: ZeroMQ does not identify attempts, so of two reports the one with an address is used.
@@ -146,14 +149,16 @@ def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | 
     if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value == MISMATCH:
         if is_keyed:
             text = f"{address} has no keys, and a mesh with keys accepts only nodes with keys."
-            return Refused(text, hint="Its user may have to run `mesh join`.", code=NO_KEYS_THERE)
+            return Refused(
+                text, hint="The user of that node may have to run `mesh join`.", code=NO_KEYS_THERE
+            )
         text = f"{address} belongs to a mesh with keys, and this user has none."
         return Refused(text, hint=JOIN, code=NO_KEYS)
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-        return Refused(f"{address} does not accept the key of this end.", hint=JOIN, code=WRONG_KEYS)
+        return Refused(f"{address} rejected the key of this user.", hint=JOIN, code=WRONG_KEYS)
     if is_keyed and value == errno.EPIPE:  # not a timeout: closed during the handshake
         # ZeroMQ closes the connection without a reason if a key is wrong, or if the ZAP handler defers it.
         why = "its mesh has other keys or none, it accepts no new connections now, or it was shutting down"
         text = f"{address} ended the handshake: {why}."
-        return Refused(text, hint=f"`mesh events` there shows which. {JOIN}", code=WRONG_KEYS)
+        return Refused(text, hint=f"`mesh events` of that node shows the cause. {JOIN}", code=WRONG_KEYS)
     return None

@@ -403,12 +403,12 @@ def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
     With keys a node binds two ports.
     """
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-        hint = "Write it as tcp://127.0.0.1:PORT; port 0 selects a free one."
+        hint = "Write tcp://127.0.0.1:PORT; port 0 selects a free one."
     elif has_keys:
         hint = (
             "Another node may use this port, or use it for gossip, as the node on the port below does. "
             "See `mesh ls`, or bind tcp://*:0 for a free port."
         )
     else:
-        hint = "Another node may run there. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
+        hint = "Another node may use this port. See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
     return BindRefused(f"The address {address} cannot be bound: {zmq.strerror(error.errno or 0)}.", hint=hint)

@@ -97,14 +97,16 @@ class Unfinished:
         gone = set[int]()
         for group in groups.values():
             gone.update(self._largest(group, TOGETHER))
-        yield from ((number, f"{TOGETHER // MIB} MiB unfinished with its key") for number in gone)
+        yield from (
+            (number, f"{TOGETHER // MIB} MiB of incomplete messages with the same key") for number in gone
+        )
         others = [
             (guest.held, number)
             for number, guest in self._holding.items()
             if guest.role in (STRANGER, CLIENT) and number not in gone
         ]
         for number in self._largest(others, ALL):
-            yield number, f"{ALL // MIB} MiB unfinished in all connections of clients"
+            yield number, f"{ALL // MIB} MiB of incomplete messages from all clients"
 
     def _largest(self, group: list[tuple[int, int]], most: int) -> Iterator[int]:
         """Yield the largest connections until the others hold at most `most`.

@@ -16,7 +16,7 @@ from mesh.discovery.advert_limiter import (
 )
 from mesh.discovery.adverts import Advert, Rejected
 
-BAD = Rejected("01" * 16, "its MAC is wrong", "ADVERT_MAC")
+BAD = Rejected("01" * 16, "its authentication code is wrong", "ADVERT_MAC")
 HERON = Advert(b"\x01" * 16, "heron", 7, 7710, ("10.0.0.5",))
 
 

@@ -39,6 +39,9 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "erase the topic again later": "the same, at the master",
         "or a node may erase it": "no hint: an erase by another was refused",
     },
+    "mesh/core/peers/peer_address_book.py": {
+        "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`.": "as many addresses as a node keeps"
+    },
     "mesh/core/peers/peer_handshake.py": {
         "on purpose: `mesh peer rm ": "a node has another key; forgets the old one"
     },
@@ -83,7 +86,9 @@ HINTS = {  # by file: what stands in the hint, and when it is shown
         "Remove it: rm ": "the record of rules seen here is damaged",
     },
     "mesh/security/pins.py": {"run here: mesh peer rm ": "a node has another key, if that was on purpose"},
-    "mesh/security/ruling.py": {"If all nodes have lost them: rm ": "older rules than were seen here"},
+    "mesh/security/ruling.py": {
+        "If all nodes have lost the newer rules: rm ": "older rules than were seen here"
+    },
     "mesh/shell/queuestores.py": {"or remove it, if [[queues]] is unchanged": "the record is damaged"},
     "mesh/store/moving.py": {
         "or discard them with `mesh queue purge": "messages wait for queues that are memory now"

@@ -94,7 +94,7 @@ ANSWER = {
     "REQUEST_FAILED": "Of a request: the server settled it without a reply.",
 }
 REPLY = {
-    "BAD_ADDRESS": "The TCP address is invalid.",
+    "BAD_ADDRESS": "The TCP address is invalid, or the node keeps too many addresses.",
     "BAD_QUERY": "The query, or an argument of the verb, is invalid.",
     "BAD_RULES": "The rules are invalid.",
     "BAD_SELECTOR": "The selector is invalid.",

@@ -118,7 +118,7 @@ class Calls:
             return
         self.drop_pending(pending)
         what = f"The node did not answer within {self._timeout:g} s."
-        _break(pending, MeshTimeout(what, hint="Check with `mesh ls` that it runs."))
+        _break(pending, MeshTimeout(what, hint="Check with `mesh ls` that the node runs."))
 
     def on_reply(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
         pending = self._pending.get(reply.request)

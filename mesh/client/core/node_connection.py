@@ -30,7 +30,7 @@ STEADY = 10.0  # s after which a connection counts as stable
 REDIAL_MAX = 2.0  # s between attempts, at most
 SILENT = "silent"  # reason of a lost connection
 UNANSWERED = (
-    "Check that it runs. If it does, run `mesh why client NAME` there: it may have too many "
+    "Check that the node runs. If so, run `mesh why client NAME` on its machine: the node may have too many "
     "connections (limits.connections)."
 )
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection

@@ -209,7 +209,7 @@ class Publisher:
             check_key(key)
             raise
         if len(content) > self.max_content:
-            hint = "Send it in parts, or raise limits.max_content on every node (up to 64 MiB)."
+            hint = "Send the content in parts, or raise limits.max_content on every node (up to 64 MiB)."
             raise MessageTooLarge(
                 f"The content for {to or key} has {len(content)} bytes; the limit is {self.max_content}.",
                 hint=hint,

@@ -14,6 +14,7 @@ from mesh.client.core.refusals import of_answer, of_reply_code
 from mesh.client.message import Batch, Message
 from mesh.errors import HandlerLost, MeshError, MeshTimeout
 from mesh.names import SENDS
+from mesh.printable import typed
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import REPLY, Envelope
 from mesh.wire.properties import LONGEST_CODE
@@ -21,7 +22,7 @@ from mesh.wire.properties import LONGEST_CODE
 REPLIES = 2**32 - 1  # the subscription number of replies
 GRAINS = 7  # deadlines are rounded to 1/64, to share alarms
 FINEST = -10  # but not below 2**-17 s, the clock's precision
-LOST = "The request was delivered, but the node restarted before a reply. It may have run."
+LOST = "The request was delivered, but the node restarted before a reply. The request may have run."
 
 
 class Bucket(dict[int, "ReplyWaiter"]):
@@ -77,7 +78,7 @@ class One:
             self.promise.set_exception(error)
 
     def on_deadline(self) -> None:
-        hint = "The request may still run. Check that a server replies, and in time."
+        hint = f"The request may still run. See: mesh why address {typed(self._to)}"
         self.on_refused(
             MeshTimeout(f"No reply came from {self._to} within {_said(self._timeout)}.", hint=hint)
         )

@@ -19,7 +19,7 @@ from mesh.mapping.xpath import LONGEST
 from mesh.patterns import check_meant, check_pattern
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
-from mesh.values import check_domain, check_key, check_text
+from mesh.values import check_domain, check_key, check_text, messages
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
@@ -192,7 +192,7 @@ class Subscriptions:
 
     def _tell_gaps(self) -> None:
         for what, gap in self._gaps.items():
-            self._desk.do(Report("gap", f"{gap:,} messages of {what} were dropped: {DROPPED}"))
+            self._desk.do(Report("gap", f"dropped {messages(gap)} of {what}: {DROPPED}"))
         self._gaps.clear()
 
     @property

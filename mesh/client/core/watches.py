@@ -138,7 +138,8 @@ class Watches:
         self._heard += 1
         if command.number != self._heard:
             raise RemoteError(
-                f"update {command.number} of served addresses, after {self._heard - 1}", code="GAP"
+                f"the node sent update {command.number} of served addresses after {self._heard - 1}",
+                code="GAP",
             )
         told: dict[str, dict[NodeProcess, Row]] = {}
         for row in command.rows:

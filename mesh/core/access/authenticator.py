@@ -21,9 +21,12 @@ NONCE = 16
 LONGEST = 300  # characters of a reason
 PENDING = 4 * KIB  # bytes of a message before admission
 SOFTWARE = "heronry 0.1.0"
-JOIN = "Run `mesh join` there; `mesh token` on a node of this mesh prints the token."
+JOIN = "The refused user runs `mesh join` with a token: `mesh token`, on a node of this mesh."
 NEWER = "The client runs an earlier release and has no key: upgrade it to the node's release."
-JOIN_SITE = "Run `mesh token --role relay --site NAME` at this site, and `mesh join --site NAME` there."
+JOIN_SITE = (
+    "Run `mesh token --role relay --site NAME` at the refusing site, and `mesh join --site NAME` "
+    "at the other site."
+)
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
 # Rule 1: the dialing end sends HELLO first; anything else before it is ignored.
@@ -184,7 +187,12 @@ class Authenticator:
             return Refuse("ROLE", text, "Dial a node that has `relay = true` in [site].", final=True)
         if h.site not in known or h.site not in settings.sites:
             text = f"{settings.site} does not know the site {h.site[:64]!r}"
-            return Refuse("SITE", text, "Add [sites.NAME] there, with the name that it has here.", final=True)
+            return Refuse(
+                "SITE",
+                text,
+                f"Add [sites.NAME], with exactly that name, to mesh.toml at {settings.site}.",
+                final=True,
+            )
         if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._desk.me.uuid:
             return Refuse("MALFORMED", "a gateway must introduce itself with its own uuid", final=True)
         return None

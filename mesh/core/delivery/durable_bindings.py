@@ -16,6 +16,7 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.facts import BoundAgain
 from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
+from mesh.printable import count as counted
 from mesh.queues.lots.queued_envelope import PRIORITY
 from mesh.routing.sink import Sink, Targets
 from mesh.routing.subscriptions import SubscriptionIndex
@@ -115,7 +116,7 @@ class DurableBindings:
         if names:
             self._desk.count("durable_lost", count)
             keys, of = ", ".join(envelope.keys[:KEYS]), ", ".join(names[:KEYS])
-            text = f"{of} may lack {count:,} messages of {keys}: {why}"
+            text = f"{of} may lack {counted(count, 'message')} of {keys}: {why}"
             self._desk.event("durable", text, level="warning")
 
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:

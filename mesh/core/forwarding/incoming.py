@@ -88,7 +88,9 @@ class Incoming:
 
         def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} accepts at most {most} bytes per message."
-            error = MessageTooLarge(what, hint="Raise `limits.max_content` there, or send it in parts.")
+            error = MessageTooLarge(
+                what, hint="Raise `limits.max_content` of that node, or send the content in parts."
+            )
             self._refuse(peer, part, error)
 
         return short_parts(envelope, most, too_long)

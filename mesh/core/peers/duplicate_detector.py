@@ -75,5 +75,5 @@ class DuplicateDetector:
                 self._desk.event("conflict", text, level="warning")
             return
         self._desk.is_doubled = True
-        hint = "Its data directory may be a copy: start the copy with another `--data DIR`."
+        hint = "The data directory may be a copy: start the copy with another `--data DIR`."
         self._desk.emit(Stop(f"{what}. {hint}", "CONFLICT"))

@@ -169,17 +169,18 @@ class PeerAddressBook(Component):
     def add(self, address: str) -> bool:
         """Dial that address, now and after every start, and return whether that is new.
 
-        Raises: LocalError for an invalid address, or if there are too many.
+        Raises: LocalError for an invalid address, or if the node keeps `MET` addresses already.
         """
         known = self._seeds.get(address)
         if known is not None and known.kind != REMEMBERED:
             return False
-        if not ADDRESS.fullmatch(address) or len(address) > LONGEST or len(self._seeds) >= MET:
-            raise LocalError(
-                f"{address[:80]!r} cannot be added.",
-                hint="Write tcp://HOST:PORT. A node keeps at most a thousand addresses.",
-                code="BAD_ADDRESS",
-            )
+        if not ADDRESS.fullmatch(address) or len(address) > LONGEST:
+            what = f"{address[:80]!r} is not an address of a node."
+            raise LocalError(what, hint="Write tcp://HOST:PORT.", code="BAD_ADDRESS")
+        if len(self._seeds) >= MET:
+            what = f"This node keeps {len(self._seeds):,} addresses already, which is the limit."
+            hint = "Remove some: `mesh peer ls`, `mesh peer rm ADDRESS`."
+            raise LocalError(what, hint=hint, code="BAD_ADDRESS")
         self._seeds[address] = Seed(ADDED)
         self._disk.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
         self._desk.event("peer", f"{address} was added")

@@ -76,7 +76,7 @@ class Inheriting(Component):
         theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
         if count := self._log.inherit(filter(self._is_ours, theirs)):
             self._disk.commit((), lambda error: None)  # an unstored value follows in a later commit
-            values = "last value" if count == 1 else "retained values"
+            values = "retained value" if count == 1 else "retained values"
             self._desk.event("rules", f"took over {count:,} {values} from their earlier masters")
 
     def _is_ours(self, value: RetainedValue) -> bool:

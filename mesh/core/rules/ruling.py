@@ -153,7 +153,7 @@ class Ruling(Component):
         now = (self._mapping.rules, counted)
         if self._desk.serves and not all(leaves_shared(before, rules) for before in now):
             text = "Changed rules for topics with several masters or backups require a restart."
-            raise NotAvailable(text, hint="Write them into the nodes' files, and restart the nodes.")
+            raise NotAvailable(text, hint="Write the rules into the nodes' files, and restart the nodes.")
         Mapping(self._mapping.me, rules, self._mapping.scope)  # checks that all filters exist
 
     # --- two-step change ----------------------------------------------------------------------------------

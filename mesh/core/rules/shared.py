@@ -341,7 +341,7 @@ class Shared(Component):
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
         """Accept one row, and return its position."""
         if row.kind != kind or row.place <= place:
-            raise LocalError("The node sent a row that was not requested.", code="BAD_ROW")
+            raise LocalError("The row was not requested.", code="BAD_ROW")
         self._check_time(row, peer)
         table = self._tables[kind]
         if table.is_news(row) and not table.is_over(row, self._desk.believed):
@@ -354,7 +354,9 @@ class Shared(Component):
     def _doubt(self, peer: Peer, kind: str, error: MeshError) -> None:
         if peer.node.uuid not in self._doubted:
             self._doubted.add(peer.node.uuid)
-            self._desk.event(kind, f"{peer.node.name} sent no rows: {error}", peer.node, level="warning")
+            self._desk.event(
+                kind, f"rows of {peer.node.name} were rejected: {error}", peer.node, level="warning"
+            )
 
     def _on_peer_forgotten(self, fact: PeerForgotten) -> None:
         self._doubted.discard(fact.peer.node.uuid)

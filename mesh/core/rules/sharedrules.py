@@ -141,8 +141,8 @@ class SharedRules(Component):
         away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # no process lives
         if away and not asked.ask.force and before.rules != after.rules:
             text = (
-                f"Nodes that cannot be reached: {', '.join(away)}. Their clients miss messages of "
-                "a new master until they return."
+                f"Clients of these unreachable nodes would miss messages of a new master until the nodes "
+                f"return: {', '.join(away)}."
             )
             raise LocalError(text, hint="Wait for them, or use --force.", code="NODES_AWAY")
         if not is_again:
@@ -158,8 +158,8 @@ class SharedRules(Component):
         keyring = self._desk.settings.keyring
         if keyring is not None and not keyring.admin:
             raise LocalError(
-                "The mesh has no admin, who alone can set mesh-wide rules.",
-                hint="Create one: `mesh init --admin`; then join all nodes again and restart them.",
+                "Only an admin can set mesh-wide rules, and the mesh has none.",
+                hint="Create an admin: `mesh init --admin`; then join all nodes again and restart them.",
                 code="NO_ADMIN",
             )
         return row

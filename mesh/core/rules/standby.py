@@ -89,7 +89,7 @@ class Standby(Component):
         self._had[peer.node.uuid, query] = peer.node.boot
         found = (envelope for told in replies.values() for envelope, _ in told.found)
         if count := self._copies.store_copies(found):
-            values = "last value" if count == 1 else "last values"
+            values = "retained value" if count == 1 else "retained values"
             self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
 
     def tick(self) -> None:

@@ -109,7 +109,7 @@ class Weights(Component):
         new = weight_set(unpack(row.value))
         check_times(new, self._desk.wall)
         if row.name or new.stamp != row.stamp:
-            raise bad("Their name or timestamp differs from that of their row.")
+            raise bad("The row of the weights has a name, or another timestamp than the weights.")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
         """Apply the weights of the row."""

@@ -35,5 +35,5 @@ class Hints:
     def _text(self, address: str) -> str:
         known = (name for kind, name in self._presence.known_names() if kind == ADDRESS and name != address)
         near = get_close_matches(address, list(islice(known, LOOKED_AT)), n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "Is its service running? See `mesh ls --addresses`."
+        hint = f"Did you mean {near[0]!r}?" if near else "Is the service running? See `mesh ls --addresses`."
         return f"No client serves {address[:80]!r}. {hint}"

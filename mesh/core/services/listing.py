@@ -19,6 +19,7 @@ from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import ServedAddresses
 from mesh.names import ADDRESS, check_address
+from mesh.printable import count
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
 from mesh.reasons.what import What
@@ -76,7 +77,8 @@ class Listing(Component):
         for row in told.servers[:SHOWN]:
             latency = f"{row.latency:.3f}"
             names = {"node": row.node, "weight": row.weight}
-            yield reason("SERVED", n=row.consumers, outstanding=row.outstanding, latency=latency, **names)
+            served = count(row.consumers, "server")
+            yield reason("SERVED", n=served, outstanding=row.outstanding, latency=latency, **names)
             if row.weight < 1.0:
                 yield reason("WEIGHT_LOW", **names)
         if told.servers and told.is_ordered:

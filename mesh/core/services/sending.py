@@ -168,7 +168,8 @@ class Sending(Component):
     def _check_room(self, session: Session | SiteGuest, memory: SentRequests, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
-                f"{session.text} has {len(memory.asked):,} requests without a reply, which is the limit.",
+                f"{session.text} may have at most {OPEN:,} requests without a reply; {len(memory.asked):,} "
+                "are open.",
                 hint="Await some of the replies first.",
                 code="TOO_MANY_REQUESTS",
             )

@@ -128,7 +128,7 @@ class RemoteSessions(Component):
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
         what = f"{self._desk.me.name} accepts at most {self._desk.settings.max_content} bytes per message."
-        hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send it in parts."
+        hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:

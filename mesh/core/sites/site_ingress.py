@@ -117,7 +117,7 @@ class SiteIngress(Component):
 
         def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} accepts at most {most} bytes per message."
-            hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send it in parts."
+            hint = f"Raise `limits.max_content` at {self._desk.settings.site}, or send the content in parts."
             self._refuse(origin, part, MessageTooLarge(what, hint=hint))
 
         return short_parts(envelope, most, too_long)

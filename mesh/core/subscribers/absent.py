@@ -51,9 +51,11 @@ class AbsentClients:
         if self._bytes + size > most:
             self._desk.loss_counter(to)(envelope, "INBOX_FULL", envelope.count)
             text = f"{me} holds {self._bytes:,} bytes for disconnected clients, which is the limit."
-            hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` there."
+            hint = "Clients must read their inboxes; or raise `limits.inboxes_bytes` of that node."
             raise PublishRefused(text, hint=hint, code="INBOX_FULL")
         if envelope.flags & PERSISTENT and self.is_tight():
             text = f"The disk of {me} has too little space to keep messages for disconnected clients."
-            raise StoreFull(text, hint="Free disk space there, or send when the receiver is connected.")
+            raise StoreFull(
+                text, hint="Free disk space at that node, or send when the receiver is connected."
+            )
         self._bytes += size

@@ -124,7 +124,9 @@ class Clients(Component):
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
         what = f"the key of this client has {most:,} sessions here, which is the limit"
-        return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.key_sessions` there.")
+        return Refuse(
+            "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.key_sessions` of the node."
+        )
 
     def _check_name(self, h: Hello) -> None:
         """Check that the client name is not that of the mesh or of a node. Raises: BadName."""
@@ -145,7 +147,9 @@ class Clients(Component):
         most = self._desk.settings.max_sessions
         if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
             what = f"this node has {len(self.sessions):,} sessions, and the limit is {most:,}"
-            return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.sessions` there.")
+            return Refuse(
+                "TOO_MANY_SESSIONS", what, "Close some sessions, or raise `limits.sessions` of the node."
+            )
         if h.session < 0 and not h.token:
             return Refuse("BAD_NAME", f"{name}: only the node assigns negative session numbers", final=True)
         if holder is not None:
@@ -251,7 +255,7 @@ class Clients(Component):
         """Disconnect a session that uses too much memory, `held` bytes, and free its messages."""
         what = f"{session.text} holds {held:,} bytes at this node in unread or unsettled messages"
         most = f"{self._desk.settings.sessions_bytes:,}"
-        hint = "Read and settle messages faster, or raise `limits.sessions_bytes` there."
+        hint = "Read and settle messages faster, or raise `limits.sessions_bytes` of the node."
         self._cut_off(session, what, f"{what}; all sessions together may hold {most}: disconnected", hint)
         session.outlet.restart()
         for feed in session.feeds.values():

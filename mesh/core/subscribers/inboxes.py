@@ -34,6 +34,7 @@ from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox, by_inbox, place
 from mesh.routing.paging import Paging
 from mesh.routing.sink import AddressResolver, Targets
+from mesh.values import messages
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -91,7 +92,7 @@ class Inboxes(Component):
                 if size >= NEARLY * self._desk.settings.backlog_bytes:
                     yield reason("INBOX_FULL", who=name, bytes=size)
                 elif feed.pending:
-                    yield reason("INBOX_WAITS", who=name, n=feed.pending)
+                    yield reason("INBOX_WAITS", who=name, n=messages(feed.pending))
         elif what.kind == MESSAGE:
             holding = (name for name, feed in self._feeds.items() if feed.items and feed.holds(*what.message))
             yield from (reason("HELD_FOR", who=name) for name in islice(holding, SHOWN))

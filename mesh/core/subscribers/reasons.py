@@ -10,9 +10,11 @@ from mesh.core.subscribers.session import INBOX, REPLIES, Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SessionName
 from mesh.patterns import matches
+from mesh.printable import count
 from mesh.reasons.near import near, near_patterns
 from mesh.reasons.reason import ago, reason
 from mesh.routing.feed import Feed
+from mesh.values import messages
 from mesh.wire.commands import Query
 from mesh.wire.replies import Reason
 
@@ -41,9 +43,11 @@ def _slow(desk: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterato
     """Yield reasons for subscribers that do not read."""
     for session, feed in wanting:
         if session.conn is None:
-            yield reason("SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=feed.pending)
+            yield reason(
+                "SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=messages(feed.pending)
+            )
         elif feed.pending and not feed.alive(desk.now):
-            yield reason("SUBSCRIBER_SLOW", who=session.text, n=feed.pending)
+            yield reason("SUBSCRIBER_SLOW", who=session.text, n=messages(feed.pending))
 
 
 def _near(queries: list[Query], key: str, domain: str) -> Iterator[Reason]:
@@ -86,13 +90,13 @@ def _of_session(desk: NodeContext, session: Session) -> Iterator[Reason]:
     feeds = [feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES)]
     waiting = sum(feed.pending for feed in session.feeds.values())
     if session.conn is None:
-        yield reason("CLIENT_AWAY", who=session.text, age=_gone(desk, session), n=waiting)
+        yield reason("CLIENT_AWAY", who=session.text, age=_gone(desk, session), n=messages(waiting))
         return
-    yield reason("CLIENT_HERE", who=session.text, n=len(feeds))
+    yield reason("CLIENT_HERE", who=session.text, n=count(len(feeds), "subscription"))
     slow = (feed for feed in feeds if feed.pending and not feed.alive(desk.now))
     for feed in islice(slow, SHOWN):
         what = [query.text for query in feed.queries]
-        yield reason("CLIENT_SLOW", who=session.text, what=what, n=feed.pending)
+        yield reason("CLIENT_SLOW", who=session.text, what=what, n=messages(feed.pending))
 
 
 def of_message(

@@ -92,5 +92,5 @@ def busy(holder: Session) -> Refuse:
 
 def in_use(holder: Session) -> Refuse:
     """Return the refusal for other claimants of that session."""
-    hint = "Close it there, or choose another session number."
+    hint = "Close the other client, or choose another session number."
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)

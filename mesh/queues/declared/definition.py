@@ -95,7 +95,7 @@ def unpacked(data: bytes) -> QueueTerms:
     """
     said = unpack(data)
     if not isinstance(said, dict) or len(said) > MOST_FIELDS:
-        raise LocalError("This is not the definition of a queue.", code="BAD_ROW")
+        raise LocalError("The row is not the definition of a queue.", code="BAD_ROW")
     return terms_of({name: value for name, value in said.items() if name in _FIELDS})
 
 
@@ -144,7 +144,7 @@ def _whole(lowest: int, highest: int) -> Callable[[str, Any], int]:
         except TypeError:
             number = None
         if number is None or isinstance(value, bool) or not lowest <= number <= highest:
-            raise _bad(name, value, f"It must be a whole number from {lowest:,} to {highest:,}.")
+            raise _bad(name, value, f"{name} must be a whole number from {lowest:,} to {highest:,}.")
         return number
 
     return check
@@ -158,14 +158,14 @@ def _seconds(*, zero: bool) -> Callable[[str, Any], float | None]:
         number = float(value) if is_number and abs(value) <= YEARS else -1.0
         if not isfinite(number) or number < 0 or not (number or zero):
             bounds = f"from 0 to {YEARS:,.0f}" if zero else f"above 0, at most {YEARS:,.0f}"
-            raise _bad(name, value, f"It must be a number of seconds {bounds} (ten years), or None.")
+            raise _bad(name, value, f"{name} must be a number of seconds {bounds} (ten years), or None.")
         return number
 
     return check
 
 
 def _dead_letter(name: str, value: Any) -> str:
-    hint = f'It must be a key, {PUTS}NAME, or "" for the dead letters of the mesh.'
+    hint = f'{name} must be a key, {PUTS}NAME, or "" for the dead letters of the mesh.'
     if not isinstance(value, str):
         raise _bad(name, value, hint)
     text = str.__str__(value)
@@ -182,7 +182,7 @@ def _dead_letter(name: str, value: Any) -> str:
 
 
 def _nodes(name: str, value: Any) -> tuple[str, ...]:
-    hint = f'It must be at most {NODES} names, such as ["heron", "egret"].'
+    hint = f'{name} must be at most {NODES} names, such as ["heron", "egret"].'
     if not isinstance(value, list | tuple | set | frozenset) or len(value) > NODES:
         raise _bad(name, value, hint)
     return tuple(sorted({_named(name, each, hint) for each in value}))
@@ -196,13 +196,13 @@ def _named(name: str, value: Any, hint: str) -> str:
 
 
 def _policy(name: str, value: Any) -> str:
-    hint = 'It must be the name of an installed plug-in, or "" for the usual rules.'
+    hint = f'{name} must be the name of an installed plug-in, or "" for the usual rules.'
     return "" if isinstance(value, str) and not value else _named(name, value, hint)
 
 
 def _yes_or_no(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _bad(name, value, "It must be True or False.")
+        raise _bad(name, value, f"{name} must be True or False.")
     return value
 
 

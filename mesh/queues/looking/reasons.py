@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 from typing import NamedTuple
 
+from mesh.printable import count as counted
 from mesh.printable import harmless
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
@@ -56,9 +57,9 @@ def reasons(
         left = max(0.0, part.later.due - now)
         yield WaitReason(part.later.messages, f"delayed: the first becomes ready in {left:.1f} s")
     if part.out:
-        yield WaitReason(part.out, "a consumer has them and has not settled them")
+        yield WaitReason(part.out, "delivered to a consumer, and not settled")
     if part.away > part.out:
-        text = "outstanding since before the node restarted; their consumers may return"
+        text = "outstanding since before the node restarted; the consumers may return"
         yield WaitReason(part.away - part.out, text)
     for node, n in _going(part).items():
         yield WaitReason(n, f"in transit to {harmless(name_of(node))}")
@@ -80,10 +81,12 @@ def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collec
         return f"this node is being drained: they move to {_few(ways_out)}"
     causes = []
     if drained:
-        causes.append(f"{_few(drained)} is being drained as well (`mesh drain --cancel` there ends that)")
+        causes.append(
+            f"also being drained: {_few(drained)} (`mesh drain --cancel` at that node ends the drain)"
+        )
     if full := {*closed} - {*drained}:
-        causes.append(f"{_few(full)} refused them a moment ago")
-    text = "this node is being drained, and no other node can accept them now"
+        causes.append(f"{_few(full)} refused messages a moment ago")
+    text = "this node is being drained, and no other node can accept messages now"
     return "; ".join([text, *causes])
 
 
@@ -97,10 +100,10 @@ def _nobody(takers: Collection[QueueConsumer]) -> str:
 def _busy(part: LocalQueue, takers: Collection[QueueConsumer]) -> str:
     if not any(taker.room for taker in takers):
         has = sum(taker.busy for taker in takers)
-        return f"all {len(takers)} consumers here are busy, with {has:,} messages"
+        return f"no consumer here is free: {counted(len(takers), 'consumer')} with {counted(has, 'message')}"
     if part.groups:
-        return "they wait for earlier messages of their groups"
-    return "they are about to be delivered here"
+        return "waiting for earlier messages of the same groups"
+    return "about to be delivered here"
 
 
 def _elsewhere(
@@ -112,13 +115,13 @@ def _elsewhere(
     if not others:
         return "no other node has a consumer", False
     if terms.redistribution is None or terms.distribution == "strict":
-        text = f"by the queue's declaration they do not move, although {_few(others)} has consumers"
+        text = f"by the queue's declaration they do not move, although consumers are at {_few(others)}"
         return text, False
     strangers = sorted(others)
     if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):
         return f"consumers at {_few(strangers)} are outside the nodes of the queue", False
     if refused := [name for name in others if name in closed]:
-        return f"{_few(refused)} refused them a moment ago, and is asked again", False
+        return f"{_few(refused)} refused messages a moment ago; another attempt follows", False
     wanting = [name for name, stock in others.items() if stock.wants]
     if not wanting:
         return f"consumers at {_few(others)} have no credit", False

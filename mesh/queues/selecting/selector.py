@@ -78,7 +78,7 @@ class _Compiler:
         except SyntaxError as error:
             end = len(self._text.strip(" "))  # where Python reports offset 0
             place = (error.offset - 1 if error.offset else end) + self._indent
-            raise self._bad(place, f"this is not an expression: {error.msg}") from None
+            raise self._bad(place, error.msg) from None
         except (ValueError, MemoryError, RecursionError) as error:
             raise self._bad(0, f"the expression cannot be read: {error}") from None
         return self._term(tree.body, 1)
@@ -89,13 +89,13 @@ class _Compiler:
 
     def _check_words(self) -> None:
         if not self._text.strip(" "):
-            hint = "Omit it to receive all messages."
+            hint = "Omit the selector to receive all messages."
             raise BadSelector("The selector is empty.", hint=hint)
         place = 0
         while place < len(self._text):
             found = _TOKEN.match(self._text, place)
             if found is None:
-                what = f"{self._text[place]!r} is invalid here"
+                what = f"unexpected {self._text[place]!r}"
                 raise self._bad(place, what, self._hint_of(self._text[place:]))
             place = found.end()
 
@@ -110,7 +110,9 @@ class _Compiler:
         return "Arithmetic and attributes are not supported." if rest[0] in "+*/%.@~^" else _EXAMPLE
 
     def _bad(self, place: int, what: str, hint: str = _EXAMPLE) -> BadSelector:
-        return BadSelector(f"The selector {self._text!r} at character {place + 1}: {what}.", hint=hint)
+        return BadSelector(
+            f"The selector {self._text!r} is invalid at character {place + 1}: {what}.", hint=hint
+        )
 
     def _refused(self, node: ast.expr, what: str, hint: str = _EXAMPLE) -> BadSelector:
         before = self._text.strip(" ").encode()[: node.col_offset]  # Python counts bytes
@@ -118,7 +120,9 @@ class _Compiler:
 
     def _term(self, node: ast.expr, level: int) -> SelectorTerm:
         if level > DEEPEST:
-            raise self._refused(node, f"it is nested deeper than {DEEPEST} levels", "Simplify it.")
+            raise self._refused(
+                node, f"the expression is nested deeper than {DEEPEST} levels", "Simplify the selector."
+            )
         match node:
             case ast.Constant(value=str() | int() | float() | None as value):
                 return lambda message: value

@@ -98,7 +98,7 @@ def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpRespon
         return no("404 Not Found", f"use one of {', '.join(path.value for path in HttpPath)}")
     said = request.headers.get("authorization", "")
     if path not in OPEN and not hmac.compare_digest(said.encode("latin-1"), f"Bearer {token}".encode()):
-        why = "Authorization: Bearer TOKEN is required; `mesh metrics --token` prints its file"
+        why = "Authorization: Bearer TOKEN is required; `mesh metrics --token` prints the file of TOKEN"
         return no("401 Unauthorized", why, "WWW-Authenticate: Bearer")
     return path
 

@@ -129,7 +129,7 @@ def test_bench_asks_its_own_service_or_that_of_others(a: RunningNode, b: Running
 
 def test_bench_counts_requests_without_a_reply(a: RunningNode, b: RunningNode) -> None:
     result = a.mesh("bench", "req", "nobody", "--url", "a", "--count", "3")
-    assert (result.returncode, "3 had no reply [NO_HANDLERS]" in result.stderr) == (1, True)
+    assert (result.returncode, "3 requests had no reply [NO_HANDLERS]" in result.stderr) == (1, True)
 
 
 def test_a_group_shares_what_is_published(a: RunningNode, b: RunningNode, tmp_path: Path) -> None:

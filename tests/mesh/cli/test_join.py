@@ -226,7 +226,7 @@ def test_who_joined_without_the_keys_of_a_node_is_told_to_dial_one(
     second.mesh("join", first.mesh("token", "--role", role)[1].strip())
     code, _, err = second.mesh("ls")
     assert (code, "[NO_NODE]" in err) == (2, True)
-    assert "Dial one: --url tcp://HOST:7710" in err and "mesh up" not in err
+    assert "Dial a node of another machine or user: --url tcp://HOST:7710" in err and "mesh up" not in err
     assert "mesh up" in first.mesh("ls")[2]
 
 

@@ -74,9 +74,9 @@ def test_a_site_that_another_one_leads_to_is_written(given: Given, file: Path) -
     ("reload", "why"),
     [
         (NodeNotFound("nobody"), "no node runs here"),
-        ({"now": [], "later": ["site.name", "sites"]}, "it requires a restart"),
+        ({"now": [], "later": ["site.name", "sites"]}, "the change requires a restart"),
         ({"now": ["site SFO is known"], "later": []}, "reads another file"),
-        (LocalError("KEYS", code="KEYS"), "rejects it: KEYS"),
+        (LocalError("KEYS", code="KEYS"), "rejected the change: KEYS"),
     ],
 )
 def test_what_does_not_count_yet_is_said(

@@ -123,14 +123,14 @@ def test_the_weights_in_force_are_shown_with_their_reasons(
         r"applied by /node/heron/client/joe/session/-1",
         times,
     )
-    assert strategy == "this node balances with LeastLoaded, which uses them"
+    assert strategy == "this node balances with LeastLoaded, which uses weights"
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"strategy": "RoundRobin"}, "RoundRobin, which ignores weights"),
-        ({"strategy": "OurOwn"}, "OurOwn, which receives them"),
+        ({"strategy": "OurOwn"}, "OurOwn, which receives weights"),
         ({"behind": ["bilbo", "frodo"]}, "not yet in force at: bilbo, frodo"),
         ({"expired": True, "expires": NS}, "ago): all nodes count the same; computed at"),
         ({"weights": {}}, "no weights: all nodes count the same, since they were cleared by /node/heron"),
@@ -147,7 +147,7 @@ def test_without_any_that_is_said(given: Given, capsys: pytest.CaptureFixture[st
     lines = shown(given, capsys, stamp=0, weights={}, by="")
     assert lines == [
         "no weights: all nodes count the same",
-        "this node balances with LeastLoaded, which uses them",
+        "this node balances with LeastLoaded, which uses weights",
     ]
 
 

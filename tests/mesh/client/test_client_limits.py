@@ -334,7 +334,7 @@ def test_the_log_names_session_node_and_what_happened(caplog: pytest.LogCaptureF
         ("INFO", f"{me}: connected"),
         ("INFO", f"{me}: disconnected: the connection to the node was lost"),
         ("INFO", f"{me}: connected"),
-        ("WARNING", f"{me}: gap: 7 messages of a/# were dropped: {DROPPED}"),
+        ("WARNING", f"{me}: gap: dropped 7 messages of a/#: {DROPPED}"),
     ]
     assert {(record.name, record.node) for record in caplog.records} == {("mesh.client", "heron")}  # type: ignore[attr-defined]
 

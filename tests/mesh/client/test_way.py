@@ -10,7 +10,9 @@ from tests.mesh.security.keyed import user
 def test_a_name_that_may_become_a_node_here_is_not_refused_for_the_lack_of_keys() -> None:
     with user() as (_, environ):
         for name in ("nas.example.com", "nas:2"):
-            with pytest.raises(NodeNotFound, match=r"runs here\. As a host: The keys for 'lab' are missing"):
+            with pytest.raises(
+                NodeNotFound, match=r"runs here\. As a host: This user has no keys of mesh 'lab'"
+            ):
                 NodeAddress(name, "lab", environ).find("")
             with pytest.raises(NodeNotFound):
                 NodeAddress(None, "lab", {**environ, "MESH_URL": name}).find("")

@@ -98,7 +98,7 @@ def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: 
 
 
 def test_a_default_is_offered_in_place_of_a_value_that_does_not_fit(tmp_path: Path) -> None:
-    assert "Omit it to use the default, 2.0." in refusal(written(tmp_path, "[timing]\nping = 0"))
+    assert "Omit the setting to use the default, 2.0." in refusal(written(tmp_path, "[timing]\nping = 0"))
 
 
 def test_the_environment_is_read_by_the_type_of_the_setting() -> None:

@@ -39,7 +39,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
     [
         ("a=1\na=2", "heron.properties:2: 'a' is already set in heron.properties:1"),
         ("=1", "without a name"),
-        ("pingInterval=${b}", "there is no property 'b'"),
+        ("pingInterval=${b}", "pingInterval refers to ${b}, which is not defined."),
         ("a=${b}\nb=${a}", "form a loop"),
         ("a=" + "x" * 40_000 + "\nb=${a}${a}", "more than 65,536"),
         ("a[=1", "'a[' is not the name of a property"),
@@ -170,7 +170,7 @@ BOMB = "<!DOCTYPE a [<!ENTITY a 'b'>]><clusternode id='heron'/>"
         ("<clusternode id='heron'><master stratums='1'/></clusternode>", "Did you mean 'stratum'?"),
         ("<clusternode id='heron'><master stratum='16'/></clusternode>", "from 0 to 15"),
         ("<clusternode id='heron'><master stratum='-1'/></clusternode>", "from 0 to 15"),
-        ("<clusternode id='heron'><master acceptDefault='yes'/></clusternode>", "true or false"),
+        ("<clusternode id='heron'><master acceptDefault='yes'/></clusternode>", "neither true nor false"),
         ("<clusternode id='heron'><master type='Mine'/></clusternode>", "The mapper 'Mine' is not installed"),
         ("<clusternode id='heron'><master><key queryType='REGEX'>a</key></master></clusternode>", "'REGEX'"),
         ("<clusternode id='heron'><master><key queryType='EXACT'/></master></clusternode>", "is incomplete"),

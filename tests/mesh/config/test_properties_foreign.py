@@ -45,7 +45,7 @@ FOREIGN = (
     ("cluster/securityService/avalon=<securityService/>", "node.passwd"),
     ("delay[frodo]=500", "has an effect on all nodes; write delay without a node"),
     ("cluster.loadBalancer.type[frodo]=RoundRobin", "has an effect on all nodes"),
-    ("pingInterval=0", "timing.ping replaces it, and cannot be turned off"),
+    ("pingInterval=0", "timing.ping replaces the property, and cannot be turned off"),
     ("cluster.node[frodo]=", "describes no node"),
 )
 
@@ -220,4 +220,4 @@ def test_what_an_own_filter_cannot_be_told_is_an_error_all_the_same() -> None:
 def test_the_id_counts_where_the_property_has_another_name() -> None:
     text = "cluster.node[other]=<clusternode id='heron'/>"
     assert [node.name for node in config(text).nodes] == ["heron"]
-    assert any("its id is used" in note for note in read(text).notes)
+    assert any("the id in the text is used" in note for note in read(text).notes)

@@ -125,7 +125,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         # addresses
         (f"{HERE}{N}addresses = 'tcp://10.0.0.1:1'", 4, "Expected `array`, got `str`"),
         (f"{HERE}{N}addresses = ['gw.nyc:7710']", 4, "'gw.nyc:7710' is not the address of a gateway"),
-        (f"{HERE}{N}addresses = ['tcp://10.0.0.1:70000']", 4, "a gateway. Write it as tcp://IP"),
+        (f"{HERE}{N}addresses = ['tcp://10.0.0.1:70000']", 4, "a gateway. Write tcp://IP"),
         (f"{HERE}{N}addresses = ['tcp://10.0.0.1:1', '']", 4, "'' is not the address of a gateway"),
         (f"{HERE}{N}addresses = [{17 * QUOTED}]", 4, "Expected `array` of length <= 16"),
         # what goes there

@@ -111,9 +111,11 @@ def test_a_file_of_exactly_one_mebibyte_is_read(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
     assert refusal(missing).startswith(f"{missing}: the file does not exist.")
-    assert refusal(tmp_path).startswith(f"{tmp_path}: the path is a directory. Try {tmp_path}/mesh.toml.")
+    assert refusal(tmp_path).startswith(
+        f"{tmp_path}: the path is a directory. Name a file in that directory."
+    )
     below = written(tmp_path, "") / "mesh.toml"
-    assert refusal(below).startswith(f"{below}: cannot be read: Not a directory.")
+    assert refusal(below).startswith(f"{below}: the file cannot be read: Not a directory.")
 
 
 @pytest.fixture(scope="module")

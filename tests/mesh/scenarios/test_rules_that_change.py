@@ -67,11 +67,11 @@ def test_another_node_becomes_master_while_messages_flow() -> None:
                 return await next_node(b) == "avalon"
 
             await eventually(has_another_master)
-            await asyncio.to_thread(until, lambda: "took over 1 last value" in nodes["avalon"].log)
+            await asyncio.to_thread(until, lambda: "took over 1 retained value" in nodes["avalon"].log)
             said = await asyncio.to_thread(
                 nodes["avalon"].mesh, "events", "--kind", "rules", "--url", "avalon"
             )
-            assert "took over 1 last value" in said.stdout
+            assert "took over 1 retained value" in said.stdout
             stop.set()
             sent = await flow
             await ear.heard(sent)

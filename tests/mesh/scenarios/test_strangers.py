@@ -132,7 +132,7 @@ def test_who_has_no_key_is_not_heard() -> None:
         dealer.setsockopt(zmq.LINGER, 0)
         dealer.connect(f.node.tcp)
         dealer.send_multipart(write(c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="eve", stream=b"e" * 16)))
-        f.tells("it has no keys")
+        f.tells("the other side has no keys")
         assert dealer.poll(0) == 0
         assert f.is_alone()
 
@@ -140,9 +140,12 @@ def test_who_has_no_key_is_not_heard() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4, "it does not speak the protocol of the mesh"),
-        (bytes(range(256)), "it does not speak the protocol of the mesh"),
-        (b"\xff" * 100, "it has no keys"),  # begins as a greeting should
+        (
+            b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4,
+            "the other side does not speak the protocol of the mesh",
+        ),
+        (bytes(range(256)), "the other side does not speak the protocol of the mesh"),
+        (b"\xff" * 100, "the other side has no keys"),  # begins as a greeting should
     ],
     ids=["http", "all bytes", "ones"],
 )
@@ -173,14 +176,14 @@ def test_who_belongs_here_comes_and_goes_without_a_word() -> None:
         asyncio.run(visits(f, state))
         with socket.create_connection(address_of(f), timeout=LIMIT) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            f.tells("it does not speak the protocol of the mesh")  # comes after them
+            f.tells("the other side does not speak the protocol of the mesh")  # comes after them
         assert len(f.told()) == 1
 
 
 def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
     async def story(f: Fort) -> None:
         stranger = talker(mesh_file("another"))
-        while not any("was refused: it has other keys" in text for text in f.told()):
+        while not any("was refused: the other side has other keys" in text for text in f.told()):
             stranger.sockets.dial(1, f.node.tcp)
             stranger.say(stranger.hello())
             await eventually(lambda: stranger.gone)
@@ -202,7 +205,7 @@ def test_another_mesh_of_the_same_name_stays_another() -> None:
         with ended(theirs):
             theirs.start()
             other = Fort(theirs, f.keys)
-            f.tells("it has other keys")
+            f.tells("the other side has other keys")
             other.tells(f"{f.node.tcp}: ended the handshake: its mesh has other keys or none", "peer")
             assert f.is_alone()
             assert other.is_alone()
@@ -286,7 +289,7 @@ def test_an_advert_that_is_not_of_this_mesh_is_not_followed() -> None:
         f.tells("multicast DNS on", "mdns")
         advert = Advert(b"\x01" * 16, "eve", 1, HEARD, ("127.0.0.1",), public_key(b"e" * 32))
         send(packet(advert.instance, adverts(f, b"e" * 32).write(advert) | {"m": b"00" * 16}))
-        f.tells(f"{advert.instance}: its MAC is wrong", "advert")
+        f.tells(f"{advert.instance}: its authentication code is wrong", "advert")
         other = Advert(b"\x02" * 16, "eve", 1, HEARD, ("127.0.0.1",), public_key(b"f" * 32))
         send(packet(other.instance, adverts(f, b"e" * 32).write(other)))
         f.tells(f"{other.instance}: its signature is wrong", "advert")

@@ -51,7 +51,7 @@ def test_the_keys_of_another_mesh_of_that_name_are_not_lost(tmp_path: Path) -> N
 
 
 def test_a_client_lets_nobody_else_in() -> None:
-    with pytest.raises(KeysRefused, match="of a client"):
+    with pytest.raises(KeysRefused, match="only client keys"):
         token_of(mesh_file("prod", "client"), "client", 0)
 
 

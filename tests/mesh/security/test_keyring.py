@@ -76,5 +76,5 @@ def test_a_gateway_has_what_is_given_to_its_own_site_and_nothing_of_another(tmp_
 
 def test_what_a_client_has_makes_no_keyring() -> None:
     with user(mesh_file("test", "client")) as (state, _):
-        with pytest.raises(MeshError, match="of a client"):
+        with pytest.raises(MeshError, match="only client keys"):
             keyring(state, state, "test")

@@ -31,7 +31,7 @@ def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
             a = m.nodes["a"]
             for number in range(100):
                 a.driver.stranger(f"a connection from {number}")
-                a.driver.report_event("advert", f"{number}: its MAC is wrong", "warning")
+                a.driver.report_event("advert", f"{number}: its authentication code is wrong", "warning")
                 a.driver.report_event("mdns", "multicast DNS on lo")
             # Nobody but this node can have it say that.
             await eventually(lambda: len(events(a, "mdns")) == 100)

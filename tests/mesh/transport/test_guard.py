@@ -120,7 +120,7 @@ def test_clients_with_many_keys_or_with_none_have_one_room_together_that_nodes_d
     assert over(guard, held | nodes) == []
     endings, _ = guard.review({fits: CLIENTS, fits + 1: 64 * KIB}, (), 0.0)
     assert [(ending.number, ending.why) for ending in endings] == [
-        (fits, "more than 256 MiB unfinished in all connections of clients")
+        (fits, "more than 256 MiB of incomplete messages from all clients")
     ], "the largest goes"
     guard.ending(fits)
     assert over(guard, held | nodes) == [], "and then there is room"

@@ -71,9 +71,9 @@ def test_who_has_the_keys_comes_in_and_is_named() -> None:
 @pytest.mark.parametrize(
     ("keys", "told", "said"),
     [
-        (None, "it has no keys", "this user has none"),
-        (node_keys(2, secret=b"x" * 32), "it has other keys", "or it was shutting down"),
-        (node_keys(2, cluster="other"), "it has other keys", "other keys or none"),
+        (None, "the other side has no keys", "this user has none"),
+        (node_keys(2, secret=b"x" * 32), "the other side has other keys", "or it was shutting down"),
+        (node_keys(2, cluster="other"), "the other side has other keys", "other keys or none"),
     ],
     ids=["no key", "wrong key", "right secret, wrong cluster"],
 )

@@ -17,6 +17,7 @@ from mesh.core.queues.keeping.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
 from mesh.errors import NoQueue, QueueFull, StoreFull
 from mesh.names import PUTS, QUEUE, queue_of, taken_of
+from mesh.printable import count as counted
 from mesh.queues.consumers.queue_consumer import QueueConsumer
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.queued_envelope import PRIORITY
@@ -191,7 +192,9 @@ class Queues(Component):
         if queue is None:
             near = self._around.similar_name(name)
             hint = (
-                f"Did you mean {near!r}?" if near else "Declare it first: `mesh queue create`, or declare()."
+                f"Did you mean {near!r}?"
+                if near
+                else "Declare the queue first: `mesh queue create`, or declare()."
             )
             raise NoQueue(f"The queue {name!r} does not exist at {self._desk.me.name}.", hint=hint)
         return queue
@@ -221,7 +224,7 @@ class Queues(Component):
         """Remove a queue with its consumers, and discard its messages."""
         del self._all[queue.name]
         if lost := queue.part.messages:
-            what = f"{queue.name!r}: {lost:,} messages were discarded, because the queue was deleted"
+            what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
             self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
@@ -241,7 +244,7 @@ class Queues(Component):
         if queue.is_full:
             part = queue.part
             text = (
-                f"The queue {name!r} is full: {part.messages:,} messages of {part.bytes:,} bytes wait in it."
+                f"The queue {name!r} is full: {counted(part.messages, 'message')} with {part.bytes:,} bytes."
             )
             raise QueueFull(text, hint="Start a consumer, or declare the queue with higher limits.")
         if self.has_no_room(queue, envelope):
@@ -362,4 +365,4 @@ def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
         text = f"The disk of {node} has too little space to put messages into {queue!r}."
         return StoreFull(text, hint="Free disk space, or start a consumer.")
     text = f"The memory of {node} has no room for transient messages in {queue!r}."
-    return QueueFull(text, hint="Put it with persistent=True, or start a consumer.")
+    return QueueFull(text, hint="Put the message with persistent=True, or start a consumer.")

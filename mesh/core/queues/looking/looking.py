@@ -19,6 +19,7 @@ from mesh.queues.part.searching import in_vain
 from mesh.reasons.near import near
 from mesh.reasons.reason import reason
 from mesh.reasons.what import QUEUE, What
+from mesh.values import messages
 from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueues, AskQueueWhy
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
@@ -52,9 +53,9 @@ class Looking(Component):
         if queue.dropped:
             yield reason("QUEUE_DROPS", n=queue.dropped, bytes=part.bytes)
         elif queue.is_full:
-            yield reason("QUEUE_FULL", n=part.messages, bytes=part.bytes)
+            yield reason("QUEUE_FULL", n=messages(part.messages), bytes=part.bytes)
         for n, text, is_cause in rows:
-            yield reason("NOBODY_TAKES" if is_cause else "QUEUE_WAITS", n=n, why=text)
+            yield reason("NOBODY_TAKES" if is_cause else "QUEUE_WAITS", n=messages(n), why=text)
         if not rows:
             yield reason("QUEUE_EMPTY")
 

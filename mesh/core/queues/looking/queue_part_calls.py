@@ -15,6 +15,7 @@ from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.errors import NoQueue, QueueInUse, RemoteError
 from mesh.printable import count
+from mesh.printable import count as counted
 from mesh.queues.looking.parts import by_name, next_ones, together, total
 from mesh.wire.calls import Ask, AskQueueInfo, AskQueues
 from mesh.wire.envelope import Envelope
@@ -204,8 +205,8 @@ def why(
 def _why_away(away: AwayNode) -> WhyRow:
     part = away.part
     if part is None:
-        text = f"the node is unreachable; its queues had {away.messages:,} messages at last contact"
+        text = f"the node is unreachable; its queues had {counted(away.messages, 'message')} at last contact"
         return WhyRow(node=away.node, messages=0, why=text, is_cause=True)
     messages = total((part.ready, part.out, part.delayed, part.going))
-    text = f"the node is unreachable; this was its state {part.as_of:,.0f} s ago"
+    text = f"the node is unreachable; the number is {part.as_of:,.0f} s old"
     return WhyRow(node=away.node, messages=messages, why=text, is_cause=messages > 0)

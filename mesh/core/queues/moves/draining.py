@@ -26,6 +26,7 @@ from mesh.core.routes.nodes import Nodes
 from mesh.errors import LocalError
 from mesh.names import QUEUE
 from mesh.operations import Delete, Put
+from mesh.printable import count as counted
 from mesh.wire.calls import AskQueueDrain
 from mesh.wire.replies import Drain, QueueReason, ReplyValue
 
@@ -74,10 +75,10 @@ class Draining(Component):
             return
         left = sum(queue.part.messages for queue in self._shared())
         if left:
-            self._report_event(f"drain continues: {left:,} messages are left")
+            self._report_event(f"drain continues: {counted(left, 'message')} left")
         else:
             self._turn(False)
-            self._report_event("drain is finished: no messages were left")
+            self._report_event("drain is finished: no message was left")
 
     def _drain(self, asked: IncomingCall[AskQueueDrain]) -> None:
         do, who = asked.ask.do, asked.doer

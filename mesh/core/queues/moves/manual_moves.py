@@ -17,6 +17,7 @@ from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.moving import Moving
 from mesh.core.routes.nodes import Nodes
 from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode
+from mesh.printable import count as counted
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.queued_envelope import QueuedEnvelope
 from mesh.queues.part.local_queue import LocalQueue
@@ -149,8 +150,8 @@ class ManualMoves(Component):
         if self._is_away(job):
             who = job.peer.node.name
             what = f"No connection to {who}" if job.peer.data is None else f"{who} does not answer"
-            what += f"; it accepted {job.taken:,} messages" if job.taken else ""
-            what += f"; {job.going:,} are in transit." if job.going else "."
+            what += f"; it accepted {counted(job.taken, 'message')}" if job.taken else ""
+            what += f"; {counted(job.going, 'message')} in transit." if job.going else "."
             job.asked.fail(
                 LocalError(
                     what, hint="The outcome is known when the node is reachable again.", code="NODE_AWAY"
@@ -182,9 +183,7 @@ class ManualMoves(Component):
 
 def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
     part = queue.part
-    where = (
-        f"{part.away:,} messages are outstanding, {part.later.messages:,} delayed, {part.going:,} in transit"
-    )
+    where = f"{part.away:,} outstanding, {part.later.messages:,} delayed, {part.going:,} in transit"
     what = f"The queue {queue.name!r} has no ready messages at {node}: {where}."
     return LocalError(what, hint="See `mesh queue info`.", code="NOTHING_READY")
 

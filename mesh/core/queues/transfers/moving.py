@@ -21,6 +21,7 @@ from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.transfers.leaving import LeavingPiece, QueueTransfer, TransferOutcome
 from mesh.core.services.reply_batch import batches
 from mesh.errors import MeshError
+from mesh.printable import count as counted
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.queued_envelope import MOST_MOVES, QueuedEnvelope
 from mesh.queues.moves.transfer import first_of_boot
@@ -285,8 +286,8 @@ class Moving(Component):
         for way in list(self._ways.get(uuid, {}).values()):
             numbers = way.answerable()
             n = sum(count(way.out.going[number].runs) for number in numbers)
-            text = f"{way.queue.name!r}: {n:,} messages in transit to a removed node"
-            self._desk.event("queue", f"{text} are ready again, marked as redelivered")
+            text = f"{way.queue.name!r}: ready again, marked as redelivered: {counted(n, 'message')}"
+            self._desk.event("queue", f"{text} in transit to a removed node")
             self._record_outcomes(way, dict.fromkeys(numbers, TransferOutcome.UNSURE))
 
 

@@ -21,6 +21,7 @@ from mesh.core.queues.looking.looking import row_of
 from mesh.core.queues.looking.queue_part_calls import NodesSaid, QueuePartCalls, check_unused, purged, row
 from mesh.errors import BadName, LocalError, MeshError
 from mesh.names import SUBS
+from mesh.printable import count as counted
 from mesh.queues.declared.definition import terms_of
 from mesh.wire.calls import AskQueueDeclare, AskQueueInfo, AskQueuePurge, AskQueueRemove
 from mesh.wire.replies import Purged, QueueRows, Removed, ReplyValue
@@ -120,7 +121,7 @@ class ChangingVerbs(Component):
         count, who = queue.part.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
-            self._desk.event("queue", f"{queue.name!r}: {count:,} messages were purged by {by}")
+            self._desk.event("queue", f"{queue.name!r}: {by} purged {counted(count, 'message')}")
         self._queues.write(queue)
         self._queues.schedule_queue(queue)
         self._stored(asked, lambda: (then or asked.reply)(Purged(purged=count)), queue.rows)

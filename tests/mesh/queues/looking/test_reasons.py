@@ -13,9 +13,9 @@ from mesh.queues.moves.queue_report import QueueReport
 from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker
 
-NO_WAY = "this node is being drained, and no other node can accept them now"
-CANCEL = "(`mesh drain --cancel` there ends that)"
-FULL = "refused them a moment ago"
+NO_WAY = "this node is being drained, and no other node can accept messages now"
+CANCEL = "(`mesh drain --cancel` at that node ends the drain)"
+FULL = "refused messages a moment ago"
 A_WANTS = {"a": QueueReport(5)}
 
 
@@ -30,10 +30,10 @@ def why(
     [
         ({}, {}, (), "no other node has a consumer"),
         ({"scope": "node"}, {}, (), "the queue exists only at this node"),
-        ({"redistribution": None}, A_WANTS, (), "they do not move, although a has consumers"),
+        ({"redistribution": None}, A_WANTS, (), "they do not move, although consumers are at a"),
         ({"distribution": "strict"}, A_WANTS, (), "do not move"),
         ({}, {"b": QueueReport(), "a": QueueReport()}, (), "consumers at a, b have no credit"),
-        ({}, A_WANTS, ("a",), "a refused them a moment ago"),
+        ({}, A_WANTS, ("a",), "a refused messages a moment ago"),
         ({}, {**A_WANTS, "b": QueueReport()}, (), "they move to a after 1 s"),
         ({}, {"a": QueueReport(5, selectors=("x = 1",), is_any=False)}, (), "where 'x = 1' is selected"),
     ],
@@ -52,9 +52,9 @@ def test_what_is_elsewhere(
         (["b"], (), ["c"], "this node is being drained: they move to b"),
         ([], (), (), NO_WAY),
         ([], ["b"], (), f"{NO_WAY}; b {FULL}"),
-        ([], (), ["c", "b"], f"{NO_WAY}; b, c is being drained as well {CANCEL}"),
-        ([], ["b"], ["b"], f"{NO_WAY}; b is being drained as well {CANCEL}"),
-        ([], ["b", "c"], ["b"], f"{NO_WAY}; b is being drained as well {CANCEL}; c {FULL}"),
+        ([], (), ["c", "b"], f"{NO_WAY}; also being drained: b, c {CANCEL}"),
+        ([], ["b"], ["b"], f"{NO_WAY}; also being drained: b {CANCEL}"),
+        ([], ["b", "c"], ["b"], f"{NO_WAY}; also being drained: b {CANCEL}; c {FULL}"),
     ],
 )
 def test_where_it_goes_when_the_node_is_drained(
@@ -73,9 +73,11 @@ def test_each_message_has_one_reason_but_what_is_gone() -> None:
     found = why(it)
     assert sum(found.values()) == it.messages == 5
     assert [n for text, n in found.items() if "selects them: kind == 'c'" in text] == [2]
-    assert [n for text, n in found.items() if text.startswith("all 1 consumers here are busy")] == [1]
+    assert [
+        n for text, n in found.items() if text.startswith("no consumer here is free: 1 consumer with")
+    ] == [1]
     assert [n for text, n in found.items() if text.startswith("delayed")] == [1]
-    assert [n for text, n in found.items() if text.startswith("a consumer has them")] == [1]
+    assert [n for text, n in found.items() if text.startswith("delivered to a consumer")] == [1]
     assert why(queue()) == {}
 
 

@@ -305,7 +305,7 @@ def test_a_row_that_defines_no_queue_counts_nowhere_and_stops_nobody(net: SimNet
     boasts(liar, written(liar, *FORGED[how]))
     net.run(10)
     assert at(a).names() == at(b).names() == [] and at(a).said == []
-    assert len(events(a, "liar sent no rows")) == 1
+    assert len(events(a, "rows of liar were rejected")) == 1
     declare(a, "orders", FEW)
     agree(net, [a, b], "orders", FEW)
 
@@ -314,7 +314,7 @@ def test_a_row_that_another_has_signed_counts_nowhere(net: SimNetwork) -> None:
     a, b, liar = meshed(net, "a", "b", "liar")
     boasts(liar, replace(written(b, "orders", packed(USUAL)), value=packed(FEW)))
     net.run(10)
-    assert at(a).names() == [] and len(events(a, "liar sent no rows")) == 1
+    assert at(a).names() == [] and len(events(a, "rows of liar were rejected")) == 1
 
 
 def test_what_a_later_release_adds_does_no_harm(net: SimNetwork) -> None:

@@ -98,7 +98,7 @@ def test_what_a_dead_node_had_when_it_was_asked_is_told_with_its_age_and_is_in_n
     assert page["away"] == ["b"] and (row["ready"], parts(row)["b"]) == (2, (3, 0))
     whys = boss.ok(boss.ask("queue_why", name="jobs"))["rows"]
     (why,) = [row for row in whys if row["node"] == "b"]
-    assert why["messages"] == 3 and why["why"].startswith("the node is unreachable; this was its state ")
+    assert why["messages"] == 3 and why["why"].startswith("the node is unreachable; the number is ")
     assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": 2, "missing": [], "away": ["b"]}
     here = boss.ok(boss.ask("queue_info", name="jobs", here=True))
     assert here["away"] == [] and "b" not in parts(here)
@@ -249,7 +249,7 @@ def why(it: Several, i: int = 0) -> list[tuple[str, int, str]]:
 
 def test_why_says_for_each_part_what_it_waits_for() -> None:
     it = filled()
-    off = "by the queue's declaration they do not move, although c has consumers"
+    off = "by the queue's declaration they do not move, although consumers are at c"
     assert why(it) == [("a", 2, f"no consumer is here; {off}"), ("b", 3, f"no consumer is here; {off}")]
     assert why(it, 2) == [("a", 2, f"no consumer is here; {off}"), ("b", 3, f"no consumer is here; {off}")]
     assert it.bosses[0].ask("queue_why", name="nothing").code == "NO_QUEUE"
@@ -278,8 +278,8 @@ def test_why_says_who_selects_and_who_is_busy() -> None:
     texts = [text for _, _, text in found]
     assert texts[0].startswith("delayed: the first becomes ready in ")
     assert texts[1] == "no consumer here selects them: color == 'red'; no other node has a consumer"
-    assert texts[2] == "all 1 consumers here are busy, with 1 messages; no other node has a consumer"
-    assert texts[3].startswith("a consumer has them")
+    assert texts[2] == "no consumer here is free: 1 consumer with 1 message; no other node has a consumer"
+    assert texts[3].startswith("delivered to a consumer")
     it.take(0, selector="x == 1")
     assert "they move to a after 1 s, where 'x == 1' is selected" in why(it)[1][2]
 

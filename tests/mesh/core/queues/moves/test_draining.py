@@ -95,9 +95,9 @@ def test_what_somebody_has_is_waited_for_and_he_is_given_no_more() -> None:
     it.net.until(lambda: it.queue(0).part.ready == 0)
     it.net.run(3)
     rows = it.drain(0, "look")["rows"]
-    assert [(row["queue"], row["messages"]) for row in rows] == [("jobs", 4)] and "a consumer has" in rows[0][
-        "why"
-    ]
+    assert [(row["queue"], row["messages"]) for row in rows] == [
+        ("jobs", 4)
+    ] and "delivered to a consumer" in rows[0]["why"]
     assert joe.settle(1, 2) == []
     joe.leave("jobs", begun=3)
     it.net.until(lambda: it.is_empty(0))
@@ -145,7 +145,7 @@ def test_where_no_other_node_takes_it_who_takes_here_goes_on_until_one_does() ->
     it.put(0, TEN)
     it.drain(0)
     it.net.run(2)
-    assert "no other node can accept them now" in it.drain(0, "look")["rows"][0]["why"]
+    assert "no other node can accept messages now" in it.drain(0, "look")["rows"][0]["why"]
     it.take(0, credit=4)
     it.net.until(lambda: it.had(0) == TEN[:4])
     assert it.queue(0).part.messages == 10
@@ -179,8 +179,7 @@ def test_two_that_are_drained_send_each_other_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("terms", "named"),
-    [({}, "a, c is being drained as well"), ({"nodes": ["b", "c"]}, "c is being drained as well")],
+    ("terms", "named"), [({}, "also being drained: a, c"), ({"nodes": ["b", "c"]}, "also being drained: c")]
 )
 def test_who_waits_as_all_others_are_drained_too_says_so_and_what_to_do(
     terms: dict[str, Any], named: str
@@ -192,7 +191,7 @@ def test_who_waits_as_all_others_are_drained_too_says_so_and_what_to_do(
     it.net.run(2)
     assert it.ready() == [0, 10, 0]
     (row,) = it.drain(1, "look")["rows"]
-    assert "no other node can accept them now" in row["why"] and named in row["why"]
+    assert "no other node can accept messages now" in row["why"] and named in row["why"]
     assert "`mesh drain --cancel`" in row["why"]
     it.drain(2, "cancel")
     it.net.until(lambda: it.ready() == [0, 0, 10])
@@ -204,7 +203,7 @@ def test_of_who_is_full_it_is_not_said_that_he_is_drained() -> None:
     it.put(1, TEN[:5])
     it.put(0, TEN[:5])
     it.drain(0)
-    it.net.until(lambda: "b refused them" in it.drain(0, "look")["rows"][0]["why"])
+    it.net.until(lambda: "b refused messages" in it.drain(0, "look")["rows"][0]["why"])
     assert "drained as well" not in it.drain(0, "look")["rows"][0]["why"]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from mesh.core.queues.transfers import leaving
 from mesh.core.queues.transfers.moving import Moving
+from mesh.printable import count as counted
 from mesh.queues.lots import disk_index
 from mesh.queues.part import local_queue
 from mesh.wire import commands as c
@@ -189,7 +190,7 @@ def test_of_a_node_that_will_not_come_back_all_is_ready_again_and_says_that_it_m
     p.a._carry_out_all()
     p.net.until(lambda: p.figures(p.a) == (3, 0))
     assert p.take_all(p.at_a) == [(each, 1) for each in contents(3)]
-    assert sum("'jobs': 3 messages in transit" in note for note in p.a.notes) == 1
+    assert sum("marked as redelivered: 3 messages in transit" in note for note in p.a.notes) == 1
 
 
 def test_what_has_come_from_a_node_is_remembered_until_that_is_gone_or_the_queue() -> None:
@@ -280,9 +281,9 @@ def test_a_node_that_stands_still_is_an_error_that_says_what_is_known(
     assert reply is not None and p.net.now - begun < 6
     ready, going = p.figures(p.a)
     assert (reply.code, "b does not answer" in reply.text) == ("NODE_AWAY", True)
-    assert f"; {going:,} are in transit." in reply.text
+    assert f"; {counted(going, 'message')} in transit." in reply.text
     if known := n - ready - going:
-        assert f"; it accepted {known:,} messages" in reply.text
+        assert f"; it accepted {counted(known, 'message')}" in reply.text
     assert (known > 0) is (n > most)
     p.net.heal()
     p.net.until(lambda: p.figures(p.a)[1] == 0)

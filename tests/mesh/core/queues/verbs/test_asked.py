@@ -127,7 +127,7 @@ def test_a_removal_by_force_is_an_event_where_messages_are_lost() -> None:
     it.put(0, [1, 2, 3])
     assert refusal(it, if_unused=False) == ""
     it.net.until(lambda: it.find(it.nodes[0]) is None)
-    assert "'jobs': 3 messages were discarded, because the queue was deleted" in told(it.nodes[0])
+    assert "'jobs': discarded 3 messages, because the queue was deleted" in told(it.nodes[0])
     assert "discarded" not in told(it.nodes[1])
 
 
