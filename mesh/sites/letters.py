@@ -27,6 +27,11 @@ def way_to(site: str) -> str:
     return WAY + site
 
 
+def is_site(hop: str) -> bool:
+    """Return whether a hop stands for another site."""
+    return hop.startswith(WAY)
+
+
 def goes_again(state: str, may_be_there: bool) -> bool:
     """Return whether an answer with the code `state` is not final, so that the message is resent.
 

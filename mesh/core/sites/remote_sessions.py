@@ -18,7 +18,7 @@ from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.services.reply_batch import TimedEnvelopes, batches
 from mesh.core.services.sending import Sending
-from mesh.core.services.site_request_routes import SiteGuest
+from mesh.core.services.site_guest import SiteGuest
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.arrivals import NeighbourSite, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged

@@ -6,13 +6,14 @@ the other site has sent the final answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import NextHop
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.batches import say_relay
@@ -67,6 +68,9 @@ class SiteDirectMessages(Component):
 
     def features(self) -> Sequence[str]:
         return (LETTERS,)
+
+    def next_hops(self) -> Mapping[str, NextHop]:
+        return {WAY: self}
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
