@@ -90,12 +90,12 @@ from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.core.telling.recording import QUEUES, Recording
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
+from mesh.remote_names import way_to
 from mesh.routing.log import Log
 from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
 from mesh.sites.accepting import any_brings
-from mesh.sites.letters import way_to
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import DIRTY, RULES

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from mesh.hops import is_foreign
 from mesh.operations import Delete, Op, Put
 from mesh.routing.retained import Retained
 from mesh.routing.retained_value import RetainedValue, last_values, store_key
@@ -16,7 +17,6 @@ from mesh.routing.sink import Sink, Targets
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.sites.accepting import ANY
-from mesh.sites.hops import is_foreign
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer

@@ -8,11 +8,11 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Protocol
 
+from mesh.hops import is_foreign
 from mesh.patterns import SYSTEM, matches
 from mesh.reserved import CONFLICTS, DEAD
 from mesh.routing.recent import Recent
 from mesh.routing.retained_value import RetainedValue, last_values
-from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 

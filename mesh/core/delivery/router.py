@@ -17,6 +17,7 @@ from mesh.core.delivery.joining import Joining
 from mesh.core.delivery.reasons import of_message, of_topic
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull, TailBackFull
+from mesh.hops import leg_of
 from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
 from mesh.patterns import SYSTEM
@@ -33,7 +34,6 @@ from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.routing.sink import AddressResolver, Sink, Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.sites.hops import leg_of
 from mesh.streams.multi_path_stream import LegsFull, MultiPathStream
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key

@@ -29,6 +29,7 @@ from mesh.core.routes.facts import RouteLearned, RulesChanged
 from mesh.core.routes.nodes import Nodes
 from mesh.core.states.facts import RoutesVouched
 from mesh.errors import LocalError, PublishRefused
+from mesh.hops import inside, is_foreign
 from mesh.loglevels import ROUTES
 from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind
 from mesh.mapping.keyxml import check_xml
@@ -37,13 +38,12 @@ from mesh.names import OTHERS, PUTS
 from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
+from mesh.remote_names import UNREACHABLE, WAY, is_site, split
 from mesh.reserved import reserved
 from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
-from mesh.sites.hops import inside, is_foreign
-from mesh.sites.letters import UNREACHABLE, WAY, is_site, split
 from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcomes

@@ -8,9 +8,9 @@ from mesh.core.context.component import Component
 from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.remote_names import WAY, is_site
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
-from mesh.sites.letters import WAY, is_site
 from mesh.wire.commands import Forward, Outcome, Outcomes
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames

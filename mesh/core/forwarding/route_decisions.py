@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterator
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.nodes import Nodes
+from mesh.hops import inside, is_foreign
 from mesh.mapping.claims import FilterResults
 from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind, refuse, wait
 from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
-from mesh.sites.hops import inside, is_foreign
-from mesh.sites.letters import WAY
+from mesh.remote_names import WAY
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"

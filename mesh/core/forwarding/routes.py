@@ -19,7 +19,7 @@ from mesh.mapping.mapping import Mapping
 from mesh.names import CLIENT, SessionName, check_asked, kind_of
 from mesh.reasons.reason import reason
 from mesh.reasons.what import TOPIC, What
-from mesh.sites.letters import WAY, is_site, split
+from mesh.remote_names import WAY, is_site, split
 from mesh.wire.calls import AskRoute
 from mesh.wire.replies import Reason, Step, Steps
 

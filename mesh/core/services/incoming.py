@@ -14,9 +14,9 @@ from mesh.core.services.serving import ServedAddresses
 from mesh.core.subscribers.origins import Verdict
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.hops import inside
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.services.requester import from_peer
-from mesh.sites.hops import inside
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
 from mesh.wire.limits import HOPS

@@ -32,11 +32,11 @@ from mesh.core.subscribers.facts import SessionBack, SessionClosed, SessionCutOf
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
+from mesh.hops import site_of
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
+from mesh.remote_names import UNREACHABLE
 from mesh.services.requester import CLIENT, GATEWAY
 from mesh.services.sent_requests import EnvelopeWay, SentRequests
-from mesh.sites.hops import site_of
-from mesh.sites.letters import UNREACHABLE
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope

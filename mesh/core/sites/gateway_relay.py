@@ -24,10 +24,10 @@ from mesh.core.sites.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import RemoteError
+from mesh.hops import is_of
+from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import is_of
-from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.stores import note
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope

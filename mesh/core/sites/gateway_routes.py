@@ -14,7 +14,7 @@ from mesh.core.presence.presence import Presence
 from mesh.core.sites.facts import SITE, ExitsChanged
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.reasons.near import near
-from mesh.sites.letters import UNKNOWN
+from mesh.remote_names import UNKNOWN
 from mesh.sites.stores import broken
 from mesh.wire.limits import LETTERS
 

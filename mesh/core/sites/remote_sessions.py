@@ -25,10 +25,10 @@ from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.hops import is_foreign
 from mesh.names import OTHERS, SENDS, check_address
 from mesh.patterns import SYSTEM
-from mesh.sites.hops import is_foreign
-from mesh.sites.letters import split
+from mesh.remote_names import split
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import Envelope, short_parts
 from mesh.wire.frames import body_frames

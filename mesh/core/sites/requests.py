@@ -28,11 +28,11 @@ from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import BadName
+from mesh.hops import is_foreign, is_of, site_of
 from mesh.names import OTHERS, SENDS, SessionName
+from mesh.remote_names import UNREACHABLE
 from mesh.services.requester import Requester
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import is_foreign, is_of, site_of
-from mesh.sites.letters import UNREACHABLE
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
 from mesh.wire.limits import LETTERS

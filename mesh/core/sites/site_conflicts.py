@@ -15,10 +15,10 @@ from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
+from mesh.hops import is_of
 from mesh.patterns import SYSTEM
 from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.conflicts import conflict_key
-from mesh.sites.hops import is_of
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
 T = TypeVar("T")

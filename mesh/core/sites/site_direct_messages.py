@@ -23,10 +23,11 @@ from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
 from mesh.mapping.decision import ASKING, Decision, forward, refuse, wait
 from mesh.printable import count
+from mesh.remote_names import UNREACHABLE, WAY, way_to
 from mesh.routing.pending_forward import PendingForward
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import UNREACHABLE, WAY, goes_again, way_to
 from mesh.sites.retry_probes import RetryProbes
+from mesh.sites.stream_backoff import goes_again
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS

@@ -29,9 +29,9 @@ from mesh.core.sites.facts import SITE, GateChanged, SiteAnswered
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
+from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
