@@ -11,7 +11,7 @@ from mesh.cli.completing import complete_topics
 from mesh.cli.options import print_message, tell_json
 from mesh.cli.table import tell_table
 from mesh.names import CLIENT, OTHERS, kind_of
-from mesh.sites.letters import WAY, split
+from mesh.remote_names import WAY, split
 
 GOES = {"forward": "forward to", "wait": "wait for"}
 

@@ -12,7 +12,7 @@ from mesh.cli import options
 from mesh.cli.options import count, print_message
 from mesh.cli.pub import lines_of
 from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
-from mesh.sites.letters import UNKNOWN
+from mesh.remote_names import UNKNOWN
 from mesh.values import Published
 
 

@@ -22,7 +22,7 @@ from mesh.reasons import what as kinds
 from mesh.reasons.reason import LONGEST
 from mesh.reasons.verdict import verdict
 from mesh.reasons.what import What
-from mesh.sites.letters import split
+from mesh.remote_names import split
 from mesh.wire.calls import AskRoute, AskWhy
 from mesh.wire.replies import Reason, Reasons, Step
 

@@ -50,7 +50,7 @@ from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.indirect_sites import IndirectSites
 from mesh.core.sites.listing import Sites
@@ -90,13 +90,12 @@ from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.core.telling.recording import QUEUES, Recording
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
+from mesh.remote_names import way_to
 from mesh.routing.log import Log
 from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
-from mesh.routing.retained_value import RetainedValue
 from mesh.sites.accepting import any_brings
-from mesh.sites.letters import way_to
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import DIRTY, RULES
@@ -125,24 +124,7 @@ class Parts:
             sites = desk.settings.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
-        def on_met(came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
-            self.conflicting.met(came, stood, stays)
-
-        def on_came(envelope: Envelope) -> None:
-            self.conflicting.examine(envelope)
-
-        def is_reached(site: str) -> bool:
-            return bool(self.services.presence.notes((SITE, site)))
-
-        log = Log(
-            settings.topics_bytes,
-            shelf,
-            disks.shelf_of,
-            keeps_end,
-            settings.site,
-            on_met if settings.site else None,
-            on_came if settings.site else None,
-        )
+        log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site)
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = MessageFragments(desk)
@@ -165,16 +147,7 @@ class Parts:
         censuses = self.censuses = Censuses(desk, n)
 
         boot_of = n.directory.boot_of
-        router = self.router = Router(
-            desk,
-            log,
-            disks,
-            boot_of,
-            not mapping.is_plain,
-            merging,
-            lambda: self.relaying,
-            lambda came, stands: self.conflicting.transferred(came, stands),
-        )
+        router = self.router = Router(desk, log, disks, boot_of, not mapping.is_plain, merging)
         ways = self.ways = OwnWays(desk)
         questions = self.questions = PeerCalls(desk, n)
         telling = StateTopicStream(desk, router)
@@ -196,11 +169,6 @@ class Parts:
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
-        gateways = self.gateways = Gateways(
-            desk, dialler, lambda: [peer.node.name for peer in n.alive()], is_reached
-        )
-        clocks = self.clocks = Clocks(desk, n, gateways.clocks)
-        answering = self.answering = Answering(desk, gateways)
         provisional = DirtyReads(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(
             desk,
@@ -213,8 +181,6 @@ class Parts:
             dead,
             sessions.answer_client,
             merging.had,
-            lambda envelope: self.queues.queues.holds_back(envelope),
-            lambda: self.letters,
             provisional,
         )
         copies = Copies(desk, mapping, log, disk)
@@ -233,8 +199,13 @@ class Parts:
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         holdings = Holdings(desk, sessions, clients.cut_off_largest)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, sender_check
+            desk, n, nodes, questions.slow, sessions, router, balancing, sender_check
         )
+        gateways = self.gateways = Gateways(
+            desk, dialler, lambda: [peer.node.name for peer in n.alive()], services.presence
+        )
+        clocks = self.clocks = Clocks(desk, n, gateways.clocks)
+        answering = self.answering = Answering(desk, gateways)
         queues = self.queues = QueueRoom(
             desk,
             disks,
@@ -256,9 +227,7 @@ class Parts:
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.weight_of, self._queues, services.figures
         )
-        transit = self.transit = GatewayRelay(
-            desk, gateways, services.presence, n, lambda envelope: self.conflicting.leaves(envelope)
-        )
+        transit = self.transit = GatewayRelay(desk, gateways, services.presence, n)
         pausing = Pausing(desk, disk, shared)
         marking = TransferMarks(desk, disk)
         relaying = self.relaying = SiteRelay(
@@ -277,7 +246,7 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
-        conflicting = self.conflicting = SiteConflicts(desk, router, relaying, marking)
+        conflicting = self.conflicting = SiteConflicts(desk, router, relaying, marking, transit)
         sites = Sites(
             desk,
             nodes,
@@ -306,7 +275,7 @@ class Parts:
         rules = SharedRules(desk, disk, shared, nodes, gossiping, ruling)
         inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
         standby = Standby(desk, mapping, nodes, demand, questions, copies)
-        routes = Routes(desk, mapping, nodes, questions, letters)
+        routes = Routes(desk, mapping, nodes, questions)
         status = self.status = Status(desk, n, gossiping, forwarder)
         self.reception = Reception(desk, admission, sessions, n, self.piecework, gateways)
         # Lower packages first. Components that repeat questions come behind those that know the nodes to ask.

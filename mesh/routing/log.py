@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from mesh.hops import is_foreign
 from mesh.operations import Delete, Op, Put
-from mesh.routing.retained import OnMet, Retained
+from mesh.routing.retained import Retained
 from mesh.routing.retained_value import RetainedValue, last_values, store_key
 from mesh.routing.retained_value_rows import RetainedValueRows
 from mesh.routing.sink import Sink, Targets
 from mesh.routing.store_handle import StoreHandle
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.sites.accepting import ANY
-from mesh.sites.hops import is_foreign
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -82,21 +82,17 @@ class Log:
         shelf_of: Callable[[str], StoreHandle] | None = None,
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
         here: str = "",
-        on_met: OnMet | None = None,
-        on_came: Callable[[Envelope], None] | None = None,
     ) -> None:
         """Create an empty log.
 
         `keeps_end(key, envelope)` returns whether another master may bring a value of a topic after its end.
-        `here` is the name of this site. `on_met` is as in `Retained`. `on_came` is called with messages
-        published in another site.
+        `here` is the name of this site.
         """
         self._here = here
-        self._on_came = on_came
         self.shelf = shelf
         self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
-        self.retained = Retained(topics_bytes, self._evicted, here, on_met)
+        self.retained = Retained(topics_bytes, self._evicted, here)
         self.passed = 0  # last position handed on
         self.newest = 0  # timestamp of the newest restored value
         self._lanes: dict[bytes, dict[str, StreamLog]] = {}  # by stream, by domain
@@ -197,8 +193,9 @@ class Log:
             self._ends(accepted.end)
         elif not accepted.envelope.to:
             self.retained.retain_last(accepted.envelope)
-        if self._on_came is not None and is_foreign(accepted.envelope.sender):
-            self._on_came(accepted.envelope)
+        watcher = self.retained.watcher
+        if watcher is not None and is_foreign(accepted.envelope.sender):
+            watcher.on_passed(accepted.envelope)
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def inherit(self, values: Iterable[RetainedValue]) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+from mesh.hops import is_foreign
 from mesh.routing.seen import Seen
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.sites.hops import is_foreign
 from mesh.wire.envelope import ERASED, Envelope
 
 # Law 1: each master delivers a publisher's messages in order. A lower number than one already handed on is

@@ -6,17 +6,32 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
+from typing import Protocol
 
+from mesh.hops import is_foreign
 from mesh.patterns import SYSTEM, matches
 from mesh.reserved import CONFLICTS, DEAD
 from mesh.routing.recent import Recent
 from mesh.routing.retained_value import RetainedValue, last_values
-from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
 TopicValues = OrderedDict[tuple[str, str], RetainedValue]  # by (key, domain)
-OnMet = Callable[[RetainedValue, RetainedValue, bool], None]
+
+
+class ValueWatcher(Protocol):
+    """An observer of the values that other sites publish, to detect conflicts."""
+
+    def on_met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
+        """Handle a value that meets the value `stood` of another stream. `stays`: `stood` is newer."""
+
+    def on_passed(self, envelope: Envelope) -> None:
+        """Handle an accepted envelope of another site."""
+
+    def on_outdone(self, came: RetainedValue, stands: RetainedValue) -> None:
+        """Handle a value in a transfer from another site that is older than `stands`."""
+
+
 # Divisor of the limit for values that lost a conflict.
 OF_CONFLICTS = 16
 
@@ -33,16 +48,14 @@ class Retained:
         max_bytes: int,
         on_evicted: Callable[[list[RetainedValue]], None] = lambda gone: None,
         here: str = "",
-        on_met: OnMet | None = None,
     ) -> None:
         """Create an empty table.
 
         `on_evicted` is called with evicted values, which may have a newer value again. `here` is the name of
-        this site. `on_met` is called when a value meets a value of another stream: with the new value, the
-        existing value, and whether the existing value stays.
+        this site.
         """
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
-        self._on_met = on_met
+        self.watcher: ValueWatcher | None = None
         self.bytes = 0  # of all values
         self._topics: TopicValues = OrderedDict()  # oldest first
         self._dead: TopicValues = OrderedDict()  # dead letters, oldest first
@@ -53,6 +66,10 @@ class Retained:
         self.gone = 0  # keys removed since the start
         self._listed: tuple[int, int, Iterator[str]] = (0, -1, iter(()))  # last index, `gone`, iterator
         self._recent = Recent()
+
+    def watch(self, watcher: ValueWatcher) -> None:
+        """Report values of other sites to `watcher` from now on."""
+        self.watcher = watcher
 
     def __len__(self) -> int:
         self._settle()
@@ -66,7 +83,7 @@ class Retained:
 
     def retain_last(self, envelope: Envelope) -> None:
         """Retain the last value of each topic of the envelope, unless a newer one is known."""
-        if self._on_met is not None and is_foreign(envelope.sender):  # conflicts must be detected
+        if self.watcher is not None and is_foreign(envelope.sender):  # conflicts must be detected
             self.put_all(last_values(envelope))
             return
         recent = self._recent
@@ -128,8 +145,8 @@ class Retained:
             self._lost_bytes += size
 
     def _meet(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
-        if self._on_met is not None and came.envelope.stream != stood.envelope.stream:
-            self._on_met(came, stood, stays)
+        if self.watcher is not None and came.envelope.stream != stood.envelope.stream:
+            self.watcher.on_met(came, stood, stays)
 
     def _put_all(self, values: Iterable[RetainedValue]) -> list[RetainedValue]:
         """Insert many values.

@@ -7,8 +7,8 @@ from collections.abc import Set
 
 from msgspec import Struct
 
+from mesh.hops import site_of
 from mesh.sites.conflicts import wins
-from mesh.sites.hops import site_of
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
 OVERHEAD = 400  # bytes of a topic besides its content

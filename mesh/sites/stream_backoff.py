@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mesh.sites.hops import is_foreign
+from mesh.hops import is_foreign
+from mesh.remote_names import WAY_LOST
 
 # Refusals that are not final for another site. Nor is EXPIRED, unless the message expired by its own
 # time.
 FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
+# These refusals concern the latest route of a direct message, which may have arrived over another route. A
+# missing right or a wrong node name is final.
+_OF_ITS_ROUTE = FOR_NOW | {"CIRCULAR_LOOP"}
 SHORTEST, LONGEST = 0.25, 60.0  # s until a deferred message is resent
 
 # Law: a deferred message is resent together with all later ones of its publisher, in order.
@@ -24,6 +28,14 @@ def is_for_now(sender: str, state: str, to: str = "") -> bool:
     No node of this site then remembers the refusal. For a direct message every refusal is final.
     """
     return state in FOR_NOW and not to and is_foreign(sender)
+
+
+def goes_again(state: str, may_be_there: bool) -> bool:
+    """Return whether an answer with the code `state` is not final, so that the message is resent.
+
+    If the message may have arrived before, a refusal because of its latest route is not final.
+    """
+    return state == WAY_LOST or (may_be_there and state in _OF_ITS_ROUTE)
 
 
 @dataclass(slots=True)

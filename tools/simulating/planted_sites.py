@@ -14,8 +14,8 @@ from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.site_conflicts import SiteConflicts
 from mesh.core.sites.site_pass_through import SitePassThrough
 from mesh.core.sites.transferring import Transferring
+from mesh.hops import is_foreign
 from mesh.routing.retained_value import RetainedValue
-from mesh.sites.hops import is_foreign
 from mesh.sites.views import SiteViews
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Answer, Outcome

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing
 from mesh.core.context.incoming_call import Verb
+from mesh.core.context.seams import MessageSinks, NextHop, PutEnvelope, RemoteAddresses
 from mesh.discovery.state import Sample
 from mesh.errors import NotAvailable
 from mesh.mapping.agreed import RuleSet
@@ -139,6 +140,22 @@ class Component:
 
     def delivery_sources(self) -> Mapping[str, DeliverySource]:
         """Return the kinds of destinations whose messages this component delivers one by one."""
+        return {}
+
+    def message_sinks(self) -> Sequence[MessageSinks]:
+        """Return receivers of accepted messages beside subscribers."""
+        return ()
+
+    def next_hops(self) -> Mapping[str, NextHop]:
+        """Return the routes to places that are no nodes, by the prefix of their hops."""
+        return {}
+
+    def remote_addresses(self) -> Mapping[str, RemoteAddresses]:
+        """Return the addresses that are served in other places, by the prefix of their names."""
+        return {}
+
+    def puts(self) -> Mapping[str, PutEnvelope]:
+        """Return functions that accept messages of clients here, by the prefix of their destinations."""
         return {}
 
     def envelope_restorers(self) -> Mapping[str, Restores]:

@@ -19,6 +19,7 @@ from mesh.core.context.component import (
 )
 from mesh.core.context.facts import Fact, FactHandler, Trace
 from mesh.core.context.incoming_call import Verb
+from mesh.core.context.seams import MessageSinks, NextHop, PutEnvelope, RemoteAddresses
 from mesh.errors import RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
@@ -85,6 +86,10 @@ class DispatchTables:
         self.address_resolvers: dict[str, AddressResolver] = {}
         self.destination_handlers: dict[str, HandleEnvelope] = {}
         self.delivery_sources: dict[str, DeliverySource] = {}
+        self.message_sinks: tuple[MessageSinks, ...] = ()
+        self.next_hops: dict[str, NextHop] = {}
+        self.remote_addresses: dict[str, RemoteAddresses] = {}
+        self.puts: dict[str, PutEnvelope] = {}
         self.envelope_restorers = RestoreTable()
         self.fact_handlers = FactTable()
         self.features: tuple[str, ...] = (PIECES,)
@@ -111,6 +116,14 @@ class DispatchTables:
             _claim(self.destination_handlers, part.destination_handlers(), "deliver to destinations of kind")
         for part in self._with("delivery_sources"):
             _claim(self.delivery_sources, part.delivery_sources(), "provide deliveries of kind")
+        for part in self._with("message_sinks"):
+            self.message_sinks += tuple(part.message_sinks())
+        for part in self._with("next_hops"):
+            _claim(self.next_hops, part.next_hops(), "give the routes of hops that begin with")
+        for part in self._with("remote_addresses"):
+            _claim(self.remote_addresses, part.remote_addresses(), "serve addresses that begin with")
+        for part in self._with("puts"):
+            _claim(self.puts, part.puts(), "accept messages to destinations that begin with")
         for part in self._with("envelope_restorers"):
             _claim(self.envelope_restorers, part.envelope_restorers(), "restore envelopes of kind")
         for part in self._with("fact_handlers"):

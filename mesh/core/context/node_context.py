@@ -18,10 +18,10 @@ from mesh.core.context.settings import Settings
 from mesh.core.context.tally import Tally
 from mesh.core.context.turnedaway import RefusedClients
 from mesh.errors import LocalError, MeshError
+from mesh.hops import inside, is_foreign
 from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
 from mesh.reasons.undelivered import Undelivered
-from mesh.sites.hops import inside, is_foreign
 from mesh.values import Hop
 from mesh.wire.commands import Command, Introduction, Refuse, Reply
 from mesh.wire.envelope import Envelope

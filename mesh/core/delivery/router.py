@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
-from typing import Protocol
 
 from mesh.core.context.component import PUBLISHED, Beginning, Component, Restores
 from mesh.core.context.disks import Disks
@@ -18,6 +17,7 @@ from mesh.core.delivery.joining import Joining
 from mesh.core.delivery.reasons import of_message, of_topic
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull, TailBackFull
+from mesh.hops import leg_of
 from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
 from mesh.patterns import SYSTEM
@@ -34,7 +34,6 @@ from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.routing.sink import AddressResolver, Sink, Targets
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.subscriptions import SubscriptionIndex
-from mesh.sites.hops import leg_of
 from mesh.streams.multi_path_stream import LegsFull, MultiPathStream
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
@@ -49,19 +48,6 @@ STREAM_KEPT = 24 * 3600.0  # s that an idle stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
 
 
-class SiteSinks(Protocol):
-    """The sinks of other sites."""
-
-    def plan(self, envelope: Envelope) -> Targets:
-        """Return (sink, indices) of each site that receives some of it; `None` means all messages."""
-
-    def match(self, key: str, domain: str) -> Sequence[Sink]:
-        """Return the sinks of sites that receive messages of that topic."""
-
-    def names(self, key: str, domain: str) -> Sequence[str]:
-        """Return the names of sites that receive messages of that topic."""
-
-
 class Router(Component):
     """Component with the log of this node, and the subscriptions of clients and peers."""
 
@@ -73,21 +59,16 @@ class Router(Component):
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
-        abroad: Callable[[], SiteSinks],
-        outdone: Callable[[RetainedValue, RetainedValue], None],
     ) -> None:
         """Create the router.
 
-        `boot_of(master)` returns the boot of a node, 0 if unknown. `abroad()` is called if there are other
-        sites. `outdone(came, stands)` is called when a value transferred by a site loses against `stands`.
+        `boot_of(master)` returns the boot of a node, 0 if unknown.
         """
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
         self.relays = SubscriptionIndex[PeerFeed]()  # peers' queries relayed to other masters
         self.groups = SubscriptionIndex[Sink]()  # one member of a group gets each message
         self.has_groups = False  # whether there are groups
-        self._abroad = abroad
-        self._outdone = outdone
         self._merging = merging
         self.bindings = DurableBindings(desk)  # of durable subscriptions
         self.log = log
@@ -161,7 +142,7 @@ class Router(Component):
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
         """Return the other sites that receive messages of that topic."""
-        return self._abroad().names(key, domain) if self._desk.settings.outboxes else ()
+        return [name for sinks in self._desk.face.message_sinks for name in sinks.names(key, domain)]
 
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
@@ -215,8 +196,8 @@ class Router(Component):
         values = last_values(envelope)
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):
-            if isinstance(stands, RetainedValue):
-                self._outdone(value, stands)
+            if isinstance(stands, RetainedValue) and self.log.retained.watcher is not None:
+                self.log.retained.watcher.on_outdone(value, stands)
         return all(stand)
 
     def _from_site(self, lane: StreamLog, envelope: Envelope) -> list[tuple[int, int]]:
@@ -300,8 +281,8 @@ class Router(Component):
             targets = self._unmerged(envelope, targets)
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
-            if self._desk.settings.outboxes:
-                targets += self._abroad().plan(envelope)
+            for sinks in self._desk.face.message_sinks:
+                targets += sinks.plan(envelope)
         if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
@@ -428,8 +409,8 @@ class Router(Component):
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)
-            if self._desk.settings.outboxes:
-                yield from self._abroad().match(key, domain)
+            for sinks in self._desk.face.message_sinks:
+                yield from sinks.match(key, domain)
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)

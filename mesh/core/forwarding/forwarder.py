@@ -22,7 +22,6 @@ from mesh.core.forwarding.peer_sender import PeerSender
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.refusal_memory import RefusalMemory
 from mesh.core.forwarding.route_decisions import CIRCULAR, TO_MASTER, UNKNOWN, RouteDecisions
-from mesh.core.forwarding.site_routes import SiteRoutes, is_site
 from mesh.core.peers.facts import RoutesChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -30,6 +29,7 @@ from mesh.core.routes.facts import RouteLearned, RulesChanged
 from mesh.core.routes.nodes import Nodes
 from mesh.core.states.facts import RoutesVouched
 from mesh.errors import LocalError, PublishRefused
+from mesh.hops import inside, is_foreign
 from mesh.loglevels import ROUTES
 from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind
 from mesh.mapping.keyxml import check_xml
@@ -38,13 +38,12 @@ from mesh.names import OTHERS, PUTS
 from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
+from mesh.remote_names import UNREACHABLE, WAY, is_site, split
 from mesh.reserved import reserved
 from mesh.routing.decision_table import DecisionTable
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.origin import Local, Origin
 from mesh.routing.pending_forward import HERE, SOMEBODY, PendingForward
-from mesh.sites.hops import inside, is_foreign
-from mesh.sites.letters import UNREACHABLE, split
 from mesh.sites.stream_backoff import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcomes
@@ -62,8 +61,7 @@ class Forwarder(Component):
     """Forwards messages to their masters.
 
     `to_client(stream, answer)` answers a publisher. `had` records an envelope that a backup master may accept
-    as well. `holds_back(envelope)` keeps an envelope for a full queue, and `abroad()` returns the routes to
-    other sites.
+    as well.
     """
 
     def __init__(  # noqa: PLR0913
@@ -78,17 +76,12 @@ class Forwarder(Component):
         dead: DeadLetters,
         to_client: Callable[[bytes, Answer], None],
         had: Callable[[Envelope], None],
-        holds_back: Callable[[Envelope], bool],
-        abroad: Callable[[], SiteRoutes],
         provisional: DirtyReads,
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = ForwardTable(s.window_bytes, s.window_count)
         self._refused = RefusalMemory(desk.me.name, log.given_up)
-        self._abroad = abroad
-        self._deciding = RouteDecisions(
-            desk, mapping, nodes, lambda site, waits: self._abroad().decide(site, waits)
-        )
+        self._deciding = RouteDecisions(desk, mapping, nodes)
         self.rulings = DecisionTable(
             self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look_in_turn
         )
@@ -112,19 +105,11 @@ class Forwarder(Component):
         self._router = router
         self._provisional = provisional
         self._nodes = nodes
-        self.shipping = PeerSender(
-            desk,
-            self.onward,
-            neighbours,
-            self.rulings.may_leave,
-            marking.to,
-            lambda hop: self._abroad().ship(hop),
-        )
+        self.shipping = PeerSender(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
         self.incoming = Incoming(desk, provenance, marking.of_older, self._accept, self.shipping)
         self._settled = False
         self._was_master = False  # accepted messages may now have other masters
         self._put_off = DeferredEntries(desk, self.onward, self.rulings)
-        self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # entries that an earlier process stored
 
     def fact_handlers(self) -> Sequence[Hearing]:
@@ -181,7 +166,7 @@ class Forwarder(Component):
         if self.onward.is_under_way(entry, hop):
             return reason("UNDER_WAY", next=hop)
         if is_site(hop):
-            state = self._abroad().describe_hop(hop)
+            state = self._desk.face.next_hops[WAY].describe_hop(hop)
         else:
             state = self._nodes.standing(hop).says if hop else "no master is known"
         return reason("WAITS_FOR", next=hop or "a master", why=entry.why, state=state)
@@ -211,8 +196,7 @@ class Forwarder(Component):
         ):
             self._accept_here(envelope, self._local)
         elif envelope.to[:6] == PUTS:
-            if not self._holds_back(envelope):
-                self.put_in_queue(envelope)
+            self._desk.face.puts[PUTS](envelope)
         elif envelope.to.startswith(OTHERS):
             self._accept(self._at_home(envelope), self._local, was_sent)
         else:
@@ -411,7 +395,7 @@ class Forwarder(Component):
     def _may_answer(self, entry: PendingForward, hop: str) -> bool:
         peer = self._nodes.named(hop)
         if peer is None or not self._nodes.is_alive(hop):
-            return is_site(hop) and self._abroad().has_way(hop)
+            return is_site(hop) and self._desk.face.next_hops[WAY].has_way(hop)
         return not (
             peer.data is None and peer.lost_at is not None and peer.link.attempt > 1
         )  # retries failed
@@ -492,7 +476,7 @@ class Forwarder(Component):
     def on_route_lost(self, hop: str) -> None:
         """Requeue entries that left by a lost hop to another site, and look for another hop."""
         again = self.onward.requeue_in_flight(hop)
-        if not self._abroad().has_way(hop):
+        if not self._desk.face.next_hops[WAY].has_way(hop):
             for entry in again:
                 self.tailback.warn(entry)
         self.review()

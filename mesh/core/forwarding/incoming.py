@@ -12,9 +12,9 @@ from mesh.core.forwarding.provenance import Provenance
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
+from mesh.hops import inside, is_foreign
 from mesh.names import PUTS
 from mesh.routing.origin import Origin
-from mesh.sites.hops import inside, is_foreign
 from mesh.wire.envelope import (
     FORCE_QUEUING,
     HELD,

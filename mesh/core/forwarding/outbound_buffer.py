@@ -14,15 +14,15 @@ from mesh.core.forwarding.copy_marker import tailed
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.route_decisions import CIRCULAR
 from mesh.errors import Expired, MeshError, TailBackFull
+from mesh.hops import is_foreign
 from mesh.mapping.decision import CHANGING
+from mesh.remote_names import WAY
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.log import Log
 from mesh.routing.origin import Origin
 from mesh.routing.pending_forward import HERE, PendingForward
 from mesh.routing.stored_envelope import StoredEnvelope
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
-from mesh.sites.hops import is_foreign
-from mesh.sites.letters import WAY
 from mesh.sites.stream_backoff import is_for_now
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from mesh.core.context.component import Component
 from mesh.core.context.node_context import NodeContext
-from mesh.core.forwarding.site_routes import is_site
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.remote_names import WAY, is_site
 from mesh.routing.forward_table import ForwardTable
 from mesh.routing.pending_forward import PendingForward
 from mesh.wire.commands import Forward, Outcome, Outcomes
@@ -30,14 +30,11 @@ class PeerSender(Component):
         neighbours: Neighbours,
         may_leave: Callable[[PendingForward], bool],
         marked: Callable[[Peer, PendingForward], Envelope],
-        to_site: Callable[[str], None],
     ) -> None:
         """Create the component.
 
-        `marked` returns an entry's envelope as it leaves for a peer. `to_site` sends the entries that leave
-        by a hop to another site.
+        `marked` returns an entry's envelope as it leaves for a peer.
         """
-        self._to_site = to_site
         self._desk = desk
         self._onward = onward
         self._neighbours = neighbours
@@ -65,7 +62,7 @@ class PeerSender(Component):
             if peer is not None and peer.data is not None and peer.data.is_open:
                 self._send(peer)
             elif is_site(node):
-                self._to_site(node)
+                self._desk.face.next_hops[WAY].ship(node)
         for uuid, outcomes in self._answers.items():
             peer = self._neighbours.peers.get(uuid)
             for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():

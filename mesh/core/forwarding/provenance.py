@@ -10,7 +10,7 @@ from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
 from mesh.core.states.route_proofs import AGAIN, RouteProofs
 from mesh.errors import PublishRefused
-from mesh.sites.hops import inside
+from mesh.hops import inside
 from mesh.wire.envelope import Envelope
 
 QUESTIONS = 1000  # that may wait at once

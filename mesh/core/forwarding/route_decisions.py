@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 
 from mesh.core.context.node_context import NodeContext
 from mesh.core.routes.nodes import Nodes
+from mesh.hops import inside, is_foreign
 from mesh.mapping.claims import FilterResults
 from mesh.mapping.decision import ASKING, CHANGING, Decision, Kind, refuse, wait
 from mesh.mapping.filter_input import FilterInput
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
-from mesh.sites.hops import inside, is_foreign
+from mesh.remote_names import WAY
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
@@ -24,15 +25,7 @@ REMEMBERED = 10_000  # decisions on messages of local clients
 class RouteDecisions:
     """Decisions on envelopes, each for messages with the same route."""
 
-    def __init__(
-        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
-    ) -> None:
-        """Create the cache of decisions.
-
-        `abroad(site, waits)` decides on direct messages to other sites. With `waits` they wait until there is
-        a route.
-        """
-        self._abroad = abroad
+    def __init__(self, desk: NodeContext, mapping: Mapping, nodes: Nodes) -> None:
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
@@ -152,7 +145,7 @@ class RouteDecisions:
         force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)
         if to.site:
             return (
-                self._abroad(to.site, force)
+                self._desk.face.next_hops[WAY].decide(to.site, force)
                 if not came
                 else refuse("the message came from that site", "", CIRCULAR)
             )

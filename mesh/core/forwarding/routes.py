@@ -11,7 +11,6 @@ from mesh.core.context.component import Component
 from mesh.core.context.incoming_call import IncomingCall, Verb, answer
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.pages import fitting
-from mesh.core.forwarding.site_routes import SiteRoutes, is_site
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, PeerReply, Replies
 from mesh.errors import LocalError
@@ -20,7 +19,7 @@ from mesh.mapping.mapping import Mapping
 from mesh.names import CLIENT, SessionName, check_asked, kind_of
 from mesh.reasons.reason import reason
 from mesh.reasons.what import TOPIC, What
-from mesh.sites.letters import split
+from mesh.remote_names import WAY, is_site, split
 from mesh.wire.calls import AskRoute
 from mesh.wire.replies import Reason, Step, Steps
 
@@ -33,10 +32,7 @@ LONGEST = 1200  # characters of each field of a step
 class Routes(Component):
     """Answers route questions: each node returns its own step, and asks the next one."""
 
-    def __init__(
-        self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls, abroad: SiteRoutes
-    ) -> None:
-        self._abroad = abroad
+    def __init__(self, desk: NodeContext, mapping: Mapping, nodes: Nodes, questions: PeerCalls) -> None:
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
@@ -68,7 +64,9 @@ class Routes(Component):
             self._pass_on([ask.start], ask, [], [], then)
             return
         site = self._site(ask.to)
-        self._questions.when_settled(lambda: self._abroad.when_known(site, lambda: self._decided(ask, then)))
+        self._questions.when_settled(
+            lambda: self._desk.face.next_hops[WAY].when_known(site, lambda: self._decided(ask, then))
+        )
 
     def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]
@@ -97,7 +95,7 @@ class Routes(Component):
         if not ask.to:
             return self._mapping.decide(ask.key, ask.domain, self._nodes, visited, TRACE, ask.copy)
         if site := self._site(ask.to):
-            return self._abroad.decide(site, False)
+            return self._desk.face.next_hops[WAY].decide(site, False)
         to = SessionName.parse(ask.to)
         return self._mapping.address(to, ask.domain, self._nodes, visited, of=TRACE)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mesh.core.peers.peer import Peer
 from mesh.errors import RemoteError
-from mesh.sites.hops import inside
+from mesh.hops import inside
 from mesh.wire.envelope import Envelope
 
 PATIENCE = 2.0  # s after which an envelope is not believed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from mesh.core.context.component import Component, HandlerEntry, on_command
@@ -11,13 +11,12 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.peer import Peer
 from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.subscribers.origins import Verdict
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.hops import inside
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.services.requester import from_peer
-from mesh.sites.hops import inside
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
 from mesh.wire.limits import HOPS
@@ -38,17 +37,10 @@ class IncomingSends(Component):
     """
 
     def __init__(
-        self,
-        desk: NodeContext,
-        serving: ServedAddresses,
-        back: ReplyBatch,
-        abroad: Callable[[], SiteRequestRoutes],
-        sender_check: SenderCheck,
+        self, desk: NodeContext, serving: ServedAddresses, back: ReplyBatch, sender_check: SenderCheck
     ) -> None:
-        """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
         self._sender_check = sender_check
-        self._abroad = abroad
         self._serving = serving
         self._back = back
 
@@ -66,7 +58,8 @@ class IncomingSends(Component):
                 self._refuse(peer, envelope, error)
                 continue
             for part in self._short(peer, envelope):
-                taker = self._abroad() if part.to.startswith(OTHERS) else self._serving
+                is_remote = part.to.startswith(OTHERS)
+                taker = self._desk.face.remote_addresses[OTHERS] if is_remote else self._serving
                 taker.accept(from_peer(peer.node.uuid), part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:

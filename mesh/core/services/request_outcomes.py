@@ -13,10 +13,10 @@ from mesh.core.services.service_stats import ServiceStats
 from mesh.core.services.serving import LOST, NOBODY
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sessions import Sessions
+from mesh.hops import site_of
 from mesh.names import SENDS
 from mesh.services.replies import refusal
 from mesh.services.sent_requests import EnvelopeWay, SentRequests
-from mesh.sites.hops import site_of
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
 

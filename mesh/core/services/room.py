@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mesh.core.context.component import Component
 from mesh.core.context.node_context import NodeContext
@@ -19,7 +19,6 @@ from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.services.site_request_routes import SiteRequestRoutes
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sender_check import SenderCheck
 from mesh.core.subscribers.sessions import Sessions
@@ -37,7 +36,6 @@ class Services:
         sessions: Sessions,
         router: Router,
         strategies: NodeStrategies,
-        abroad: Callable[[], SiteRequestRoutes],
         sender_check: SenderCheck,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
@@ -49,24 +47,14 @@ class Services:
         self.serving = ServedAddresses(desk, self.presence, self.members, back)
         groups = Groups(desk, router, neighbours, self.members, self.serving, departing, strategies)
         self.sending = Sending(
-            desk,
-            named,
-            peers,
-            sessions,
-            self.presence,
-            self.serving,
-            back,
-            strategies,
-            departing,
-            groups,
-            abroad,
+            desk, named, peers, sessions, self.presence, self.serving, back, strategies, departing, groups
         )
         self.figures = self.sending.figured
         self.parts: Sequence[Component] = (
             self.presence,
             self.members,
             self.serving,
-            IncomingSends(desk, self.serving, back, abroad, sender_check),
+            IncomingSends(desk, self.serving, back, sender_check),
             groups,
             self.sending,
         )

@@ -13,6 +13,7 @@ from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.incoming_call import Verb, answer
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import RemoteAddresses
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
@@ -25,17 +26,17 @@ from mesh.core.services.reply_batch import ReplyBatch
 from mesh.core.services.request_batch import RequestBatch
 from mesh.core.services.request_outcomes import RequestOutcomes
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.services.site_request_routes import SiteGuest, SiteRequestRoutes
+from mesh.core.services.site_guest import SiteGuest
 from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
+from mesh.hops import site_of
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
+from mesh.remote_names import UNREACHABLE
 from mesh.services.requester import CLIENT, GATEWAY
 from mesh.services.sent_requests import EnvelopeWay, SentRequests
-from mesh.sites.hops import site_of
-from mesh.sites.letters import UNREACHABLE
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
@@ -50,7 +51,7 @@ _known_address = lru_cache(256)(check_asked)  # clients repeat the same addresse
 class Sending(Component):
     """Component that sends the messages of clients here to the nodes that the strategies choose."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         desk: NodeContext,
         named: Callable[[str], Peer | None],
@@ -62,11 +63,8 @@ class Sending(Component):
         strategies: NodeStrategies,
         departing: RequestBatch,
         groups: Groups,
-        abroad: Callable[[], SiteRequestRoutes],
     ) -> None:
-        """Create the component. `abroad()` returns the component for addresses of other sites."""
         self._desk = desk
-        self._abroad = abroad
         self._named = named
         self._peers = peers
         self._sessions = sessions
@@ -127,6 +125,10 @@ class Sending(Component):
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 
+    @property
+    def _remote(self) -> RemoteAddresses:
+        return self._desk.face.remote_addresses[OTHERS]
+
     def receive(self, guest: SiteGuest, envelope: Envelope, ttl: int) -> None:
         """Send the messages of a session of another site; `ttl` is as in `send`."""
         if guest.stream not in self._fates.guests:
@@ -179,7 +181,7 @@ class Sending(Component):
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
         elif site := site_of(e.to):
-            self._abroad().when_known(site, lambda: self._choose_way(memory, e, until, site))
+            self._remote.when_known(site, lambda: self._choose_way(memory, e, until, site))
         else:
             self._presence.when_known((ADDRESS, e.to), lambda: self._choose(memory, e, until))
 
@@ -219,12 +221,12 @@ class Sending(Component):
         """Send the envelope through a gateway to that site, the same one for all messages of a sender."""
         if self._fates.streams.get(e.stream) is not memory:
             return
-        why = self._abroad().why_none(site)
-        way = self._abroad().way(site, e.stream, in_vain) if not why else None
+        why = self._remote.why_none(site)
+        way = self._remote.way(site, e.stream, in_vain) if not why else None
         if way is not None:
             self._send_to_nodes(memory, e, until, {way: None}, tries, in_vain)
         else:
-            why = why or self._abroad().why_no_way(site)
+            why = why or self._remote.why_no_way(site)
             answer = Answer("", 1, 1, UNREACHABLE, text=f"{why}.")
             self._fates.report_answer(memory, e.stream, range(e.first, e.last + 1), answer)
 
@@ -264,7 +266,7 @@ class Sending(Component):
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)
             if uuid == self._desk.me.uuid and e.to.startswith(OTHERS):
-                self._abroad().accept(CLIENT, e, ttl)
+                self._remote.accept(CLIENT, e, ttl)
             elif uuid == self._desk.me.uuid:
                 self._serving.accept(GATEWAY if e.sender.startswith(OTHERS) else CLIENT, e, ttl)
             else:

@@ -13,10 +13,10 @@ from typing import Protocol
 from mesh.core.context.node_context import AHEAD, is_followed
 from mesh.core.sites.passing import TRAVELS
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused, SiteUnreachable
+from mesh.hops import leg_of, parse_hop, visited
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
-from mesh.sites.hops import leg_of, parse_hop, visited
-from mesh.sites.letters import UNREACHABLE
+from mesh.remote_names import UNREACHABLE
 from mesh.sites.selection import is_own
 from mesh.wire.envelope import EVERY, INITIAL, REQUEST, Envelope
 from mesh.wire.limits import HOPS

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from mesh.core.context.facts import Fact
 from mesh.wire.commands import Outcome
 
+SITE = "site"  # kind of the names under which gateways announce the sites that they reach
+
 
 @dataclass(frozen=True, slots=True)
 class PauseChanged(Fact):

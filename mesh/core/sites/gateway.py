@@ -16,7 +16,8 @@ from mesh.core.context.facts import ConnEnded, Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.context.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
-from mesh.core.sites.facts import GateChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.facts import SITE, GateChanged
 from mesh.core.sites.site_connection import PAUSED, PING, Gateway, SiteConnection
 from mesh.errors import RemoteError
 from mesh.links.backoff import Timing
@@ -49,15 +50,10 @@ class Gateways(Component):
     """
 
     def __init__(
-        self,
-        desk: NodeContext,
-        dialler: Dialler,
-        alive: Callable[[], list[str]],
-        is_reached: Callable[[str], bool],
+        self, desk: NodeContext, dialler: Dialler, alive: Callable[[], list[str]], presence: Presence
     ) -> None:
-        """Create the component. `is_reached(site)` means that another gateway here reaches the site."""
         self._desk = desk
-        self._is_reached = is_reached
+        self._presence = presence
         self._dialler = dialler
         self._alive = alive
         self._keys: Mapping[str, SiteKeys] = {}  # of sites that may be dialed
@@ -82,6 +78,10 @@ class Gateways(Component):
 
     def features(self) -> Sequence[str]:
         return (SITES, CHAINS) if self._desk.settings.site else ()
+
+    def _is_reached(self, site: str) -> bool:
+        """Return whether another gateway of this site is connected with that site."""
+        return bool(self._presence.notes((SITE, site)))
 
     def figures(self) -> dict[str, int | float]:
         lost = [view.site for view in self.views.all() if view.state == "unreachable"] if self._gates else []

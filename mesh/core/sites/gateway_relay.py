@@ -20,20 +20,18 @@ from mesh.core.presence.presence import Presence
 from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay, say_relayed
 from mesh.core.sites.custody import answer_key
-from mesh.core.sites.facts import GateChanged, ReachChanged, SiteAnswered
+from mesh.core.sites.facts import SITE, GateChanged, ReachChanged, SiteAnswered
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import RemoteError
+from mesh.hops import is_of
+from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import is_of
-from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.stores import note
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, LETTERS
-
-SITE = "site"  # kind of the names of linked gateways
 
 # Rule 1: while any of a stream is in transit it uses one connection, so its order holds.
 # Rule 2: each lost connection changes the note with which this node announces the site. A sender that used
@@ -60,15 +58,9 @@ class GatewayRelay(Component):
     """Component that forwards messages to other sites."""
 
     def __init__(
-        self,
-        desk: NodeContext,
-        gateways: Gateways,
-        presence: Presence,
-        neighbours: Neighbours,
-        leaves: Callable[[Envelope], None],
+        self, desk: NodeContext, gateways: Gateways, presence: Presence, neighbours: Neighbours
     ) -> None:
-        """Create the component. `leaves(envelope)` is called for each envelope sent to another site."""
-        self._leaves = leaves
+        self._watchers: tuple[Callable[[Envelope], None], ...] = ()
         self._desk = desk
         self._gateways = gateways
         self._presence = presence
@@ -80,6 +72,10 @@ class GatewayRelay(Component):
         self._early: dict[tuple[str, bytes, Asker], float] = {}  # time of the first early message
         self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
+
+    def when_leaving(self, watch: Callable[[Envelope], None]) -> None:
+        """Call `watch` with each envelope that is sent to another site, from now on."""
+        self._watchers += (watch,)
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (
@@ -160,7 +156,8 @@ class GatewayRelay(Component):
             if line is not None and not is_older:
                 line.asked.add(asker, envelope.first, envelope.last)
                 going.setdefault(line.conn, []).append(envelope)
-                self._leaves(envelope)
+                for watch in self._watchers:
+                    watch(envelope)
             elif is_older or not self._is_ours(envelope):
                 self._refuse(source, site, envelope)
         for conn, leaving in going.items():

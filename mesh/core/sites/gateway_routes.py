@@ -11,10 +11,10 @@ from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.sites.facts import ExitsChanged
-from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.facts import SITE, ExitsChanged
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.reasons.near import near
-from mesh.sites.letters import UNKNOWN
+from mesh.remote_names import UNKNOWN
 from mesh.sites.stores import broken
 from mesh.wire.limits import LETTERS
 

@@ -13,9 +13,9 @@ from mesh.core.context.node_context import NodeContext
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.routes.peer_calls import PeerCalls, Replies
-from mesh.core.sites.facts import GateChanged, PauseChanged, ReachChanged
+from mesh.core.sites.facts import SITE, GateChanged, PauseChanged, ReachChanged
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.site_connection import PAUSED, UP, Gateway, SiteConnection
 from mesh.names import node_name
 from mesh.sites.views import SiteMember

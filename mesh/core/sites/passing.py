@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from mesh.hops import in_site, is_foreign, leg_of
 from mesh.names import SessionName
 from mesh.routing.log import stream_key
-from mesh.sites.hops import in_site, is_foreign, leg_of
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, NO_RELAY, PERSISTENT, Envelope
 

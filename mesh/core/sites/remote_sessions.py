@@ -18,17 +18,17 @@ from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
 from mesh.core.services.reply_batch import TimedEnvelopes, batches
 from mesh.core.services.sending import Sending
-from mesh.core.services.site_request_routes import SiteGuest
+from mesh.core.services.site_guest import SiteGuest
 from mesh.core.sites.aliases import Aliases
 from mesh.core.sites.arrivals import NeighbourSite, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.hops import is_foreign
 from mesh.names import OTHERS, SENDS, check_address
 from mesh.patterns import SYSTEM
-from mesh.sites.hops import is_foreign
-from mesh.sites.letters import split
+from mesh.remote_names import split
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import Envelope, short_parts
 from mesh.wire.frames import body_frames

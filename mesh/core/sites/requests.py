@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from mesh.core.context.component import Component, HandlerEntry, on_command
 from mesh.core.context.conn import Conn
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import RemoteAddresses
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.services.reply_batch import ReplyBatch, TimedEnvelopes, batches, sends
 from mesh.core.services.serving import LOST
@@ -27,11 +28,11 @@ from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.site_connection import SiteConnection
 from mesh.errors import BadName
+from mesh.hops import is_foreign, is_of, site_of
 from mesh.names import OTHERS, SENDS, SessionName
+from mesh.remote_names import UNREACHABLE
 from mesh.services.requester import Requester
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import is_foreign, is_of, site_of
-from mesh.sites.letters import UNREACHABLE
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
 from mesh.wire.limits import LETTERS
@@ -88,6 +89,9 @@ class SiteRequests(Component):
             on_fact(GateChanged, lambda fact: self._on_gate_changed(fact.site) if fact.is_less else None),
             on_fact(LoggedOut, lambda fact: self._forget_peer(fact.peer.node.uuid)),
         )
+
+    def remote_addresses(self) -> Mapping[str, RemoteAddresses]:
+        return {OTHERS: self}
 
     def from_gateways(self) -> Sequence[HandlerEntry]:
         return (on_command(Sent, self._sent), on_command(Respond, self._responded))

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from mesh.core.context.component import Component
 from mesh.core.context.node_context import NodeContext
 from mesh.core.delivery.router import Router
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
+from mesh.hops import is_of
 from mesh.patterns import SYSTEM
 from mesh.routing.retained_value import RetainedValue, last_values
 from mesh.sites.conflicts import conflict_key
-from mesh.sites.hops import is_of
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
 T = TypeVar("T")
@@ -37,13 +38,21 @@ class SiteConflicts(Component):
     """Component that detects conflicts, at each master."""
 
     def __init__(
-        self, desk: NodeContext, router: Router, relaying: SiteRelay, marking: TransferMarks
+        self,
+        desk: NodeContext,
+        router: Router,
+        relaying: SiteRelay,
+        marking: TransferMarks,
+        transit: GatewayRelay,
     ) -> None:
         self._desk = desk
         self._router = router
         self._relaying = relaying
         self._marking = marking
         self._here = desk.settings.site
+        if self._here:
+            router.log.retained.watch(self)
+        transit.when_leaving(self.leaves)
         own = desk.me.uuid + desk.me.boot.to_bytes(8) + b"conflicts"
         self._stream = blake2b(own, key=desk.settings.secret[:64], digest_size=16).digest()
         self._number = 0
@@ -68,7 +77,7 @@ class SiteConflicts(Component):
 
     # --- finding ----------------------------------------------------------------------------------------
 
-    def met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
+    def on_met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
         """Examine two values of one topic: `came` arrived while `stood` was the current value.
 
         `stays` means that `stood` won.
@@ -96,7 +105,7 @@ class SiteConflicts(Component):
             if stood is not None and value.envelope.sent < self._arrived.get(topic, 0):
                 self._differ(stood, value)
 
-    def examine(self, envelope: Envelope) -> None:
+    def on_passed(self, envelope: Envelope) -> None:
         """Examine an envelope of another site for which this node is the master here."""
         if envelope.to or envelope.flags & (INITIAL | ERASED):
             return
@@ -115,7 +124,7 @@ class SiteConflicts(Component):
         if value.site(self._here) != left.site(self._here) and left.is_newer_than(value, self._here):
             self._outdone(value, left)
 
-    def transferred(self, came: RetainedValue, stands: RetainedValue) -> None:
+    def on_outdone(self, came: RetainedValue, stands: RetainedValue) -> None:
         """Examine an older value in a transfer from another site.
 
         The value may have arrived before, and be known to the winner. Values from before this process are

@@ -6,13 +6,14 @@ the other site has sent the final answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from mesh.core.context.component import Component
 from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import NextHop
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.batches import say_relay
@@ -22,10 +23,11 @@ from mesh.core.sites.gateway_routes import GatewayRoutes
 from mesh.core.sites.passing import leaving
 from mesh.mapping.decision import ASKING, Decision, forward, refuse, wait
 from mesh.printable import count
+from mesh.remote_names import UNREACHABLE, WAY, way_to
 from mesh.routing.pending_forward import PendingForward
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import UNREACHABLE, WAY, goes_again, way_to
 from mesh.sites.retry_probes import RetryProbes
+from mesh.sites.stream_backoff import goes_again
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
@@ -67,6 +69,9 @@ class SiteDirectMessages(Component):
 
     def features(self) -> Sequence[str]:
         return (LETTERS,)
+
+    def next_hops(self) -> Mapping[str, NextHop]:
+        return {WAY: self}
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (

@@ -19,7 +19,7 @@ from mesh.core.sites.site_pass_through import SitePassThrough
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.printable import count
-from mesh.sites.letters import WAY_LOST, split
+from mesh.remote_names import WAY_LOST, split
 from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers
 from mesh.wire.commands import Relay

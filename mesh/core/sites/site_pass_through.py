@@ -25,13 +25,13 @@ from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
 from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import answer_key
-from mesh.core.sites.facts import GateChanged, SiteAnswered
-from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.facts import SITE, GateChanged, SiteAnswered
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.errors import LocalError, PublishRefused, TailBackFull
+from mesh.remote_names import UNREACHABLE, WAY_LOST
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.stores import broken
 from mesh.sites.stream_backoff import FOR_NOW
 from mesh.streams.deferred_numbers import DeferredNumbers

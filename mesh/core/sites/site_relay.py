@@ -13,6 +13,7 @@ from mesh.core.context.component import Beginning, Component, HandlerEntry, on_c
 from mesh.core.context.disk import Disk
 from mesh.core.context.facts import Hearing, SettingsRead, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import MessageSinks
 from mesh.core.delivery.router import Router
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.peers.facts import LoggedOut
@@ -22,8 +23,8 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
-from mesh.core.sites.facts import PauseChanged, SiteAnswered
-from mesh.core.sites.gateway_relay import SITE, GatewayRelay
+from mesh.core.sites.facts import SITE, PauseChanged, SiteAnswered
+from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.passing import in_runs, leaving, may_leave
 from mesh.core.sites.sitefeed import SiteFeed, site_key
 from mesh.core.sites.transfer_marks import TransferMarks
@@ -130,6 +131,9 @@ class SiteRelay(Component):
 
     def features(self) -> Sequence[str]:
         return (STAYS,)
+
+    def message_sinks(self) -> Sequence[MessageSinks]:
+        return (self,) if self._desk.settings.site else ()
 
     def fact_handlers(self) -> Sequence[Hearing]:
         return (

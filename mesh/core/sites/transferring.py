@@ -16,17 +16,16 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.routes.nodes import Nodes
 from mesh.core.routes.peer_calls import PeerCalls, Replies
 from mesh.core.sites.custody import WAITS
-from mesh.core.sites.facts import SiteAnswered
-from mesh.core.sites.gateway_relay import SITE
+from mesh.core.sites.facts import SITE, SiteAnswered
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.site_relay import SiteRelay
 from mesh.core.sites.transfer_marks import TransferMarks
 from mesh.errors import LocalError
+from mesh.hops import is_foreign
 from mesh.patterns import SYSTEM
 from mesh.routing.keylist import KeyList
 from mesh.routing.retained import Retained
 from mesh.routing.retained_value import RetainedValue
-from mesh.sites.hops import is_foreign
 from mesh.sites.stream_backoff import FOR_NOW, StreamBackoff
 from mesh.sites.transfers import SiteTransfer, Topic
 from mesh.wire.calls import AskSiteSync

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable
 
 from mesh.core.context.node_context import NodeContext
 from mesh.errors import PublishRefused, StoreFull
+from mesh.hops import is_foreign
 from mesh.routing.inbox import Inbox
 from mesh.routing.memory import OWN
-from mesh.sites.hops import is_foreign
 from mesh.wire.envelope import PERSISTENT, Envelope
 
 ABROAD = 10_000  # inboxes beyond which other sites add none

@@ -34,10 +34,10 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.core.states.route_proofs import RouteProofs
 from mesh.discovery.state import WAYS
+from mesh.hops import inside
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.patterns import SYSTEM
-from mesh.sites.hops import inside
 from mesh.wire.envelope import ERASED, Envelope
 
 EVER = 64  # sets of rules that are remembered

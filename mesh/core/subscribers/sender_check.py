@@ -16,7 +16,7 @@ from mesh.core.routes.facts import RulesChanged
 from mesh.core.states.facts import StateReceived
 from mesh.core.subscribers.origins import Origins, Verdict
 from mesh.core.subscribers.solicited import Solicited
-from mesh.sites.hops import inside
+from mesh.hops import inside
 from mesh.wire.commands import Items
 from mesh.wire.envelope import Envelope
 

@@ -7,7 +7,7 @@ import pytest
 
 from mesh.cli.main import main
 from mesh.errors import MeshError, NotConnected, SiteUnreachable, TailBackFull
-from mesh.sites.letters import UNKNOWN
+from mesh.remote_names import UNKNOWN
 from mesh.values import Published
 from tests.mesh.cli.fake import FakeClient, Given
 

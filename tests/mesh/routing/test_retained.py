@@ -19,6 +19,20 @@ from tests.mesh.envelopes import envelope
 ALL = Query("pattern", "#")
 
 
+class Observer:
+    """Records the values that met values of other streams."""
+
+    def __init__(self) -> None:
+        self.met: list[tuple[bytes, bytes, bool]] = []
+
+    def on_met(self, came: RetainedValue, stood: RetainedValue, stays: bool) -> None:
+        self.met.append((came.data, stood.data, stays))
+
+    def on_passed(self, envelope: Envelope) -> None: ...
+
+    def on_outdone(self, came: RetainedValue, stands: RetainedValue) -> None: ...
+
+
 def publish(retained: Retained, e: Envelope) -> list[str]:
     """The keys that were forgotten for it."""
     gone: list[RetainedValue] = []
@@ -137,19 +151,14 @@ def test_of_two_sites_that_are_as_new_that_of_the_later_name_stays_in_whatever_o
         for who, stream in ((ours, b"a" * 16), (theirs, b"b" * 16))
     ]
     for order in (both, both[::-1]):
-        met: list[tuple[bytes, bytes, bool]] = []
-
-        def on_met(
-            came: RetainedValue, stood: RetainedValue, stays: bool, met: list[tuple[bytes, bytes, bool]] = met
-        ) -> None:
-            met.append((came.data, stood.data, stays))
-
-        retained = Retained(10**6, here=here, on_met=on_met)
+        observer = Observer()
+        retained = Retained(10**6, here=here)
+        retained.watch(observer)
         for each in order:
             retained.retain_last(each)
         stays = b"/site" if here == "LON" else b"/node"
         assert values(retained)["a", ""].startswith(stays)
-        assert met == [(order[1].body, order[0].body, order[0].body.startswith(stays))]
+        assert observer.met == [(order[1].body, order[0].body, order[0].body.startswith(stays))]
 
 
 def test_a_single_value_larger_than_the_bound_is_kept() -> None:

@@ -16,8 +16,8 @@ from mesh.discovery import state as node_state
 from mesh.discovery.state import Natural
 from mesh.mapping.decision import CHANGING
 from mesh.proof import prove
+from mesh.remote_names import WAY_LOST
 from mesh.routing.verdict import PARTLY_REFUSED
-from mesh.sites.letters import WAY_LOST
 from mesh.wire import commands as c
 from mesh.wire import limits
 from mesh.wire.envelope import (

@@ -16,12 +16,12 @@ from mesh.core.peers.facts import Lived, ViewChanged
 from mesh.core.sites.sitefeed import SiteFeed
 from mesh.discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, SuspicionRefuted
 from mesh.errors import MeshError
+from mesh.hops import is_foreign, site_of
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.retained_value import RetainedValue
 from mesh.routing.sink import Targets
-from mesh.sites.hops import is_foreign, site_of
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges

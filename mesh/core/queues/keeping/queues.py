@@ -10,6 +10,7 @@ from typing import Protocol
 from mesh.core.context.component import Beginning, Component, Restores
 from mesh.core.context.facts import Hearing, on_fact
 from mesh.core.context.node_context import NodeContext
+from mesh.core.context.seams import PutEnvelope
 from mesh.core.queues.keeping.dead_lettering import DeadLettering
 from mesh.core.queues.keeping.overflow import Overflow
 from mesh.core.queues.keeping.queue_sink import QueueSink
@@ -110,6 +111,9 @@ class Queues(Component):
 
     def address_resolvers(self) -> Mapping[str, AddressResolver]:
         return {QUEUE: self}
+
+    def puts(self) -> Mapping[str, PutEnvelope]:
+        return {PUTS: self._put}
 
     def figures(self) -> dict[str, int | float]:
         parts = [queue.part for queue in self._awake]
@@ -261,17 +265,16 @@ class Queues(Component):
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)
 
-    def holds_back(self, envelope: Envelope) -> bool:
-        """Hold a client's message back if its queue is full and may block; return whether it is held."""
+    def _put(self, envelope: Envelope) -> None:
+        """Accept a client's message, or hold it back if its queue is full and may block."""
         queue = self._all.get(envelope.to.removeprefix(PUTS))
-        if queue is None:
-            return False
-        waits, others = queue.holds_back(envelope)
-        if waits:
+        waits, others = queue.holds_back(envelope) if queue is not None else (False, ())
+        if queue is not None and waits:
             self._holding[queue] = None
         for each in others:
             self._publish(each)
-        return waits
+        if not waits:
+            self._publish(envelope)
 
     def _put_gone(self, stream: bytes) -> None:
         """Forget the held-back messages of a producer that has disconnected."""

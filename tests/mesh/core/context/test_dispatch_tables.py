@@ -139,7 +139,17 @@ def test_a_capability_is_a_room_and_one_line() -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["from_clients", "from_peers", "client_verbs", "peer_verbs", "address_resolvers", "envelope_restorers"],
+    [
+        "from_clients",
+        "from_peers",
+        "client_verbs",
+        "peer_verbs",
+        "address_resolvers",
+        "next_hops",
+        "remote_addresses",
+        "puts",
+        "envelope_restorers",
+    ],
 )
 def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> None:
     class Same(Component):
@@ -150,6 +160,9 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
     )
     tables: Any = {
         "address_resolvers": lambda self: {"client": self},
+        "next_hops": lambda self: {"site/": self},
+        "remote_addresses": lambda self: {"/site/": self},
+        "puts": lambda self: {"queue/": self.tick},
         "envelope_restorers": lambda self: {"client": self.tick},
     }
     setattr(Same, what, tables.get(what, lambda self: wanted))

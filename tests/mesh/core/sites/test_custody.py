@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from mesh.core.sites.arrivals import NeighbourSite, unfit
 from mesh.core.sites.custody import Custody
 from mesh.core.sites.passing import in_runs, leaving
+from mesh.hops import leg_of
 from mesh.routing.envelope_slice import EnvelopeSlice
 from mesh.routing.stored_envelope import StoredEnvelope
-from mesh.sites.hops import leg_of
 from mesh.streams.multi_path_stream import MultiPathStream
 from mesh.values import Hop
 from mesh.wire.commands import Answer

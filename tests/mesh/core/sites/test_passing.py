@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mesh.core.sites.passing import in_runs, leaving
 from mesh.errors import BadName
-from mesh.sites.hops import in_site, leg_of, parse_hop, visited
+from mesh.hops import in_site, leg_of, parse_hop, visited
 from mesh.values import Hop
 from mesh.wire.envelope import FIRST, INITIAL, PERSISTENT, REQUEST, Envelope
 from tests.mesh.envelopes import envelope

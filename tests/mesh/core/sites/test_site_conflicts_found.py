@@ -157,9 +157,9 @@ def test_what_is_of_one_site_or_is_transferred_or_passes_by_is_no_conflict() -> 
     conflicting._arrived["quote", STOCK] = later + 1
     conflicting.leaves(made(OURS, later))
     for flag in (INITIAL, ERASED):
-        conflicting.examine(made(THEIRS, later - 2, flag))
+        conflicting.on_passed(made(THEIRS, later - 2, flag))
     assert conflicting.figures() == {"site_conflicts": 0}
-    conflicting.examine(made(THEIRS, later - 2))
+    conflicting.on_passed(made(THEIRS, later - 2))
     assert conflicting.figures() == {"site_conflicts": 1}
 
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from mesh.config.sites import RemoteSite
 from mesh.core.sites.gateway_relay import GatewayRelay
 from mesh.core.sites.site_direct_messages import SiteDirectMessages
+from mesh.remote_names import UNKNOWN
 from mesh.sites.accepting import Accepts
-from mesh.sites.letters import UNKNOWN
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.frames import write

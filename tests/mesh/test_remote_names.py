@@ -1,21 +1,10 @@
-"""Names in other sites, and which refusals of a letter are final."""
+"""Names of places in other sites."""
 
 import pytest
 
 from mesh.errors import BadName
-from mesh.sites.letters import goes_again, split
+from mesh.remote_names import split
 from tests.each import each
-
-
-@pytest.mark.parametrize("state", ["SITE_UNREACHABLE", "TAILBACK_FULL", "CLOCK_AHEAD"])
-def test_of_what_may_have_come_there_a_refusal_of_its_way_is_no_last_word(state: str) -> None:
-    assert goes_again(state, True) and not goes_again(state, False)
-
-
-@each("state", ["OK", "NO_RIGHT", "UNKNOWN_NODE", "NOT_CONNECTED", "FORWARD_WARNING"])
-def test_what_has_no_leave_or_no_node_is_told_so_though_the_line_was_lost_meanwhile(state: str) -> None:
-    assert not goes_again(state, True)
-    assert goes_again("WAY_LOST", False)
 
 
 @pytest.mark.parametrize(

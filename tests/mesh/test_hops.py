@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import BadName
-from mesh.sites.hops import in_site, inside, is_foreign, is_of, leg_of, parse_hop, site_of, visited
+from mesh.hops import in_site, inside, is_foreign, is_of, leg_of, parse_hop, site_of, visited
 from mesh.values import Hop, Route
 
 
