@@ -95,7 +95,13 @@ def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> B
     except Exception as error:  # foreign code may raise anything
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be created"
         why = f"{type(error).__name__}: {error!s:.200}"
-        raise BadBalancer(f"{what}: {why}. Fix or uninstall it, or choose another strategy.") from error
+        is_older = isinstance(error, ModuleNotFoundError) and error.name == "balancers"
+        hint = (
+            "In it, import mesh.balancers.base instead of balancers.base"
+            if is_older
+            else "Fix or uninstall it, or choose another strategy"
+        )
+        raise BadBalancer(f"{what}: {why}. {hint}.") from error
     lacking = [
         part
         for part in ("pick", "assign", "order", "started", "registrations")

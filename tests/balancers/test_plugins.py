@@ -1,6 +1,7 @@
 """Strategies, ours and those of plug-ins, are found by name, and errors name the remedy."""
 
 import re
+import sys
 from configparser import ConfigParser
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -13,6 +14,8 @@ from mesh.balancers.guarded import Guarded
 from mesh.balancers.plugins import BadBalancer
 from mesh.balancers.round_robin import RoundRobin
 from tests.balancers.candidates import chance, named
+
+ROOT = Path(__file__).parents[2]
 
 
 class First(Strategy):
@@ -72,6 +75,17 @@ def test_a_foreign_one_is_found_by_its_entry_point_and_guarded(bring: list[Entry
     assert balancer.pick(named("b c a")) == "a"
     assert (balancer.assign(named("b a"), 5), balancer.order(named("b a"))) == ({"a": 5}, ["a", "b"])
     assert balancer.faults == 0
+
+
+def test_a_foreign_one_written_for_the_earlier_top_level_name_is_refused_with_the_new_one(
+    bring: list[EntryPoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "older_strategy.py").write_text("from balancers.base import Strategy\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path and Path(path) != ROOT])
+    bring.append(entry("Older", "older_strategy:Older"))
+    with pytest.raises(BadBalancer, match=r"import mesh\.balancers\.base instead of balancers\.base"):
+        plugins.named("Older", chance())
 
 
 def test_a_foreign_one_cannot_take_the_name_of_ours(bring: list[EntryPoint]) -> None:
