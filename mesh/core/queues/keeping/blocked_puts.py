@@ -23,7 +23,7 @@ class BlockedPuts:
         return bool(self._row)
 
     def add(self, envelope: Envelope) -> bool:
-        """Hold an envelope, and return whether its stream was within the limits."""
+        """Hold an envelope unless its stream has reached a limit, and return whether it is held."""
         stream = envelope.stream
         if self._bytes[stream] >= self._most_bytes or self._count[stream] >= self._most_count:
             return False

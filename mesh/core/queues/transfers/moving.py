@@ -75,7 +75,6 @@ class Moving(Component):
         }
 
     def _leaving(self) -> Iterator[QueueSink]:
-        """Yield the queues that have messages in transit."""
         for name in {name for ways in self._ways.values() for name in ways}:
             if (queue := self._queues.find(name)) is not None:
                 yield queue
@@ -97,7 +96,7 @@ class Moving(Component):
         return {uuid for uuid, ways in self._ways.items() if name in ways}
 
     def on_move(self, then: PieceMoved) -> None:
-        """Call `then` with each outcome of a move, after the outcome is on disk."""
+        """Call `then` with the accepted and refused counts of moves, after their outcomes are on disk."""
         self._hearers.append(then)
 
     def can_take(self, target: bytes) -> bool:
@@ -114,7 +113,8 @@ class Moving(Component):
     ) -> int:
         """Move the ready messages of `pieces` to `target` up to the limits, and return their count.
 
-        `told` is called once for each piece that moves, after its outcome is on disk.
+        The count is 0 if the queue was removed or the target cannot receive transfers. `told` is called once
+        for each piece that moves, after its outcome is on disk, unless the queue is removed before.
         """
         if queue.is_removed or not self.can_take(target):
             return 0
@@ -192,7 +192,7 @@ class Moving(Component):
         return is_alone and way.out.going[number].lot not in queue.part.pledged
 
     def part(self) -> None:
-        """Resend the open pieces of volatile queues, as this node drains and stops keeping them."""
+        """Resend the open pieces of volatile queues, as the start or end of a drain changes their holder."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
             for way in ways.values():
@@ -278,9 +278,10 @@ class Moving(Component):
                 del self._ways[uuid]
 
     def _given_up(self, uuid: bytes) -> None:
-        """End all moves to a node that the operator has given up.
+        """End the moves to a node that the operator has given up.
 
-        The node may have delivered the messages, so their outcome is unsure.
+        The node may have delivered the messages, so their outcome is unsure. Moves that are not on disk yet
+        are left out.
         """
         for way in list(self._ways.get(uuid, {}).values()):
             numbers = way.answerable()
