@@ -93,7 +93,10 @@ class Clients(Component):
     # --- sessions ---------------------------------------------------------------------------------------
 
     def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """Return the session for a client's HELLO, new or resumed; `None` while its holder is asked."""
+        """Return the new or resumed session for a HELLO, a refusal, or `None` while the holder is asked.
+
+        If a resumed session has another connection, that connection is closed.
+        """
         try:
             name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
             self._check_name(h)
@@ -127,7 +130,6 @@ class Clients(Component):
         return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise `limits.key_sessions` there.")
 
     def _check_name(self, h: Hello) -> None:
-        """Check that the client name is not that of the mesh or of a node. Raises: BadName."""
         is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
@@ -343,5 +345,5 @@ class Clients(Component):
 
 
 def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
-    """Return the time limit of an envelope in ms; 0 = none."""
+    """Return the time limit of an envelope in ms, or 0 if it has none."""
     return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

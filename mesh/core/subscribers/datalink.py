@@ -111,7 +111,7 @@ class DataLinks(Component):
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """Compare the peer's state of the item streams, and return the number of the last item that it has.
+        """Compare the peer's state of the item streams, and return the number of its last received item.
 
         0 means that all items are sent again.
         """
@@ -225,7 +225,7 @@ class DataLinks(Component):
         self._desk.end_connection(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
-        """Record the gaps that a peer reports before an item."""
+        """Pass on the gaps that a peer reports before an item, and empty the cache of values."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
         self._router.cache.empty()
@@ -311,7 +311,7 @@ class DataLinks(Component):
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
     def _is_held(self, parcel: StoredEnvelope) -> bool:
-        """Return whether another peer sent the whole item before, and it is still needed here."""
+        """Return whether another peer sent the whole item before, and the item is still needed here."""
         numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
         for peer in self._neighbours.peers.values():
             upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
@@ -332,7 +332,7 @@ class DataLinks(Component):
             self._received[master] = upstream.received
 
     def _forgotten(self, peer: Peer) -> None:
-        """Forget the logs that only a forgotten peer has relayed."""
+        """Forget the log positions that only a forgotten peer has brought."""
         for master in begun.upstreams if (begun := peer.begun) is not None else ():
             self._received.pop(master, None)
             for other in self._neighbours.peers.values():

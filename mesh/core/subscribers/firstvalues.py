@@ -49,7 +49,7 @@ class FirstValues(Component):
     def deliver_values(
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
-        """Deliver existing values to a subscription.
+        """Deliver existing values to a subscription, and then call `done`.
 
         Values of unreachable masters follow when these return (see `review`).
         """
@@ -67,7 +67,7 @@ class FirstValues(Component):
         self._lookup.look_up(query, deliver, after=True)
 
     def review(self) -> None:
-        """Fetch missing values again, as nodes have come or gone."""
+        """Fetch missing values whose masters can be reached now."""
         for row, lacking in list(self._lacking.items()):
             if self._demand.is_reachable(next(iter(lacking.values()))[1]):
                 self._ready |= self._lacking.pop(row)

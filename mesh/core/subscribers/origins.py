@@ -141,7 +141,7 @@ class Origins:
     # --- the check --------------------------------------------------------------------------------------
 
     def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether rules are known to name the peer for these topics.
+        """Return whether rules are known to name the peer for these topics, and the sender is not the mesh.
 
         The same rules let messages of this node leave it for the peer. This check must be cheap, as every
         item passes it.

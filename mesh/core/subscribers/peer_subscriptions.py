@@ -141,7 +141,7 @@ class PeerSubscriptions(Component):
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
         """Call `then` after all queries that the peer has sent so far are applied.
 
-        The questions of the peer rely on its queries.
+        The questions of the peer rely on its queries. `then` is not called if the connection ends before.
         """
         if peer not in self._line:
             then()
@@ -193,7 +193,7 @@ class PeerSubscriptions(Component):
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _add_queries(self, peer: Peer, queries: Iterable[Query]) -> None:
-        """Add queries of a peer from now on."""
+        """Add `queries` of a peer. They match messages accepted from now on."""
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:
@@ -292,7 +292,6 @@ class PeerSubscriptions(Component):
             self._demand.unwant(query, by=peer.node.uuid)
 
     def _store_query(self, peer: Peer, query: Query) -> None:
-        """Store a query with the next commit."""
         key, record = (
             query_key(peer.exchange.feed, query),
             write_record(peer.node.name, peer.exchange.feed, query),
@@ -318,7 +317,6 @@ class PeerSubscriptions(Component):
         self._delete("position", peer.exchange.feed.key)
 
     def _restore(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
-        """Restore the queries and the position of a peer."""
         record.put_into(peer.exchange.feed)
         for query, _ in record.queries:
             self._add(peer, query)

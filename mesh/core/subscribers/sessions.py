@@ -63,7 +63,7 @@ class Sessions(Component):
         return self._of_client
 
     def open_of(self, name: SessionName) -> list[Session]:
-        """Return the connected session of that name, or all with that chosen client name."""
+        """Return the connected session of that name, or all connected ones of a client with a chosen name."""
         if name.session is not None:
             session = self.named(name)
             return [session] if session is not None and session.conn is not None else []
@@ -94,12 +94,12 @@ class Sessions(Component):
             self.others[stream](answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
-        """Send an answer to a session with the next flush."""
+        """Send an answer to a session with the next flush, if the session is connected then."""
         session.answers.append(answer)
         self._answering[session] = None
 
     def flush(self) -> None:
-        """Send the answers that have gathered."""
+        """Send the answers that have gathered, and drop those for disconnected sessions."""
         for session in self._answering:
             if session.answers and session.conn is not None:
                 self._desk.send(session.conn, Answers(tuple(merged(session.answers))))
