@@ -75,7 +75,7 @@ class Accounts:
         return number in lane.done if lane is not None and number in lane.said else None
 
     def close_stream(self, stream: bytes) -> None:
-        """Forget the finished part of a stream whose session is closed."""
+        """Forget the finished domains of a closed session's stream; later answers finish the others."""
         held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}
         if held:
             self._lanes[stream] = held

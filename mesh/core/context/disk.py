@@ -44,7 +44,10 @@ class Disk:
         return len(self._fetching)
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
-        """Commit `ops` and all deferred operations; call `then` when they and earlier ones are on disk."""
+        """Commit `ops` and all deferred operations.
+
+        `then` is called when these and all earlier operations are on disk, or with the error.
+        """
         later = self.shelf.take_later()
         if self._together is None:
             self._emit(later, (*later, *ops), not ops, then)
@@ -93,7 +96,7 @@ class Disk:
             self.commit((), lambda error: None)
 
     def commit_if_any(self, then: Committed) -> None:
-        """Commit the deferred operations; call `then` when they and earlier ones are on disk.
+        """Commit the deferred operations, and call `then` as for `commit`.
 
         `then` is called at once if nothing is deferred or in flight.
         """
@@ -103,7 +106,7 @@ class Disk:
             then(None)
 
     def stored(self, token: int, error: MeshError | None) -> None:
-        """Handle the end of a commit."""
+        """Handle the end of a commit; after an error, its deferred operations wait for the next commit."""
         later, is_alone, then = self._storing.pop(token)
         if error is not None:
             self.shelf.not_written(later)
@@ -128,7 +131,6 @@ class Disk:
             self._wishes.append(wish)
 
     def fetched(self, token: int, found: Sequence[Stored] | MeshError) -> None:
-        """Handle the end of a read."""
         then = self._fetching.pop(token)
         if isinstance(found, MeshError):
             then(found)

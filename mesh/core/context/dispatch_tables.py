@@ -91,7 +91,7 @@ class DispatchTables:
         self._parts: Sequence[Component] = ()
 
     def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
-        """Build the tables. Raises: ValueError if two components claim the same command or verb."""
+        """Build the tables. Raises: ValueError if two components claim the same command, verb or kind."""
         self._parts = parts
         for part in self._with("from_clients"):
             self.from_clients.enter(part.from_clients())

@@ -1,4 +1,4 @@
-"""The effects of a core: the only way in which its decisions reach the world."""
+"""The effects of a core, which its shell carries out: the core itself does no I/O."""
 
 from collections.abc import Hashable
 

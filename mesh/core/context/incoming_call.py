@@ -39,7 +39,7 @@ class IncomingCall(Generic[A]):
 
     @property
     def doer(self) -> str:
-        """The client that asks, as an event names it: its name and the key of its connection."""
+        """The client that asks, as an event names it: its name, and its key or that it has none."""
         if self.conn.user:
             return f"{self.who.text} (key {self.conn.user})"
         if self.conn.trusted:

@@ -43,7 +43,7 @@ def page(
 
 
 def fitting(rows: Iterable[PageRow], most: int, size: int = PAGE) -> list[PageRow]:
-    """Return the first rows that fit into one reply; at least one."""
+    """Return the first rows that fit into one reply: at most `most`, and at least one if there are any."""
     found: list[PageRow] = []
     for one in rows:
         size -= size_of(one)

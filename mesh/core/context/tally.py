@@ -1,4 +1,4 @@
-"""Counts of messages and questions that each other node received from this one, since its start."""
+"""Counts of messages and questions that each other node received from this node since its own start."""
 
 import msgspec
 
