@@ -180,7 +180,7 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of unknown nodes that may still be dialed.
+        """The number of unknown nodes that may still be dialed at the same time.
 
         The limit is low, as the first nodes to answer introduce the others.
         """
@@ -196,7 +196,7 @@ class Dialler:
         return [c for c in self.conns.values() if not c.is_open and self._desk.now - c.opened >= CONNECT]
 
     def deadline(self) -> float:
-        """Return the time when the first unfinished handshake times out."""
+        """Return the time when the first unfinished handshake times out, or infinity if there is none."""
         return min((c.opened + CONNECT for c in self._unanswered()), default=inf)
 
 

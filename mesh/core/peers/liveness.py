@@ -100,7 +100,7 @@ class Liveness:
         return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
     def connected(self, peer: Peer) -> None:
-        """Send the question that waited for this control connection."""
+        """Send the question that waited for this control connection, if there is one."""
         command = peer.reach.answerable()
         if command is not None:
             self._desk.send(peer.control, command)

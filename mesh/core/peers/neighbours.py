@@ -134,7 +134,6 @@ class Neighbours(Component):
         return self.acquaintances.are_heard and not hearsay
 
     def review_login(self, peer: Peer) -> None:
-        """Log in to a peer if a component needs its data connection."""
         self.rounds.review_login(peer)
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:

@@ -70,7 +70,10 @@ _read_met = reader(Met, 64 * 1024)
 
 
 class PeerAddressBook(Component):
-    """The addresses to dial, and the remembered nodes with their addresses and first keys."""
+    """The addresses to dial, and the remembered nodes with their addresses and first keys.
+
+    `is_alive(uuid)` returns whether a node is alive, and `is_occupied(address)` whether a live node is there.
+    """
 
     def __init__(
         self,
@@ -80,7 +83,6 @@ class PeerAddressBook(Component):
         is_alive: Callable[[bytes], bool],
         is_occupied: Callable[[str], bool],
     ) -> None:
-        """Create the component; `is_occupied(address)` returns whether a live node is there."""
         self._desk = desk
         self._dialler = dialler
         self._remembers = desk.settings.remember
@@ -129,14 +131,14 @@ class PeerAddressBook(Component):
             self._forget_node(next(iter(self._met)))
 
     def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
-        """Remember over a restart whether the queues of a node hold messages."""
+        """Remember over a restart whether the queues of a remembered node hold messages."""
         met = self._met.get(uuid)
         if met is not None and met.has_queued != has_queued:
             kept = self._met[uuid] = Met(met.node, met.wall, has_queued)
             self._write(kept)
 
     def with_queued(self, known: Container[bytes]) -> list[str]:
-        """Return the names of unknown nodes whose queues held messages."""
+        """Return the names of remembered nodes, except those in `known`, whose queues held messages."""
         return [met.node.name for uuid, met in self._met.items() if met.has_queued and uuid not in known]
 
     def _write(self, met: Met) -> None:
@@ -187,7 +189,10 @@ class PeerAddressBook(Component):
         return True
 
     def remove(self, what: str) -> bool:
-        """Forget an address, or a node by its name or address; return whether any was known."""
+        """Forget an address, or a node by its name or address; return whether any was known.
+
+        Configured addresses stay. A forgotten node that is not alive is given up.
+        """
         uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
         for uuid in uuids:
             self._forget_node(uuid)

@@ -34,7 +34,7 @@ TAKEN = ("NAME_IN_USE", "CONFLICT")  # refusal codes for a taken name or identit
 
 
 class PeerHandshake(Component):
-    """The second half of a handshake, after the other end has proven that it belongs to this mesh."""
+    """The second half of a handshake with a node, which has proven that it belongs to this mesh."""
 
     def __init__(
         self, desk: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: DuplicateDetector

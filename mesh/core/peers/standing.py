@@ -77,5 +77,5 @@ def of_strangers(desk: NodeContext, neighbours: Neighbours, node: str = "") -> I
 
 
 def names_of(neighbours: Neighbours) -> Iterable[str]:
-    """Return the names of the known nodes."""
+    """Return the names of known nodes, at most `LOOKED_AT`."""
     return (member.name for member in islice(neighbours.membership.all(), LOOKED_AT))
