@@ -63,7 +63,11 @@ class SiteSinks(Protocol):
 
 
 class Router(Component):
-    """Component with the log of this node, and the subscriptions of clients and peers."""
+    """Component with the log of this node, and the subscriptions of clients and peers.
+
+    `boot_of(master)` returns the boot of a node, 0 if unknown. `abroad()` is called if there are other sites.
+    `outdone(came, stands)` is called when a value transferred by a site loses against `stands`.
+    """
 
     def __init__(
         self,
@@ -76,11 +80,6 @@ class Router(Component):
         abroad: Callable[[], SiteSinks],
         outdone: Callable[[RetainedValue, RetainedValue], None],
     ) -> None:
-        """Create the router.
-
-        `boot_of(master)` returns the boot of a node, 0 if unknown. `abroad()` is called if there are other
-        sites. `outdone(came, stands)` is called when a value transferred by a site loses against `stands`.
-        """
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
         self.relays = SubscriptionIndex[PeerFeed]()  # peers' queries relayed to other masters
@@ -166,7 +165,7 @@ class Router(Component):
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
     ) -> None:
-        """Accept an envelope as its master, answer it and deliver it: at once, or when it is stored.
+        """Accept an envelope as its master and deliver it, or refuse it; answer at once or when it is stored.
 
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
         masters share. `holder` becomes the `held_by` of the stored envelope.
@@ -402,7 +401,7 @@ class Router(Component):
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
 
     def deliver_local(self, envelope: Envelope) -> None:
-        """Deliver a system message of this node to local clients, without counting it."""
+        """Retain a system message of this node, and deliver it to local clients, without counting it."""
         stamped = self.retain(envelope)
         targets: Targets = list(self.clients.plan(stamped))
         self._offer(
@@ -410,13 +409,12 @@ class Router(Component):
         )
 
     def retain(self, envelope: Envelope) -> Envelope:
-        """Retain a system message for later readers."""
+        """Retain a system message for later readers, and return it with its timestamp."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
         self.log.retained.retain_last(stamped)
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """Restore a stored envelope with the sinks that are still owed it."""
         parcel = StoredEnvelope(envelope, position, self._desk.me.uuid, own=True)
         owed = self._owing.sinks_of(parcel)
         self.shelf.restore(parcel, owed)
