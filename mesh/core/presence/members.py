@@ -36,7 +36,7 @@ EACH = 100  # groups in one message
 
 @dataclass(slots=True)
 class PeerVersion:
-    """A peer, and the reports sent to it on its connection."""
+    """The reports that were exchanged with a peer on its current connection."""
 
     number: int = 0
     version: int = -1  # last confirmed one
@@ -95,7 +95,10 @@ class GroupMembers(Component):
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
-        """Set the number of members here, and call `then` when other nodes know it."""
+        """Set the number of members here; 0 means that the group has none.
+
+        `then` is called when all awaited nodes know the number, or after CONFIRM seconds.
+        """
         if members:
             self.own[name] = members
         else:

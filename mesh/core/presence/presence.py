@@ -94,7 +94,7 @@ class Presence(Component):
             )
 
     def serve(self, name: ServedName, consumers: int, note: bytes = b"") -> None:
-        """Set the number of servers here.
+        """Set the number of servers of a name here; 0 means that the name is not served.
 
         `note` is an additional value for other nodes.
         """
@@ -120,14 +120,17 @@ class Presence(Component):
     # --- names served elsewhere -------------------------------------------------------------------------
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """Return the number of servers of a watched name at each other node, by uuid."""
+        """Return the number of servers of a name at each other node, by uuid.
+
+        This call also watches the name, as `notes` does.
+        """
         self._watching.used(name, self._desk.now)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
         """Return the notes of other nodes that serve the name, by uuid.
 
-        The name is watched from now on, until it has not been used for 60 s.
+        This call also watches the name, until the name has not been used for 60 s.
         """
         self._watch(name)
         return self._registry.notes(name)

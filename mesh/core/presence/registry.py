@@ -24,11 +24,11 @@ class Registry:
         self._of: dict[bytes, set[ServedName]] = {}
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """Return the number of servers of the name, by node."""
+        """Return the number of servers of the name at each node, by uuid."""
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """Return the notes about the name, by node."""
+        """Return the notes about the name, by uuid of the node."""
         return self._notes.get(name, NOTHING)
 
     def names(self) -> Iterable[ServedName]:
