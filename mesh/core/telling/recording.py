@@ -71,13 +71,13 @@ class Recording(Component):
     # --- events -----------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
-        """Record the start of this boot."""
+        """Record the start of this boot, if the settings have an interval."""
         if self._interval:
             self._due = self._desk.now + self._interval
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
     def _record_state(self, known: Known) -> None:
-        """Record the state of another node."""
+        """Note how far the clock of another node is ahead, and record its state if this node observes it."""
         state = known.state
         if known.direct:
             self._skews[state.uuid] = (state.wall - self._desk.wall) / 1e9
@@ -191,7 +191,7 @@ class Recording(Component):
         )
 
     def _who(self, node: str) -> tuple[bytes, int]:
-        """Return the uuid and boot of the node of that name."""
+        """Return the uuid and boot of the node of that name, or (b"", 0) if it is unknown."""
         me, peer = self._desk.me, self._neighbours.named(node)
         if node == me.name:
             return me.uuid, me.boot
