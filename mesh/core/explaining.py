@@ -34,7 +34,7 @@ WORD = 64  # characters of a code, package or name
 class Explaining(Component):
     """Component with the verb `why`.
 
-    An answer takes 2 s at most, and names nodes that did not reply in time.
+    Other nodes have 2 s to reply. An answer names the nodes that did not reply in time.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Explaining(Component):
         return [replace(each, node=me) for each in self._desk.face.explain(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
-        """Call `then` with the route of a message under a topic."""
+        """Call `then` with the route of a message under a topic, or with no steps for another subject."""
         if what.kind == kinds.TOPIC:
             self._routes.trace(AskRoute(key=what.text, domain=what.domain), then)
         else:

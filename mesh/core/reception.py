@@ -93,7 +93,7 @@ class Reception(Component):
         self._desk.send(conn, c.Pong(ping.stamp))
 
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
-        """Report an unknown command to a sender of a later release, and return whether it is one."""
+        """Return whether an unknown command is allowed on the connection; if so, report it to the sender."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
         self._desk.count("unknown_commands")
