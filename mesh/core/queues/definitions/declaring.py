@@ -74,7 +74,7 @@ class Declaring(Component):
         return row is not None and not row.value and name not in self._own
 
     def similar_name(self, name: str) -> str:
-        """Return the most similar queue name for a hint in an error, or  if none is similar."""
+        """Return the most similar queue name for a hint in an error, or "" if none is similar."""
         name = name[:LONGEST_QUEUE]
         found = self._near.get(name)
         if found is None:

@@ -73,7 +73,6 @@ class Overflow:
             self._keep_most()
 
     def _keep_most(self) -> None:
-        """Drop the oldest messages of the largest durable subscriptions in the own store down to `_most`."""
         shared = [queue for queue in self._all_here() if queue.drops_oldest and queue.rows.is_own]
         held = sum(queue.part.bytes for queue in shared)
         self._most = min(self._most, held)

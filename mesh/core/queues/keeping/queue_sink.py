@@ -128,7 +128,7 @@ class QueueSink:
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
 
     def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
-        """Hold back a message, and return whether it is held, and the messages to publish before it.
+        """Hold back a message if necessary; return whether it is held, and the messages to publish before it.
 
         A message is held if the queue is full and producers may wait, or if others are held already. If its
         stream exceeds the limits, the message is not held, and all held messages of the stream are returned.

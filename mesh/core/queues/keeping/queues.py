@@ -139,7 +139,6 @@ class Queues(Component):
 
     @property
     def stores(self) -> RowsOf:
-        """The stored rows of the queues, by store."""
         return self._rows
 
     def start(self, beginning: Beginning) -> None:

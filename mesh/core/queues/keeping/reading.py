@@ -54,8 +54,8 @@ class PartReading:
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next waiting messages without regard to consumers, and then call `then`.
 
-        Returns `False`, and does not call `then`, if no read is due. A read in progress, or enough messages
-        in memory, are reasons for that.
+        Returns `False`, and does not call `then`, if no read is due: for example, while another read is in
+        progress or enough messages are in memory.
         """
         for line in self._part.lines.values():
             line.first()  # drops finished envelopes at the front

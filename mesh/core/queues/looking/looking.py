@@ -140,7 +140,6 @@ class Looking(Component):
         )
 
     def _peek_here(self, asked: IncomingCall[AskQueuePeek]) -> None:
-        """Send the next ready messages here to another node, in one reply of limited size."""
         pieces = list(self._next(self._queues.shared(asked.ask.name), asked.ask.count))[:ENVELOPES_A_MESSAGE]
         self._say_pieces(asked, pieces)
 

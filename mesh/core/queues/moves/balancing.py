@@ -160,7 +160,6 @@ class QueueBalancing(Component):
         return not self._ways_out(queue)
 
     def _send(self, queue: QueueSink, spread: QueueSpread) -> None:
-        """Begin the transfers of all waiting messages for which there is room."""
         for node in [node for node in spread.waiting if node not in spread.full]:
             pieces = spread.waiting[node]
             while pieces:

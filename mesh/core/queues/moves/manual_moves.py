@@ -116,7 +116,6 @@ class ManualMoves(Component):
                 job.asked.fail(error)
 
     def _work(self, job: ManualMove) -> None:
-        """Begin the transfers that have room, and answer when all are finished or the time is over."""
         now, data = self._desk.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name

@@ -42,7 +42,6 @@ class QueueSpread:
         self.ready_since, self.finished = inf, finished
 
     def line(self, node: NodeUuid) -> deque[DealtPiece]:
-        """Return the pieces that wait for a transfer to a node."""
         return self.waiting.setdefault(node, deque())
 
     def give_up(self, node: NodeUuid) -> None:

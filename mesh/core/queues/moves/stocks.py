@@ -115,7 +115,6 @@ class Stocks(Component):
         self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """Withdraw the report of a removed queue."""
         self._announce_stock(queue, None)
 
     def _say_all(self) -> None:

@@ -275,7 +275,7 @@ class Arriving(Component):
         self.redeemed(queue)
 
     def redeemed(self, queue: QueueSink) -> None:
-        """Answer the pieces that their source kept until they were settled."""
+        """Answer the settled pieces that their source has kept until now."""
         done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
         for uuid, number in done:
@@ -295,7 +295,6 @@ class Arriving(Component):
                 self._desk.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
-        """Refuse all pieces in `messages`, as the queue or the room for them is missing."""
         for conn, command, _ in messages:
             fates = PieceFates(conn)
             for number, is_again, *_ in command.entries:

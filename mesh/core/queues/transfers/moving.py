@@ -3,8 +3,8 @@
 # Law 1: a piece is sent after its move is on disk, and refused messages become ready after the refusal is on
 #        disk.
 # Law 2: a piece is sent once on a connection; a piece of a volatile queue is sent again when this node
-#        starts to drain. Answers from older connections are ignored. Without an answer a move ends only
-#        when the queue is removed or the operator gives up the target.
+#        starts or ends a drain. Answers from older connections are ignored. Without an answer a move ends
+#        only when the queue is removed or the operator gives up the target.
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Moving(Component):
         return is_alone and way.out.going[number].lot not in queue.part.pledged
 
     def part(self) -> None:
-        """Resend the open pieces of volatile queues, as the start or end of a drain changes their holder."""
+        """Resend the open pieces of volatile queues: a drain decides whether this node still keeps them."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
             for way in ways.values():
@@ -270,7 +270,6 @@ class Moving(Component):
     # --- removed queues and nodes -------------------------------------------------------------------------
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """Forget the open moves of a removed queue."""
         for uuid in self.busy(queue.name):
             way = self._ways[uuid].pop(queue.name)
             self._first = max(self._first, way.out.next)
@@ -292,7 +291,6 @@ class Moving(Component):
 
 
 def _hears(peer: Peer) -> bool:
-    """Return whether a peer can receive transfers now."""
     conn = peer.data
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
 
