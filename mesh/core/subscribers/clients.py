@@ -240,7 +240,6 @@ class Clients(Component):
                 self.close(session)
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
-        """Disconnect a client that reads nothing while its messages are dropped, and report it."""
         if session.conn is None:
             return
         what = f"{self.subscribing.named(session, feed)} has accepted no message for {seconds:.0f} s"

@@ -111,9 +111,10 @@ class DataLinks(Component):
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """Compare the peer's state of the item streams, and return the number of its last received item.
+        """Return the number of the last item that the peer has, by its state of the item streams.
 
-        0 means that all items are sent again.
+        0 means that all items are sent again. If the peer is a new process, or its items start again, the
+        inbound stream is restarted as well.
         """
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
@@ -134,7 +135,6 @@ class DataLinks(Component):
                 peer.begun.is_way = self._demand.is_way(peer.node.name)
 
     def _login(self, fact: LoggedIn) -> None:
-        """Resume the item stream on a new data connection, and send our queries."""
         peer, conn = fact.peer, fact.conn
         peer.exchange.lacks = False
         peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
@@ -251,7 +251,6 @@ class DataLinks(Component):
                     feed.missed(messages)
 
     def _missed_from_site(self, fact: MissedFromSite) -> None:
-        """Report a gap of another site to local subscribers and to peers."""
         path = (mark_of_site(fact.neighbour),)
         may_miss = self._from_sites(path)
         self._missed_here(fact.messages, may_miss)

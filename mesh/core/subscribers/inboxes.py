@@ -110,7 +110,7 @@ class Inboxes(Component):
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return (copy, targets) for each inbox, and how many connected sessions receive one.
+        """Return (copy, targets) for each inbox, and the number of connected sessions that may read a copy.
 
         Raises: NotConnected, PublishRefused with INBOX_FULL, or StoreFull.
         """
@@ -137,7 +137,7 @@ class Inboxes(Component):
         return copies, len(sessions)
 
     def _entitled(self, to: SessionName) -> list[Session]:
-        """Return the connected sessions of the addressee, or of its owner's key only if there is an owner."""
+        """Return the connected sessions of the addressee; if there is an owner, only those of its key."""
         owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 

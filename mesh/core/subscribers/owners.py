@@ -29,7 +29,6 @@ class Owners:
         self._used: dict[str, float] = {}  # time of the last use
 
     def restore(self, rows: dict[bytes, bytes]) -> None:
-        """Restore the owners from the store."""
         for key, user in rows.items():
             self._users[key.decode()] = user.decode()
             self._used[key.decode()] = self._desk.now

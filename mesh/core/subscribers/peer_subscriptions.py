@@ -122,7 +122,6 @@ class PeerSubscriptions(Component):
                 self._refuse(peer, error)
 
     def _process_queries(self, peer: Peer) -> None:
-        """Process a peer's queries within the budget of this turn."""
         line = self._line[peer]
         while self._left > 0:
             saying = self._saying.get(peer)
@@ -209,7 +208,7 @@ class PeerSubscriptions(Component):
             self._desk.broke_protocol(conn, peer.node.name, peer.node, error)
 
     def _cut_short(self, peer: Peer) -> None:
-        """Drop the unfinished INTEREST of a peer whose connection ended; the next one repeats it."""
+        """Drop the unfinished INTEREST of a peer, which repeats it on its next connection."""
         self._saying.pop(peer, None)
         self._line.pop(peer, None)
         self._behind.pop(peer, None)

@@ -38,7 +38,6 @@ def of_topic(
 
 
 def _slow(desk: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
-    """Yield reasons for subscribers that do not read."""
     for session, feed in wanting:
         if session.conn is None:
             yield reason("SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=feed.pending)

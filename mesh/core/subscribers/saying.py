@@ -45,7 +45,6 @@ class Saying:
             raise RemoteError(what, code="UNEXPECTED")
 
     def record_named(self, queries: Iterable[Query]) -> None:
-        """Record queries that this INTEREST names."""
         for query in queries:
             if query in self.unsaid:
                 del self.unsaid[query]

@@ -45,7 +45,6 @@ class Sessions(Component):
         return self._names.get(str(name))
 
     def holder(self, feed: Feed) -> Session | None:
-        """Return the session of a subscription's feed."""
         return self.by_stream.get(feed.key[1:17])
 
     def speak(self, feed: Feed, word: str) -> bool:
@@ -75,7 +74,6 @@ class Sessions(Component):
         self._of_client.setdefault(session.name.client, {})[session.text] = session
 
     def remove(self, session: Session) -> None:
-        """Remove a session that will not come back."""
         del self.by_stream[session.stream]
         if self._names.get(session.text) is session:
             del self._names[session.text]

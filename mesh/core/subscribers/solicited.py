@@ -35,7 +35,6 @@ class Solicited:
             peer.exchange.first_login = self._desk.now
 
     def _is_way(self, peer: Peer) -> bool:
-        """Return whether a peer may relay items of other masters."""
         return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
 
     def has_grace(self, peer: Peer) -> bool:
