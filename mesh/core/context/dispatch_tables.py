@@ -136,7 +136,6 @@ class DispatchTables:
         return iter(self._parts)
 
     def figures(self) -> dict[str, int | float]:
-        """Return the metrics of all components."""
         return {name: figure for each in self._figures for name, figure in each().items()}
 
     def explain(self, what: What) -> list[Reason]:
@@ -149,7 +148,6 @@ class DispatchTables:
         return any(giver.has_work(session) for giver in self.delivery_sources.values())
 
     def feeds(self) -> list[Feed]:
-        """Return the feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]
 
     def holds(self) -> int:

@@ -74,7 +74,6 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """The name of the verb in the CALL."""
         return self.asks.verb
 
 

@@ -24,7 +24,7 @@ class MessageFragments:
         self._coming: dict[Conn, float] = {}  # time of the last piece
 
     def agree(self, conn: Conn) -> None:
-        """Enable pieces on a connection that was opened, if the other end has that feature."""
+        """Enable pieces on an opened connection, if the other end is another process with that feature."""
         if PIECES in conn.speaks and not conn.within:
             conn.cutter = Cutter()
 
@@ -89,5 +89,4 @@ class MessageFragments:
 
 
 def _held(conn: Conn) -> int:
-    """Return the bytes of the incomplete message on a connection."""
     return conn.gatherer.held if conn.gatherer is not None else 0

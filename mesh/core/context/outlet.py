@@ -90,7 +90,7 @@ class Outlet:
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
-        """Restart the numbers, as the other end is a new process.
+        """Restart the numbers, and drop the queued slices.
 
         Feeds resend their items themselves. Unacknowledged gaps are reported again.
         """
