@@ -188,7 +188,6 @@ class Dialler:
         return max(0, STRANGERS - sum(dialled))
 
     def _unanswered(self) -> Iterator[Conn]:
-        """Yield connections whose handshake is not finished."""
         return (c for c in self.conns.values() if not c.is_open and not c.closed)
 
     def unfinished(self) -> list[Conn]:

@@ -83,5 +83,4 @@ class Directory:
         return address in self._occupied
 
     def feeds(self) -> Iterator[Feed]:
-        """Yield the feeds of all peers that have an exchange."""
         return (begun.feed for peer in self.peers.values() if (begun := peer.begun) is not None)

@@ -52,7 +52,6 @@ class HeldByPeer:
         return peer in self._of and envelope.stream in self._of[peer].streams
 
     def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
-        """Add an envelope that waits from `now` on."""
         self._of.setdefault(peer, HeldEnvelopes()).add(now, envelope)
 
     def is_crowded(self, peer: Peer) -> bool:

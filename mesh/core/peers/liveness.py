@@ -95,7 +95,6 @@ class Liveness:
             self._desk.send(peer.control or peer.data, command)
 
     def _some(self) -> list[Conn]:
-        """Return a few open control connections, chosen at random."""
         there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
         return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 

@@ -195,7 +195,7 @@ class Neighbours(Component):
         self._desk.wake(until)
 
     def _part(self, uuid: bytes) -> None:
-        """Carry out a deferred goodbye, as no earlier messages can arrive any longer."""
+        """Carry out the deferred goodbye of a node, if there is one."""
         left, _ = self._parting.pop(uuid, (None, 0.0))
         if left is not None and uuid in self.peers:
             self._react(left, self.peers[uuid], as_introduction(left.member.node))

@@ -151,7 +151,6 @@ class PeerAddressBook(Component):
         return met.node.key if met is not None else b""
 
     def has_met(self, uuid: bytes) -> bool:
-        """Return whether that node is remembered."""
         return uuid in self._met
 
     def was_met(self, uuid: bytes) -> bool:
@@ -291,7 +290,10 @@ class PeerAddressBook(Component):
             seed.why, seed.told, seed.silent = "", "", 0
 
     def says_no(self, conn: Conn, why: str) -> bool:
-        """Record a refusal by either side, and return whether its reason is new."""
+        """Record a refusal by either side, and return whether its reason is new.
+
+        The reason always counts as new if the connection was not dialed to one of these addresses.
+        """
         conn.why = why
         seed = self._seeds.get(conn.seed)
         if seed is None:

@@ -124,7 +124,6 @@ class PeerHandshake(Component):
                 self._dialler.apply(peer, peer.link.allowed(self._desk.now))
 
     def _shut(self, peer: Peer) -> None:
-        """End the link with a node that is denied."""
         if peer.link.by not in ("me", "both"):
             reason = NO_LINK.format(self._desk.denies(peer.node.name))
             self._dialler.apply(peer, peer.link.denied(self._desk.now, DENIED, reason))

@@ -47,7 +47,7 @@ class Resting:
 
     @property
     def next_dial(self) -> float:
-        """The time when the first dial is due."""
+        """The time when the first dial is due, or infinity if no peer waits."""
         while self._order and self._due.get(self._order[0][2]) != self._order[0][0]:
             heappop(self._order)
         return self._order[0][0] if self._order else inf
