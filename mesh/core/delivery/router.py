@@ -467,7 +467,7 @@ class Router(Component):
     def _repeated(
         self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> None:
-        """Answer repeated messages, unless their commit is pending."""
+        """Answer repeated messages now, or after their commit if it is pending."""
         open_numbers = Ranges()
         for first, last in fresh:
             open_numbers.add(first, last)
