@@ -83,7 +83,6 @@ class GroupMembers(Component):
         return {"groups": len(self.own)}
 
     def requires_login(self, peer: Peer) -> bool:
-        """Return whether a data connection is needed to report our groups to the peer."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
     # --- groups of this node ------------------------------------------------------------------------------
@@ -139,7 +138,6 @@ class GroupMembers(Component):
         self._review()
 
     def _review(self) -> None:
-        """Call the callbacks that need not wait any more."""
         if not self._waiting:
             return
         known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)

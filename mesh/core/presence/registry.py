@@ -54,7 +54,6 @@ class Registry:
         return change
 
     def count_names(self, uuid: bytes) -> int:
-        """Return how many names a node serves."""
         return len(self._of.get(uuid, ()))
 
     def remove_node(self, uuid: bytes) -> list[tuple[ServedName, int]]:

@@ -66,7 +66,7 @@ class WatchedNames:
             self.names[name].held += change
 
     def idle(self, since: float) -> list[ServedName]:
-        """Stop watching names that were not used since `since`, and return them."""
+        """Stop watching names that were not used since `since`, and that no client watches; return them."""
         idle = [name for name, w in self.names.items() if w.used < since and not w.held]
         for name in idle:
             del self.names[name]
