@@ -90,12 +90,10 @@ class Recording(Component):
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
     def _update_observed(self) -> None:
-        """Update the set of observed nodes after a change of members."""
         if self._interval:
             self._observed.set_living(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
 
     def _on_peer_lost(self, fact: PeerLost) -> None:
-        """Forget the skew of a peer that is lost, or was restarted."""
         self._skews.pop(fact.peer.node.uuid, None)
         self._update_observed()
 
@@ -261,7 +259,7 @@ class Recording(Component):
         )
 
     def _age(self, uuid: bytes) -> float | None:
-        """Return the s since the last message of that node, or None if it is unknown."""
+        """Return the seconds since the last message of that node, or `None` if the node is unknown."""
         if uuid == self._desk.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None
