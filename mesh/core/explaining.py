@@ -73,7 +73,6 @@ class Explaining(Component):
         self._ask_others(ask, came)
 
     def _on_why(self, asked: IncomingCall[AskWhy]) -> None:
-        """Answer a client. Raises: LocalError for an invalid subject."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
         what = _within(named, self._desk.settings.site)

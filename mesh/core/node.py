@@ -63,8 +63,7 @@ class NodeCore:
     ) -> None:
         """Restore the contents of the node's own store, and of the queues' stores in `others` by name.
 
-        `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the
-        node's own store, and `is_tight` whether disk space is too low for queues to grow.
+        The other arguments are as in `Beginning`.
         """
         self._at(now, wall)
         self._desk.process = process_of(self._desk.process, wall)
@@ -129,7 +128,10 @@ class NodeCore:
             self._dispatch_facts()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
-        """Refuse a message over which this node failed before, unread, and return its sender's name."""
+        """Refuse a message over which this node failed before, unread, and return its sender's name.
+
+        The name is "" if the connection is gone.
+        """
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -277,7 +279,7 @@ class NodeCore:
         return effects
 
     def _flush(self) -> None:
-        """Send everything that has gathered for clients and other nodes."""
+        """Handle all facts and the work for the event's end, and then send what has gathered."""
         desk = self._desk
         while desk.facts or desk.ending:
             self._dispatch_facts()
@@ -306,7 +308,6 @@ class NodeCore:
     # --- internals --------------------------------------------------------------------------------------
 
     def _restore(self, store: str, image: Image) -> None:
-        """Pass each envelope of a store to the component that restores it."""
         restores, is_split = self._desk.face.envelope_restorers, bool(self._desk.settings.stores)
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
@@ -325,7 +326,6 @@ class NodeCore:
         self._desk.at(now, wall)
 
     def _dispatch_facts(self) -> None:
-        """Pass recorded facts to their handlers."""
         facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.fact_handlers
         while facts:
             fact = facts.popleft()
