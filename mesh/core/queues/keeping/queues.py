@@ -127,7 +127,7 @@ class Queues(Component):
         return self._memory.used
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
-        """Yield the state of the `most` longest active queues, and of the queues in `told`."""
+        """Yield the state of the `most` longest active queues, and of existing queues reported before."""
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]

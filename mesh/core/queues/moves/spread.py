@@ -51,7 +51,7 @@ class QueueSpread:
 
 
 def by_group(lots: Iterable[QueuedEnvelope]) -> Counter[str]:
-    """Count the ready messages of each group in `lots`."""
+    """Count the ready messages of each group in the envelopes."""
     found = Counter[str]()
     for lot in lots:
         if lot.group:
@@ -68,7 +68,7 @@ def in_line(
 ) -> dict[NodeUuid, Runs]:
     """Return `shares`, or an empty mapping while older messages of the group wait elsewhere.
 
-    `new` counts the messages of each group that wait in no line yet; those of `lot` are subtracted.
+    `new` counts the messages of each group that wait in no line yet; those of the envelope are subtracted.
     """
     ready, line = count(lot.ready), None
     for node, runs in shares.items():
