@@ -279,7 +279,7 @@ class NodeCore:
         return effects
 
     def _flush(self) -> None:
-        """Handle all facts and the work for the event's end, and then send what has gathered."""
+        """Handle all facts and the work for the event's end, and then send the gathered messages."""
         desk = self._desk
         while desk.facts or desk.ending:
             self._dispatch_facts()

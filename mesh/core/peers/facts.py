@@ -105,6 +105,6 @@ class LoggedOut(Fact):
 
 @dataclass(frozen=True, slots=True)
 class LoginRefused(Fact):
-    """This node must stop, as its name or identity is taken; `stop` has the reason."""
+    """The node must stop, as its name or identity is taken; `stop` has the reason."""
 
     stop: Stop

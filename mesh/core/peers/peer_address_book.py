@@ -292,7 +292,7 @@ class PeerAddressBook(Component):
     def says_no(self, conn: Conn, why: str) -> bool:
         """Record a refusal by either side, and return whether its reason is new.
 
-        The reason always counts as new if the connection was not dialed to one of these addresses.
+        The result is `True` for a connection that was not dialed to an address in this book.
         """
         conn.why = why
         seed = self._seeds.get(conn.seed)

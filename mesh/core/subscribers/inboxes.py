@@ -181,7 +181,6 @@ class Inboxes(Component):
         return feed
 
     def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        """Publish the expired messages `void` of a slice as dead letters."""
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
             # In the commit of the dead letters, or they would expire again after a crash.
@@ -271,7 +270,7 @@ class Inboxes(Component):
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def on_second(self) -> None:
-        """Dead-letter messages that waited too long in their inboxes, and drop idle inboxes and owners."""
+        """Expire messages that waited too long in their inboxes, and drop idle inboxes and owners."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
             self._bury_void()
