@@ -39,7 +39,6 @@ class BlockedPuts:
         return envelope
 
     def take_stream(self, stream: bytes) -> list[Envelope]:
-        """Remove and return the envelopes of a stream."""
         taken = [e for e in self._row if e.stream == stream] if self._count[stream] else []
         if taken:
             self._row = deque(e for e in self._row if e.stream != stream)

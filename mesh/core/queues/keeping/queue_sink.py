@@ -88,7 +88,6 @@ class QueueSink:
         return max(0.0, (self._desk.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
-        """Return the state of the queue for snapshots."""
         part, now = self.part, self._desk.now
         return Waiting(
             PUTS + self.name,
@@ -298,7 +297,6 @@ class QueueSink:
         self.schedule()
 
     def settled(self, n: int) -> None:
-        """Count `n` acknowledged messages."""
         self.leaves.add(n, self._desk.now)
         self.pace.add(n, self._desk.now)
         self.finished += n

@@ -198,7 +198,6 @@ class Looking(Component):
 
 
 def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
-    """Return the row that describes the part of `queue` at this node."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)
     return QueueRow(

@@ -167,7 +167,10 @@ def not_known(what: str, nodes: Sequence[str]) -> str:
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
-    """Return the next `count` messages of all parts, up to ENVELOPE_BYTES in total."""
+    """Return at most `count` next messages of all parts, with their delivery counts.
+
+    The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
+    """
     pieces = [*mine]
     for each in told.values():
         pieces += _pieces(each)

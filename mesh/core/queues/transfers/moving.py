@@ -83,7 +83,6 @@ class Moving(Component):
         self._first = first_of_boot(self._desk.me.boot)
 
     def on_restored(self) -> None:
-        """Restore the moves that were open before the restart."""
         for queue in self._queues:
             for lot in queue.part.leaving:
                 for runs, target, number in lot.going:
