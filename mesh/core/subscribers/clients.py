@@ -206,7 +206,6 @@ class Clients(Component):
         self._desk.publish_fact(SessionAway(session))
 
     def _disconnect_holder(self, session: Session) -> None:
-        """Disconnect a session whose holder does not answer, as another client claims it."""
         if session.conn is not None:
             self._desk.hang_up(session.conn)
         self.on_disconnected(session)

@@ -129,7 +129,6 @@ class DataLinks(Component):
         return 0
 
     def _on_rules(self) -> None:
-        """Apply new rules, by which different peers may relay items of other masters."""
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
                 peer.begun.is_way = self._demand.is_way(peer.node.name)

@@ -74,7 +74,6 @@ class FirstValues(Component):
         self._fetch_values()
 
     def _fetch_values(self) -> None:
-        """Fetch values that are reachable now, for as many feeds as the budget allows."""
         ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
         for feed, (session, query) in ready:
             self._is_spent = True
@@ -88,7 +87,6 @@ class FirstValues(Component):
             self._desk.wake(self._desk.now)
 
     def tick(self) -> None:
-        """Fetch more missing values, with the budget of a new tick."""
         self._is_spent = False
         if self._ready:
             self._fetch_values()

@@ -58,7 +58,6 @@ class Sessions(Component):
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
     def clients(self) -> Iterable[str]:
-        """Return the names of the clients with a session here."""
         return self._of_client
 
     def open_of(self, name: SessionName) -> list[Session]:

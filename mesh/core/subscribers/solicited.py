@@ -30,7 +30,6 @@ class Solicited:
         self._was_met = was_met
 
     def logged_in(self, peer: Peer) -> None:
-        """Start the grace period at the first login of a peer."""
         if peer.exchange.first_login is None:
             peer.exchange.first_login = self._desk.now
 
