@@ -35,12 +35,10 @@ class Disk:
 
     @property
     def storing(self) -> int:
-        """The number of commits in flight."""
         return len(self._storing)
 
     @property
     def fetching(self) -> int:
-        """The number of reads in flight."""
         return len(self._fetching)
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
@@ -91,7 +89,6 @@ class Disk:
         self._emit([op for later, _, _ in commits for op in later], every, is_alone, stored)
 
     def commit_later(self) -> None:
-        """Commit the deferred operations."""
         if self.shelf.has_later:
             self.commit((), lambda error: None)
 

@@ -129,7 +129,6 @@ class DispatchTables:
         self._whys = [(room_of(part), part.explain) for part in self._with("explain")]
 
     def _with(self, what: str) -> Iterator[Component]:
-        """Yield the components that override the method `what`."""
         return (part for part in self._parts if getattr(type(part), what) is not getattr(Component, what))
 
     def __iter__(self) -> Iterator[Component]:
@@ -144,22 +143,18 @@ class DispatchTables:
         return list(islice(found, REASONS))
 
     def has_work(self, session: object) -> bool:
-        """Return whether that session has messages or requests to settle."""
         return any(giver.has_work(session) for giver in self.delivery_sources.values())
 
     def feeds(self) -> list[Feed]:
         return [feed for each in self._feeds for feed in each()]
 
     def holds(self) -> int:
-        """Return the bytes in memory that all components hold within bounds of their own."""
         return sum(each() for each in self._holds)
 
     def holds_for_sessions(self) -> int:
-        """Return an upper bound of the bytes in memory that all components hold for sessions."""
         return sum(each() for each in self._holds_for_sessions)
 
     def shares(self) -> Iterator[Share]:
-        """Yield the memory that all components hold for sessions."""
         return (share for each in self._shares for share in each())
 
 

@@ -34,7 +34,6 @@ class IncomingCall(Generic[A]):
         self._send(Reply(self.request, value, frames=tuple(map(body_frames, envelopes))), envelopes)
 
     def fail(self, error: LocalError) -> None:
-        """Answer with an error."""
         self._send(Reply(self.request, code=error.code, text=str(error)), ())
 
     @property

@@ -66,7 +66,6 @@ class MessageFragments:
 
     @property
     def held(self) -> int:
-        """The bytes of all incomplete messages."""
         for conn in [conn for conn in self._coming if conn.closed]:
             del self._coming[conn]
         return sum(map(_held, self._coming))

@@ -69,12 +69,10 @@ class Outlet:
 
     @property
     def next(self) -> int:
-        """The number of the next message."""
         return self._sender.next
 
     @property
     def unacked_bytes(self) -> int:
-        """The bytes that were sent and are not acknowledged."""
         return self._sender.bytes
 
     def push(self, feed: Keyed, portion: EnvelopeSlice) -> None:

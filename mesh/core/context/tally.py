@@ -32,5 +32,4 @@ class Tally:
         return given
 
     def total(self, what: str) -> int:
-        """Return the sum of one counter over all nodes."""
         return sum(getattr(given, what) for given in self.given.values())
