@@ -37,7 +37,6 @@ class Dialler:
     # --- connections of one peer ------------------------------------------------------------------------
 
     def apply(self, peer: Peer, actions: tuple[LinkAction, ...]) -> None:
-        """Carry out the actions of the link table."""
         self.watchlist.add(peer)
         for action in actions:
             if action is LinkAction.DIAL:

@@ -137,7 +137,6 @@ class Liveness:
         self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
-        """Report the end of a control connection to membership."""
         self._happened(self._membership.disconnected(peer.node.uuid, self._desk.now))
 
     def knocked(self, uuid: bytes, refused: bool) -> None:

@@ -145,7 +145,6 @@ class Neighbours(Component):
     # --- news -------------------------------------------------------------------------------------------
 
     def on_conn_ended(self, conn: Conn) -> None:
-        """Handle the end of a connection to or from a node."""
         peer = self.of(conn)
         was_control = peer is not None and peer.control is conn
         self._dialler.on_conn_ended(conn, peer)
@@ -175,7 +174,6 @@ class Neighbours(Component):
         self.happened(self.membership.sight(as_node(node), via, self._desk.now, by))
 
     def readdressed(self) -> None:
-        """Announce the new address of this node."""
         self.happened(self.membership.readdressed(as_node(self._desk.me), self._desk.now))
 
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:

@@ -261,7 +261,6 @@ class PeerAddressBook(Component):
         return all(s.is_heard or self._is_occupied(address) for address, s in self._seeds.items())
 
     def tick(self) -> None:
-        """Dial the addresses that are due."""
         now = self._desk.now
         for address, seed in self._seeds.items():
             if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
@@ -283,7 +282,6 @@ class PeerAddressBook(Component):
         return False
 
     def record_answer(self, conn: Conn, node: Introduction) -> None:
-        """Record the node that answered at a dialed address."""
         seed = self._seeds.get(conn.seed)
         if seed is not None:
             seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
@@ -335,6 +333,5 @@ class PeerAddressBook(Component):
             self._desk.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
 
     def _deadline(self) -> float:
-        """Return when `tick` is next worth calling."""
         idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
         return max(min(idle, default=inf), self._desk.now)

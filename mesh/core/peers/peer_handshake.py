@@ -151,7 +151,7 @@ class PeerHandshake(Component):
             peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
-        """Handle the refusal of our HELLO."""
+        """Handle the refusal of our HELLO by the other end."""
         peer, now = self._neighbours.of(conn), self._desk.now
         if peer is None:  # a seed: REFUSE does not name its sender
             peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))

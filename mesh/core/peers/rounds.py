@@ -37,7 +37,6 @@ class Rounds:
 
     @property
     def is_crowd(self) -> bool:
-        """Whether there are too many nodes for a connection to each."""
         return self._membership.count > CROWD
 
     @property
@@ -112,7 +111,6 @@ class Rounds:
                 self._dialler.ping(peer)
 
     def review_login(self, peer: Peer) -> None:
-        """Log in to a peer if a component needs its data connection."""
         if peer.alive and not peer.link.is_wanted and self._needs_login(peer):
             self._dialler.apply(peer, peer.link.wanted(self._desk.now))
 

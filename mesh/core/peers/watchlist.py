@@ -34,7 +34,6 @@ class Resting:
             heapify(self._order)
 
     def remove(self, peer: Peer) -> None:
-        """Remove a peer, if present."""
         self._due.pop(peer, None)
 
     def take_due(self, now: float, most: int) -> list[Peer]:
