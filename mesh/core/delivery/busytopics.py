@@ -23,7 +23,6 @@ class BusyTopics:
         self._messages: Counter[str] = Counter()  # recent counts, by topic
 
     def count_messages(self, envelope: Envelope) -> None:
-        """Count the messages of an accepted envelope."""
         if self._is_full:
             self._trim()
         if len(envelope.keys) == 1:

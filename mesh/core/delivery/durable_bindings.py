@@ -66,7 +66,6 @@ class DurableBindings:
         self._queries[queue], self.any = queries, True
 
     def unbind(self, queue: BoundQueue) -> None:
-        """Stop copying messages into the queue."""
         for query in self._queries.pop(queue, ()):
             self._index.discard(queue, query)
         self.any = bool(self._queries)

@@ -159,7 +159,6 @@ class Router(Component):
             yield from of_message(self, *what.message, self._desk)
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
-        """Return the other sites that receive messages of that topic."""
         return self._abroad().names(key, domain) if self._desk.settings.outboxes else ()
 
     def publish(
