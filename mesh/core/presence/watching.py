@@ -113,7 +113,6 @@ class WatchedNames:
         return -1 if heard is None else heard.knows
 
     def lost(self, uuid: bytes) -> None:
-        """Forget the node, whose connection is lost."""
         self._heard.pop(uuid, None)
 
 
