@@ -85,7 +85,7 @@ class Recording(Component):
             self._state(state)
 
     def _event(self, kind: str, text: str, who: Introduction | None) -> None:
-        """Record an event about that node, or about this one."""
+        """Record an event about the node `who`, or about this one if that is `None`."""
         about = who or self._desk.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
@@ -100,7 +100,6 @@ class Recording(Component):
     # --- periodic figures -------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Record this node's own figures when they are due."""
         if not self._interval:
             return
         if self._desk.now >= self._due:
