@@ -89,7 +89,6 @@ class NodeCore:
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
-        """Handle a message on a connection."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -112,7 +111,7 @@ class NodeCore:
     def on_command(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
     ) -> None:
-        """Handle a command of the program that embeds this node: like `receive`, without frames."""
+        """Handle a command of the program that embeds this node, as `receive` does with frames."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -144,14 +143,12 @@ class NodeCore:
         return who
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
-        """Handle the end of a commit to a store."""
         self._at(now, wall)
         self.parts.disks[store].stored(token, error)
 
     def fetched(
         self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int, store: str = ""
     ) -> None:
-        """Handle the end of a read from a store."""
         self._at(now, wall)
         self.parts.disks[store].fetched(token, found)
 
@@ -224,7 +221,7 @@ class NodeCore:
         self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
-        """Read the configuration again, apply its rules, and report the result as an event."""
+        """Read the configuration again, apply what needs no restart, and report the result as an event."""
         self._at(now, wall)
         self.parts.ruling.reload_and_tell(by)
 
