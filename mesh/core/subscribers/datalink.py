@@ -339,8 +339,7 @@ class DataLinks(Component):
     def _is_behind(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer has already relayed that log further.
 
-        In that case this peer was the relay before, and was unreachable: its remaining items were not dropped
-        here.
+        In that case this peer was the relay before, and its remaining items come late.
         """
         place = parcel.position or parcel.after
         furthest, by = self._furthest.get(parcel.master, (0, b""))

@@ -97,7 +97,10 @@ class PeerSubscriptions(Component):
     # --- commands of peers ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """Accept a peer's queries, or a part of them, and apply them in turns that leave time for others."""
+        """Accept a peer's queries, or a part of them, and apply them in turns that leave time for others.
+
+        Raises: RemoteError or LocalError for an invalid query, or for too many.
+        """
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
         if len(line) > LINE // self._turn:

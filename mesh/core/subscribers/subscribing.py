@@ -191,7 +191,10 @@ class SubscriberFeeds(Component):
         return feed
 
     def _check_xpaths(self, session: Session, query: Query) -> None:
-        """Check that all XPaths together are cheap enough for each message. Raises: LocalError (TOO_MANY)."""
+        """Check that the XPaths of the client, and those of all clients, are cheap enough for each message.
+
+        Raises: LocalError (TOO_MANY).
+        """
         texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
         visits = visits_together(texts | {query.text})
         whose, most = f"The XPath subscriptions of {session.name}", MOST_OF_ONE
