@@ -103,7 +103,7 @@ class Disk:
             then(None)
 
     def stored(self, token: int, error: MeshError | None) -> None:
-        """Handle the end of a commit; after an error, its deferred operations wait for the next commit."""
+        """Handle the end of a commit; after an error, queue its deferred operations again."""
         later, is_alone, then = self._storing.pop(token)
         if error is not None:
             self.shelf.not_written(later)

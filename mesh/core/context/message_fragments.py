@@ -49,7 +49,7 @@ class MessageFragments:
     def _make_room(self, conn: Conn, size: int) -> None:
         """Close the connection that holds the most bytes of incomplete messages.
 
-        Raises: RemoteError if that is `conn` itself, which would hold `size` bytes with its next piece.
+        Raises: RemoteError if no connection holds more than `size`, the bytes of `conn` with its next piece.
         """
         what = f"incomplete messages take {self.held} bytes of the {TOGETHER} that are allowed"
         most = max(self._coming, key=_held, default=conn)

@@ -215,7 +215,10 @@ class Outlet:
 def _cut(
     envelope: Envelope, group: list[tuple[Keyed, EnvelopeSlice]]
 ) -> tuple[Envelope, dict[int, int] | None]:
-    """Return the part of the envelope that the group needs, and the place of each message in it."""
+    """Return the part of the envelope that the group needs, and the place of each message in it by index.
+
+    The places are `None` if the group needs the whole envelope.
+    """
     wanted: set[int] = set()
     for _, portion in group:
         if portion.indices is None:

@@ -23,7 +23,7 @@ PageRow = TypeVar("PageRow")
 def page(
     places: Iterable[str], row: Callable[[str], PageRow | None], ask: AskPage, size: int = PAGE
 ) -> tuple[list[PageRow], str]:
-    """Return (rows, key to continue after); the key is "" after the last page.
+    """Return (rows, key to continue after), with the rows sorted by key; the key is "" after the last page.
 
     `row` returns `None` for an entry that has disappeared.
     """
