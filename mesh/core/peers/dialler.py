@@ -149,7 +149,7 @@ class Dialler:
     # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
-        """Open a connection to `address`, for the peer with the uuid `owner` if it is known."""
+        """Open a connection to `address`; `owner` is the uuid of the peer there, or b"" if it is unknown."""
         self._dialled += 1
         now = self._desk.now
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)

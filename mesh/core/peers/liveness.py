@@ -52,7 +52,8 @@ class Liveness:
     def carry_out(self, request: DiscoveryRequest) -> None:
         """Carry out a request of membership.
 
-        A probe waits for a control connection if there is none.
+        A probe waits for a control connection if there is none. Other messages to a peer without a connection
+        are dropped.
         """
         match request:
             case DirectProbe(to, number, uuid, boot, rumours):

@@ -140,7 +140,7 @@ class PeerHandshake(Component):
             self._desk.publish_fact(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
-        """Handle our refusal of the node that answered."""
+        """Handle our refusal of a node that this node dialed."""
         peer, now = self._neighbours.of(conn), self._desk.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")

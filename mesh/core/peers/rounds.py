@@ -90,7 +90,7 @@ class Rounds:
                 self._dialler.drop(peer, NODE_CONTROL)
 
     def _sweep(self) -> None:
-        """Forget peers that membership has forgotten, if nothing is owed to them."""
+        """Forget peers that membership has forgotten, if they are inactive and nothing is owed to them."""
         self._swept = self._desk.now
         for uuid, peer in list(self._directory.peers.items()):
             begun = peer.begun

@@ -42,7 +42,7 @@ def standing(
 
 
 def of_node(desk: NodeContext, neighbours: Neighbours, node: str) -> Iterator[Reason]:
-    """Yield further reasons about a name: this node, a node of another mesh, or a misspelling."""
+    """Yield further reasons about the name of a node: nodes of other meshes, failed dials, similar names."""
     if node == desk.me.name:
         yield reason("NODE_SELF")
         return

@@ -77,7 +77,7 @@ class Watchlist:
         self._away.remove(peer)
 
     def active(self) -> list[Peer]:
-        """Return the active peers, and let the others rest until their next dial."""
+        """Return the active peers; peers that need nothing now rest until their next dial, if one is due."""
         for peer in [peer for peer in self._active if not peer.is_active]:
             del self._active[peer]
             if peer.node.address and peer.reach.state is ReachState.TOLD_OF:
