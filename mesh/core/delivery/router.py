@@ -218,7 +218,10 @@ class Router(Component):
         return all(stand)
 
     def _from_site(self, lane: StreamLog, envelope: Envelope) -> list[tuple[int, int]]:
-        """Return the new ranges of an envelope that several masters of another site may have relayed."""
+        """Return the new ranges of an envelope that several masters of another site may have relayed.
+
+        Raises: TailBackFull.
+        """
         if not isinstance(lane.origin, MultiPathStream):
             lane.origin = MultiPathStream.unpack(lane.origin.pack())
         leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
@@ -235,7 +238,7 @@ class Router(Component):
         """Handle the marks FIRST and SECOND, and return the handler of answers.
 
         Messages that this node accepted as SECOND, without copies for durable subscriptions, may come again
-        as FIRST if that master is lost. The queues then get copies, and the answers wait for the disk.
+        as FIRST if their first master is lost. The queues then get copies, and the answers wait for the disk.
         """
         if envelope.flags & SECOND:
             lane.origin.mark_second(fresh)
@@ -287,9 +290,9 @@ class Router(Component):
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
     def _pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return the envelope with its targets, and copies for queues.
+        """Return an envelope and its copies for queues, each with its targets, and the number of receivers.
 
-        `came` has the original marks.
+        `came` has the original marks. Raises: LocalError or StoreFull if a receiver refuses the envelope.
         """
         if envelope.to:
             return self._addressees(envelope.to).addressed(envelope)
