@@ -77,7 +77,7 @@ class WatchedNames:
         return idle
 
     def news(self) -> Iterator[Watch]:
-        """Yield the commands with the changes, for all nodes."""
+        """Yield the commands with the changes since the last call, for all nodes."""
         if not self._added and not self._removed:
             return
         self._version += 1
