@@ -1,4 +1,4 @@
-"""Checks the senders of items, and reports forged and unconfirmed ones."""
+"""Checks the senders of items: drops forged items, and reports these and unconfirmed ones."""
 
 from __future__ import annotations
 
