@@ -1,4 +1,4 @@
-"""Counts of messages and questions that each other node received from this node since its own start."""
+"""Counts of choices, messages and gets for each other node, since this node started."""
 
 import msgspec
 
