@@ -60,7 +60,7 @@ class Explaining(Component):
         return (answer(AskWhy, self._asked_by_node),)
 
     def _asked_by_node(self, asked: IncomingCall[AskWhy]) -> None:
-        """Answer with this node's reasons and, unless all nodes are linked, those behind it."""
+        """Answer with the reasons here and, unless all nodes may be linked, with those of nodes behind."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
         if self._nodes.is_open:  # the asking node asks the others itself

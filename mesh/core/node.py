@@ -82,7 +82,8 @@ class NodeCore:
     ) -> None:
         """Add an inbound connection.
 
-        `user` is its public CURVE key. `within` marks the connection of the program that embeds this node.
+        `user` is the public CURVE key of the dialing end, or "". `within` marks the connection of the program
+        that embeds this node.
         """
         now = self._desk.now
         self._desk.count("connections")
@@ -221,7 +222,7 @@ class NodeCore:
         self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
-        """Read the configuration again, apply what needs no restart, and report the result as an event."""
+        """Read the configuration again, apply changes that need no restart, and report the result."""
         self._at(now, wall)
         self.parts.ruling.reload_and_tell(by)
 
@@ -286,7 +287,10 @@ class NodeCore:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
-        """Announce an intended stop to all connections, as the last event of this node."""
+        """Announce an intended stop to clients and nodes, as the last event of this node.
+
+        If another process has the identity of this node, only clients are notified.
+        """
         self._at(now, wall)
         self._flush()  # before BYE, after which nothing is read
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
