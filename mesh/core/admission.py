@@ -97,7 +97,6 @@ class Admission(Component):
             self._logged_in(peer, conn)
 
     def _greet(self, conn: Conn) -> Hello:
-        """Return our HELLO for a dialed connection."""
         if conn.role == RELAY:
             return self._gateways.greet(conn)
         peer, s = self._neighbours.of(conn), self._desk.settings

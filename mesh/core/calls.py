@@ -23,7 +23,7 @@ VISITED = 2048  # names of nodes in one question
 
 
 class Verbs(Component):
-    """Component that passes each CALL to the component with its verb."""
+    """Component that passes each CALL to the component with its verb, and answers those about the process."""
 
     def __init__(self, desk: NodeContext, wanted: PeerSubscriptions) -> None:
         self._desk = desk

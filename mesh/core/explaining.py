@@ -34,7 +34,7 @@ WORD = 64  # characters of a code, package or name
 class Explaining(Component):
     """Component with the verb `why`.
 
-    An answer takes 2 s at most, and names nodes that did not reply in time.
+    Other nodes have 2 s to reply. An answer names the nodes that did not reply in time.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Explaining(Component):
         return (answer(AskWhy, self._asked_by_node),)
 
     def _asked_by_node(self, asked: IncomingCall[AskWhy]) -> None:
-        """Answer with this node's reasons and, unless all nodes are linked, those behind it."""
+        """Answer with the reasons here and, unless all nodes may be linked, with those of nodes behind."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
         if self._nodes.is_open:  # the asking node asks the others itself
@@ -73,7 +73,6 @@ class Explaining(Component):
         self._ask_others(ask, came)
 
     def _on_why(self, asked: IncomingCall[AskWhy]) -> None:
-        """Answer a client. Raises: LocalError for an invalid subject."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
         what = _within(named, self._desk.settings.site)
@@ -119,7 +118,7 @@ class Explaining(Component):
         return [replace(each, node=me) for each in self._desk.face.explain(what)]
 
     def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
-        """Call `then` with the route of a message under a topic."""
+        """Call `then` with the route of a message under a topic, or with no steps for another subject."""
         if what.kind == kinds.TOPIC:
             self._routes.trace(AskRoute(key=what.text, domain=what.domain), then)
         else:

@@ -63,8 +63,7 @@ class NodeCore:
     ) -> None:
         """Restore the contents of the node's own store, and of the queues' stores in `others` by name.
 
-        `sample` measures the machine; without it no state is gossiped. `reach` returns the progress of the
-        node's own store, and `is_tight` whether disk space is too low for queues to grow.
+        The other arguments are as in `Beginning`.
         """
         self._at(now, wall)
         self._desk.process = process_of(self._desk.process, wall)
@@ -83,14 +82,14 @@ class NodeCore:
     ) -> None:
         """Add an inbound connection.
 
-        `user` is its public CURVE key. `within` marks the connection of the program that embeds this node.
+        `user` is the public CURVE key of the dialing end, or "". `within` marks the connection of the program
+        that embeds this node.
         """
         now = self._desk.now
         self._desk.count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
-        """Handle a message on a connection."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -113,7 +112,7 @@ class NodeCore:
     def on_command(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
     ) -> None:
-        """Handle a command of the program that embeds this node: like `receive`, without frames."""
+        """Handle a command of the program that embeds this node, as `receive` does with frames."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -129,7 +128,10 @@ class NodeCore:
             self._dispatch_facts()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
-        """Refuse a message over which this node failed before, unread, and return its sender's name."""
+        """Refuse a message over which this node failed before, unread, and return its sender's name.
+
+        The name is "" if the connection is gone.
+        """
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:
@@ -142,14 +144,12 @@ class NodeCore:
         return who
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
-        """Handle the end of a commit to a store."""
         self._at(now, wall)
         self.parts.disks[store].stored(token, error)
 
     def fetched(
         self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int, store: str = ""
     ) -> None:
-        """Handle the end of a read from a store."""
         self._at(now, wall)
         self.parts.disks[store].fetched(token, found)
 
@@ -222,7 +222,7 @@ class NodeCore:
         self._desk.face.client_verbs[ask.verb].then(IncomingCall(ask, 0, None, cast(Conn, None), heard))
 
     def reload(self, now: float, wall: int, by: str) -> None:
-        """Read the configuration again, apply its rules, and report the result as an event."""
+        """Read the configuration again, apply changes that need no restart, and report the result."""
         self._at(now, wall)
         self.parts.ruling.reload_and_tell(by)
 
@@ -277,7 +277,7 @@ class NodeCore:
         return effects
 
     def _flush(self) -> None:
-        """Send everything that has gathered for clients and other nodes."""
+        """Handle all facts and the work for the event's end, and then send the gathered messages."""
         desk = self._desk
         while desk.facts or desk.ending:
             self._dispatch_facts()
@@ -287,7 +287,10 @@ class NodeCore:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
-        """Announce an intended stop to all connections, as the last event of this node."""
+        """Announce an intended stop to clients and nodes, as the last event of this node.
+
+        If another process has the identity of this node, only clients are notified.
+        """
         self._at(now, wall)
         self._flush()  # before BYE, after which nothing is read
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
@@ -306,7 +309,6 @@ class NodeCore:
     # --- internals --------------------------------------------------------------------------------------
 
     def _restore(self, store: str, image: Image) -> None:
-        """Pass each envelope of a store to the component that restores it."""
         restores, is_split = self._desk.face.envelope_restorers, bool(self._desk.settings.stores)
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
@@ -325,7 +327,6 @@ class NodeCore:
         self._desk.at(now, wall)
 
     def _dispatch_facts(self) -> None:
-        """Pass recorded facts to their handlers."""
         facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.fact_handlers
         while facts:
             fact = facts.popleft()

@@ -60,7 +60,6 @@ class Reception(Component):
         )
 
     def _from_all(self) -> Sequence[HandlerEntry]:
-        """Return handlers of commands for pieces and unknown commands."""
         return (
             on_command(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
             on_command(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
@@ -93,7 +92,7 @@ class Reception(Component):
         self._desk.send(conn, c.Pong(ping.stamp))
 
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
-        """Report an unknown command to a sender of a later release, and return whether it is one."""
+        """Return whether an unknown command is allowed on the connection; if so, report it to the sender."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
             return False
         self._desk.count("unknown_commands")
@@ -122,7 +121,6 @@ class Reception(Component):
                 self._desk.send(conn, c.Who())
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
-        """Add a piece, and handle the message once it is complete."""
         frames = self._piecework.piece(conn, piece)
         if frames is not None:
             self.dispatch(conn, *read(frames, self._desk.settings.max_content))

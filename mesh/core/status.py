@@ -81,7 +81,7 @@ class Status(Component):
         self._process = beginning.process
 
     def info(self) -> Info:
-        """Return the node's name, kind and metrics."""
+        """Return the identity, the process and the metrics of this node."""
         me, settings = self._desk.me, self._desk.settings
         return Info(
             name=me.name,
@@ -168,7 +168,7 @@ class Status(Component):
         )
 
     def _unknown(self) -> Depth:
-        """Return the backlog for nodes that are not listed."""
+        """Return the depth of the outbound buffers for nodes that are not listed."""
         n, depth = self._neighbours, self._tailback.depth
         # A node that was reported dead before this node met it has no row.
         unseen = [
@@ -183,7 +183,6 @@ class Status(Component):
     # --- addresses --------------------------------------------------------------------------------------
 
     def _peers(self, asked: IncomingCall[AskPeers]) -> None:
-        """Answer with a page of addresses."""
         found = self._neighbours.acquaintances.rows()
 
         def row(place: str) -> PeerRow:
@@ -205,7 +204,10 @@ class Status(Component):
 
 
 def superseded(members: Iterable[Member]) -> set[bytes]:
-    """Return the uuids of nodes that left or were only seen, if a later node has their name."""
+    """Return the uuids of absent nodes that are not listed, as another node has their name.
+
+    A node that was only seen is listed beside a present node of its name.
+    """
     best: dict[str, Member] = {}
     past: set[bytes] = set()
     for member in members:
@@ -221,6 +223,6 @@ def superseded(members: Iterable[Member]) -> set[bytes]:
 
 
 def address_of(peer: Peer) -> str:
-    """Return the address where a peer was reached, or another one if that is link-local."""
+    """Return the address where a peer was reached, or another one if that is link-local; "" if unknown."""
     known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
     return min(known, key=is_of_link, default="")

@@ -42,8 +42,8 @@ class Authenticator:
     """The handshakes of a node.
 
     `admit` answers a proven HELLO, with `None` to answer later. `entered` handles a WELCOME to our own HELLO,
-    `rejected` a REFUSE (and whether that is proven), and `denied` our own refusal of the end that welcomed
-    us. `mirrored` is called when the other end has proven our own key, with its process and address.
+    `rejected` a REFUSE (and whether that is proven), and `denied` our own refusal of the end that we dialed.
+    `mirrored` is called when the other end has proven our own key, with its process and address.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Authenticator:
         self._desk.send(conn, answer)
 
     def welcome(self, conn: Conn, w: Welcome) -> None:
-        """Handle WELCOME: continue if the other end proves its identity."""
+        """Handle WELCOME: open the connection if proof, password and version fit, otherwise close it."""
         refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(conn, w)
         refusal = refusal or self._misfit(conn, w)
         if refusal is not None:

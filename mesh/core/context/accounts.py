@@ -75,7 +75,7 @@ class Accounts:
         return number in lane.done if lane is not None and number in lane.said else None
 
     def close_stream(self, stream: bytes) -> None:
-        """Forget the finished part of a stream whose session is closed."""
+        """Forget the finished domains of a closed session's stream; later answers finish the others."""
         held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}
         if held:
             self._lanes[stream] = held
@@ -108,7 +108,6 @@ class Accounts:
         }
 
     def _fates(self, feeds: Iterable[Feed]) -> dict[str, int]:
-        """Return the counts of `feeds` and of all subscribers that ended."""
         matched, delivered, dropped, expired, buried, pending = (self._closed[fate] for fate in FATES)
         for feed in feeds:  # one pass over all feeds, as it runs every few seconds
             matched += feed.matched
@@ -121,5 +120,4 @@ class Accounts:
 
 
 def _both(ranges: Ranges, others: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the parts of `others` that are in `ranges`."""
     return [part for first, last in others for part in ranges.common(first, last)]

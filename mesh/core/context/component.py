@@ -34,7 +34,7 @@ class DeliverySource(Protocol):
         """Start or stop a consumer of a session. Raises: LocalError if the session must not consume."""
 
     def has(self, session: Any, number: int) -> bool:
-        """Return whether this component has a consumer with that number."""
+        """Return whether the session has a consumer with that number here."""
 
     def has_work(self, session: Any) -> bool:
         """Return whether the session has deliveries that it has not settled."""
@@ -105,7 +105,7 @@ class Beginning:
 class Component:
     """Base class of the components of a node, each with one duty.
 
-    A method that is not overridden does nothing.
+    A method that is not overridden does nothing, or returns an empty result.
     """
 
     # --- declarations -----------------------------------------------------------------------------------
@@ -131,15 +131,15 @@ class Component:
         return ()
 
     def address_resolvers(self) -> Mapping[str, AddressResolver]:
-        """Return the kinds of addresses whose direct messages this component delivers."""
+        """Return the resolvers of addresses for messages that this component accepts, by kind of address."""
         return {}
 
     def destination_handlers(self) -> Mapping[str, HandleEnvelope]:
-        """Return the kinds of destinations to which this component forwards messages of clients."""
+        """Return the handlers of client messages that this component forwards, by kind of destination."""
         return {}
 
     def delivery_sources(self) -> Mapping[str, DeliverySource]:
-        """Return the kinds of destinations whose messages this component delivers one by one."""
+        """Return the sources of messages that are delivered one by one, by kind of destination."""
         return {}
 
     def message_sinks(self) -> Sequence[MessageSinks]:
@@ -159,7 +159,7 @@ class Component:
         return {}
 
     def envelope_restorers(self) -> Mapping[str, Restores]:
-        """Return the kinds of stored envelopes that this component restores at the start, by position.
+        """Return the functions that restore stored envelopes at the start, by kind of envelope.
 
         A kind is PUBLISHED, TAILED_BACK, or a kind of address. Bodies that are not needed in memory must be
         released, as all of them together may exceed it.

@@ -35,16 +35,17 @@ class Disk:
 
     @property
     def storing(self) -> int:
-        """The number of commits in flight."""
         return len(self._storing)
 
     @property
     def fetching(self) -> int:
-        """The number of reads in flight."""
         return len(self._fetching)
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
-        """Commit `ops` and all deferred operations; call `then` when they and earlier ones are on disk."""
+        """Commit `ops` and all deferred operations.
+
+        `then` is called when these and all earlier operations are on disk, or with the error.
+        """
         later = self.shelf.take_later()
         if self._together is None:
             self._emit(later, (*later, *ops), not ops, then)
@@ -88,12 +89,11 @@ class Disk:
         self._emit([op for later, _, _ in commits for op in later], every, is_alone, stored)
 
     def commit_later(self) -> None:
-        """Commit the deferred operations."""
         if self.shelf.has_later:
             self.commit((), lambda error: None)
 
     def commit_if_any(self, then: Committed) -> None:
-        """Commit the deferred operations; call `then` when they and earlier ones are on disk.
+        """Commit the deferred operations, and call `then` as for `commit`.
 
         `then` is called at once if nothing is deferred or in flight.
         """
@@ -103,7 +103,7 @@ class Disk:
             then(None)
 
     def stored(self, token: int, error: MeshError | None) -> None:
-        """Handle the end of a commit."""
+        """Handle the end of a commit; after an error, queue its deferred operations again."""
         later, is_alone, then = self._storing.pop(token)
         if error is not None:
             self.shelf.not_written(later)
@@ -128,7 +128,6 @@ class Disk:
             self._wishes.append(wish)
 
     def fetched(self, token: int, found: Sequence[Stored] | MeshError) -> None:
-        """Handle the end of a read."""
         then = self._fetching.pop(token)
         if isinstance(found, MeshError):
             then(found)

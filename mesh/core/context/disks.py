@@ -37,7 +37,6 @@ class Disks(Component):
         return self._all[store]
 
     def of_queue(self, name: str) -> Disk:
-        """Return the disk of the queue of this name."""
         return self._all[store_of(name, self._queues)]
 
     def shelf_of(self, domain: str) -> StoreHandle:
@@ -75,10 +74,8 @@ class Disks(Component):
 
     @property
     def storing(self) -> int:
-        """The number of commits in flight at all stores."""
         return sum(disk.storing for disk in self)
 
     def commit_later(self) -> None:
-        """Commit the deferred operations of all stores."""
         for disk in self:
             disk.commit_later()

@@ -96,7 +96,7 @@ class DispatchTables:
         self._parts: Sequence[Component] = ()
 
     def fill(self, parts: Sequence[Component]) -> None:  # noqa: C901
-        """Build the tables. Raises: ValueError if two components claim the same command or verb."""
+        """Build the tables. Raises: ValueError if two components claim the same command, verb or kind."""
         self._parts = parts
         for part in self._with("from_clients"):
             self.from_clients.enter(part.from_clients())
@@ -142,14 +142,12 @@ class DispatchTables:
         self._whys = [(room_of(part), part.explain) for part in self._with("explain")]
 
     def _with(self, what: str) -> Iterator[Component]:
-        """Yield the components that override the method `what`."""
         return (part for part in self._parts if getattr(type(part), what) is not getattr(Component, what))
 
     def __iter__(self) -> Iterator[Component]:
         return iter(self._parts)
 
     def figures(self) -> dict[str, int | float]:
-        """Return the metrics of all components."""
         return {name: figure for each in self._figures for name, figure in each().items()}
 
     def explain(self, what: What) -> list[Reason]:
@@ -158,23 +156,18 @@ class DispatchTables:
         return list(islice(found, REASONS))
 
     def has_work(self, session: object) -> bool:
-        """Return whether that session has messages or requests to settle."""
         return any(giver.has_work(session) for giver in self.delivery_sources.values())
 
     def feeds(self) -> list[Feed]:
-        """Return the feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]
 
     def holds(self) -> int:
-        """Return the bytes in memory that all components hold within bounds of their own."""
         return sum(each() for each in self._holds)
 
     def holds_for_sessions(self) -> int:
-        """Return an upper bound of the bytes in memory that all components hold for sessions."""
         return sum(each() for each in self._holds_for_sessions)
 
     def shares(self) -> Iterator[Share]:
-        """Yield the memory that all components hold for sessions."""
         return (share for each in self._shares for share in each())
 
 

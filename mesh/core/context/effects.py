@@ -1,4 +1,4 @@
-"""The effects of a core: the only way in which its decisions reach the world."""
+"""The effects of a core, which its shell carries out: the core itself does no I/O."""
 
 from collections.abc import Hashable
 
@@ -64,7 +64,7 @@ class Proven(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """Store these operations together, and call `stored(token, …)` when they are on disk.
+    """Store these operations together, and call `stored(token, …)` when they are on disk or have failed.
 
     Without a token, no result is reported. `store` names one of the node's stores; "" is its own.
     """

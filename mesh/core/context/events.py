@@ -1,4 +1,4 @@
-"""The last thousand events of this mesh, as this node saw them."""
+"""The last 1,024 events of this mesh, as this node saw them."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ class Events(Component):
         self._next += 1
 
     def after(self, number: int) -> tuple[list[EventRow], int]:
-        """Return the events after `number`, oldest first, and the number to continue from."""
+        """Return events after `number`, oldest first, at most `AT_ONCE`, and the number to continue from."""
         found = fitting((event for event in self._ring if event.number > number), AT_ONCE)
         return found, found[-1].number if found else max(number, 0)

@@ -17,7 +17,7 @@ from mesh.wire.commands import Introduction
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact that a component records."""
+    """Base class of the facts that components record."""
 
 
 @dataclass(frozen=True, slots=True)

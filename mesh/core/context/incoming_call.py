@@ -34,12 +34,11 @@ class IncomingCall(Generic[A]):
         self._send(Reply(self.request, value, frames=tuple(map(body_frames, envelopes))), envelopes)
 
     def fail(self, error: LocalError) -> None:
-        """Answer with an error."""
         self._send(Reply(self.request, code=error.code, text=str(error)), ())
 
     @property
     def doer(self) -> str:
-        """The client that asks, as an event names it: its name and the key of its connection."""
+        """The client that asks, as an event names it: its name, and its key or that it has none."""
         if self.conn.user:
             return f"{self.who.text} (key {self.conn.user})"
         if self.conn.trusted:
@@ -74,7 +73,6 @@ class Verb:
 
     @property
     def name(self) -> str:
-        """The name of the verb in the CALL."""
         return self.asks.verb
 
 

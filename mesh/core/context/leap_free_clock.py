@@ -18,7 +18,7 @@ class LeapFreeClock:
         self.leapt = 0  # ns of a leap at the latest call, or 0
 
     def at(self, now: float, wall: int) -> int:
-        """Return the time to use at `now`, when the wall clock shows `wall`."""
+        """Return the time to use at `now`, when the wall clock shows `wall`, and set `leapt`."""
         ticks = int(now * 1e9)
         offset, self.leapt = wall - ticks, 0
         if self._offset is None or abs(offset - self._offset) <= LEAP:

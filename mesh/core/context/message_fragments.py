@@ -24,7 +24,7 @@ class MessageFragments:
         self._coming: dict[Conn, float] = {}  # time of the last piece
 
     def agree(self, conn: Conn) -> None:
-        """Enable pieces on a connection that was opened, if the other end has that feature."""
+        """Enable pieces on an opened connection, if the other end is another process with that feature."""
         if PIECES in conn.speaks and not conn.within:
             conn.cutter = Cutter()
 
@@ -49,7 +49,7 @@ class MessageFragments:
     def _make_room(self, conn: Conn, size: int) -> None:
         """Close the connection that holds the most bytes of incomplete messages.
 
-        Raises: RemoteError if that is `conn` itself, which would hold `size` bytes with its next piece.
+        Raises: RemoteError if no connection holds more than `size`, the bytes of `conn` with its next piece.
         """
         what = f"incomplete messages take {self.held} bytes of the {TOGETHER} that are allowed"
         most = max(self._coming, key=_held, default=conn)
@@ -66,7 +66,6 @@ class MessageFragments:
 
     @property
     def held(self) -> int:
-        """The bytes of all incomplete messages."""
         for conn in [conn for conn in self._coming if conn.closed]:
             del self._coming[conn]
         return sum(map(_held, self._coming))
@@ -89,5 +88,4 @@ class MessageFragments:
 
 
 def _held(conn: Conn) -> int:
-    """Return the bytes of the incomplete message on a connection."""
     return conn.gatherer.held if conn.gatherer is not None else 0

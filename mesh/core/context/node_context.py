@@ -126,7 +126,10 @@ class NodeContext:
             self.facts.append(fact)
 
     def send(self, conn: Conn | None, command: Command, envelopes: Sequence[Envelope] = ()) -> None:
-        """Send a command on an open connection, if the other end has the feature that it needs."""
+        """Send a command on an open connection, if the other end has the feature that the command needs.
+
+        Nothing is sent if `conn` is `None` or closed.
+        """
         if conn is not None and not conn.closed and (not command.word or command.word in conn.speaks):
             frames = write(command, envelopes)
             if not envelopes and (conn.cutter is None or not conn.cutter.is_busy):
@@ -135,7 +138,7 @@ class NodeContext:
                 self.raw(conn, frames)
 
     def reply_to(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
-        """Call `work` for a request, and reply with the error if it fails."""
+        """Call `work` for a request, and reply with the error if it raises LocalError."""
         try:
             work()
         except LocalError as error:

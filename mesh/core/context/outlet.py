@@ -69,12 +69,10 @@ class Outlet:
 
     @property
     def next(self) -> int:
-        """The number of the next message."""
         return self._sender.next
 
     @property
     def unacked_bytes(self) -> int:
-        """The bytes that were sent and are not acknowledged."""
         return self._sender.bytes
 
     def push(self, feed: Keyed, portion: EnvelopeSlice) -> None:
@@ -90,7 +88,7 @@ class Outlet:
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
-        """Restart the numbers, as the other end is a new process.
+        """Restart the numbers, and drop the queued slices.
 
         Feeds resend their items themselves. Unacknowledged gaps are reported again.
         """
@@ -217,7 +215,10 @@ class Outlet:
 def _cut(
     envelope: Envelope, group: list[tuple[Keyed, EnvelopeSlice]]
 ) -> tuple[Envelope, dict[int, int] | None]:
-    """Return the part of the envelope that the group needs, and the place of each message in it."""
+    """Return the part of the envelope that the group needs, and the place of each message in it by index.
+
+    The places are `None` if the group needs the whole envelope.
+    """
     wanted: set[int] = set()
     for _, portion in group:
         if portion.indices is None:

@@ -23,7 +23,7 @@ PageRow = TypeVar("PageRow")
 def page(
     places: Iterable[str], row: Callable[[str], PageRow | None], ask: AskPage, size: int = PAGE
 ) -> tuple[list[PageRow], str]:
-    """Return (rows, key to continue after); the key is "" after the last page.
+    """Return (rows, key to continue after), with the rows sorted by key; the key is "" after the last page.
 
     `row` returns `None` for an entry that has disappeared.
     """
@@ -43,7 +43,7 @@ def page(
 
 
 def fitting(rows: Iterable[PageRow], most: int, size: int = PAGE) -> list[PageRow]:
-    """Return the first rows that fit into one reply; at least one."""
+    """Return the first rows that fit into one reply: at most `most`, and at least one if there are any."""
     found: list[PageRow] = []
     for one in rows:
         size -= size_of(one)

@@ -23,7 +23,6 @@ Gaps = Iterable[tuple[int, int]]
 
 
 def mark(uuid: bytes) -> int:
-    """Return the mark of a node."""
     return crc32(uuid)
 
 

@@ -113,7 +113,6 @@ class Settings:
 
     @property
     def credit(self) -> Credit:
-        """The credit of one subscriber."""
         return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
 
     @property

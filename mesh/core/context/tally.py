@@ -1,4 +1,4 @@
-"""Counts of messages and questions that each other node received from this one, since its start."""
+"""Counts of choices, messages and gets for each other node, since this node started."""
 
 import msgspec
 
@@ -32,5 +32,4 @@ class Tally:
         return given
 
     def total(self, what: str) -> int:
-        """Return the sum of one counter over all nodes."""
         return sum(getattr(given, what) for given in self.given.values())

@@ -28,7 +28,6 @@ class RefusedClients:
         self._stranger: TurnedAway | None = None
 
     def add(self, name: str, code: str, reason: str, now: float) -> None:
-        """Record that a client of that name was refused."""
         name = harmless(name[:LONGEST])
         self._last[name] = TurnedAway(code, harmless(reason[: 4 * LONGEST]), now)
         self._last.move_to_end(name)

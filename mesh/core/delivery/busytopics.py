@@ -11,7 +11,7 @@ MOST = 2 * COUNTED
 
 
 class BusyTopics:
-    """The counts of messages and bytes, with properties, since the start, by domain and topic.
+    """The counts of messages, and of bytes with properties, since the start, by domain and topic.
 
     Beyond MOST topics the least busy ones are forgotten, and start from 0 when they return.
     """
@@ -23,7 +23,6 @@ class BusyTopics:
         self._messages: Counter[str] = Counter()  # recent counts, by topic
 
     def count_messages(self, envelope: Envelope) -> None:
-        """Count the messages of an accepted envelope."""
         if self._is_full:
             self._trim()
         if len(envelope.keys) == 1:
@@ -57,7 +56,7 @@ class BusyTopics:
         self._is_full = False
 
     def busiest(self, n: int) -> Sequence[tuple[str, str, int, int]]:
-        """Return (domain, topic, messages, bytes) of the `n` busiest topics, in order."""
+        """Return (domain, topic, messages, bytes) of the `n` topics with the most messages, in that order."""
         self._settle()
         ordered = sorted(self.counts.items(), key=lambda item: item[1][0], reverse=True)[:n]
         return [(domain, topic, messages, size) for (domain, topic), (messages, size) in ordered]

@@ -30,7 +30,7 @@ class Cache:
             self.values.retain_last(envelope)
 
     def empty(self) -> None:
-        """Discard everything, as newer values may have been missed."""
+        """Discard the values and the known queries, as newer values may have been missed."""
         self.values.clear()
         self._known.clear()
         self.life += 1

@@ -1,4 +1,4 @@
-"""Bindings of durable subscriptions: copies accepted messages into their queues."""
+"""The bindings of durable subscriptions, which copy accepted messages into their queues."""
 
 # Law: a copy is stored in the commit that accepts the message, persistent or not. It has its own position,
 #      so its settlement is independent of the other receivers.
@@ -43,7 +43,7 @@ class BoundQueue(Sink, Protocol):
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
         """Add messages that another node may have delivered, marked as redelivered.
 
-        `then` is called when they are on disk here.
+        `then` is called when they are on disk here, or with the error.
         """
 
 
@@ -57,14 +57,16 @@ class DurableBindings:
         self.any = False  # checked for each message
 
     def bind(self, queue: BoundQueue, queries: tuple[Query, ...]) -> None:
-        """Copy messages that match one of the queries into the queue from now on."""
+        """Copy messages accepted after this call into the queue, if one of the queries matches them.
+
+        The queries replace earlier ones of the queue.
+        """
         self.unbind(queue)
         for query in queries:
             self._index.add(queue, query)
         self._queries[queue], self.any = queries, True
 
     def unbind(self, queue: BoundQueue) -> None:
-        """Stop copying messages into the queue."""
         for query in self._queries.pop(queue, ()):
             self._index.discard(queue, query)
         self.any = bool(self._queries)
@@ -80,7 +82,8 @@ class DurableBindings:
     def redeliver(self, envelope: Envelope, answered: Answered) -> Answered:
         """Add an accepted envelope to the matching queues once more, marked as redelivered.
 
-        Return the handler for its answers, which wait for the disk.
+        Return the handler for its answers, which wait for the disk. If one of the queues is full, none gets
+        the envelope, and the loss is reported.
         """
         if self._desk.watched:
             self._desk.publish_fact(BoundAgain(envelope))
@@ -122,7 +125,8 @@ class DurableBindings:
     def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
         """Return a copy of an accepted envelope for each matching queue. Raises: QueueFull if one rejects it.
 
-        `may_be_second` means that another part of the queue may have it as well.
+        `may_be_second` marks the copies as possibly redelivered, as another part of the queue may have the
+        messages.
         """
         flags = PERSISTENT | RESENT if may_be_second else PERSISTENT
         return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope, flags)]

@@ -34,7 +34,6 @@ class Joining:
         return len(self._newcomers)
 
     def has(self, taker: Sink) -> bool:
-        """Return whether a sink waits for its first values."""
         return taker in self._newcomers
 
     def expects(self, feed: Feed) -> None:
@@ -84,6 +83,5 @@ class Joining:
             self._let_go(feed, newcomer)
 
     def _let_go(self, feed: Feed, newcomer: Newcomer) -> None:
-        """Forget a subscription that waits for nothing."""
         if not (newcomer.waits or newcomer.lacks):
             del self._newcomers[feed]

@@ -93,7 +93,6 @@ def of_message(
 
 
 def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Reason]:
-    """Yield reasons about the subscribers of an accepted message."""
     here = router.clients.match(key, domain)
     others = [] if is_local else list(_wanted(router, key, domain))
     if here:

@@ -49,7 +49,10 @@ CHECKED = 100_000  # keys remembered as well-formed
 
 
 class Router(Component):
-    """Component with the log of this node, and the subscriptions of clients and peers."""
+    """Component with the log of this node, and the subscriptions of clients and peers.
+
+    `boot_of(master)` returns the boot of a node, 0 if unknown.
+    """
 
     def __init__(
         self,
@@ -60,10 +63,6 @@ class Router(Component):
         keeps_cache: bool,
         merging: Merging,
     ) -> None:
-        """Create the router.
-
-        `boot_of(master)` returns the boot of a node, 0 if unknown.
-        """
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # peers' queries for this node's own log
         self.relays = SubscriptionIndex[PeerFeed]()  # peers' queries relayed to other masters
@@ -141,13 +140,12 @@ class Router(Component):
             yield from of_message(self, *what.message, self._desk)
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
-        """Return the other sites that receive messages of that topic."""
         return [name for sinks in self._desk.face.message_sinks for name in sinks.names(key, domain)]
 
     def publish(
         self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
     ) -> None:
-        """Accept an envelope as its master, answer it and deliver it: at once, or when it is stored.
+        """Accept an envelope as its master and deliver it, or refuse it; answer at once or when it is stored.
 
         `answered` may be called several times, for parts of the envelope. `stamp` is the time that several
         masters share. `holder` becomes the `held_by` of the stored envelope.
@@ -201,7 +199,10 @@ class Router(Component):
         return all(stand)
 
     def _from_site(self, lane: StreamLog, envelope: Envelope) -> list[tuple[int, int]]:
-        """Return the new ranges of an envelope that several masters of another site may have relayed."""
+        """Return the new ranges of an envelope that several masters of another site may have relayed.
+
+        Raises: TailBackFull.
+        """
         if not isinstance(lane.origin, MultiPathStream):
             lane.origin = MultiPathStream.unpack(lane.origin.pack())
         leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
@@ -218,7 +219,7 @@ class Router(Component):
         """Handle the marks FIRST and SECOND, and return the handler of answers.
 
         Messages that this node accepted as SECOND, without copies for durable subscriptions, may come again
-        as FIRST if that master is lost. The queues then get copies, and the answers wait for the disk.
+        as FIRST if their first master is lost. The queues then get copies, and the answers wait for the disk.
         """
         if envelope.flags & SECOND:
             lane.origin.mark_second(fresh)
@@ -270,9 +271,9 @@ class Router(Component):
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
     def _pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return the envelope with its targets, and copies for queues.
+        """Return an envelope and its copies for queues, each with its targets, and the number of receivers.
 
-        `came` has the original marks.
+        `came` has the original marks. Raises: LocalError or StoreFull if a receiver refuses the envelope.
         """
         if envelope.to:
             return self._addressees(envelope.to).addressed(envelope)
@@ -383,7 +384,7 @@ class Router(Component):
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
 
     def deliver_local(self, envelope: Envelope) -> None:
-        """Deliver a system message of this node to local clients, without counting it."""
+        """Retain a system message of this node, and deliver it to local clients, without counting it."""
         stamped = self.retain(envelope)
         targets: Targets = list(self.clients.plan(stamped))
         self._offer(
@@ -391,13 +392,12 @@ class Router(Component):
         )
 
     def retain(self, envelope: Envelope) -> Envelope:
-        """Retain a system message for later readers."""
+        """Retain a system message for later readers, and return it with its timestamp."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
         self.log.retained.retain_last(stamped)
         return stamped
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """Restore a stored envelope with the sinks that are still owed it."""
         parcel = StoredEnvelope(envelope, position, self._desk.me.uuid, own=True)
         owed = self._owing.sinks_of(parcel)
         self.shelf.restore(parcel, owed)
@@ -450,7 +450,7 @@ class Router(Component):
     def _repeated(
         self, lane: StreamLog, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> None:
-        """Answer repeated messages, unless their commit is pending."""
+        """Answer repeated messages now, or after their commit if it is pending."""
         open_numbers = Ranges()
         for first, last in fresh:
             open_numbers.add(first, last)

@@ -118,7 +118,6 @@ class Changes:
             self._desk.send(conn, Rumours((rumour,)))
 
     def _report_change(self, event: ReachEvent, lived: Lived) -> None:
-        """Report a change as an event, and to watchers."""
         if self._desk.watched:
             self._desk.publish_fact(ViewChanged(lived))
         m = lived.member

@@ -37,7 +37,6 @@ class Dialler:
     # --- connections of one peer ------------------------------------------------------------------------
 
     def apply(self, peer: Peer, actions: tuple[LinkAction, ...]) -> None:
-        """Carry out the actions of the link table."""
         self.watchlist.add(peer)
         for action in actions:
             if action is LinkAction.DIAL:
@@ -150,7 +149,7 @@ class Dialler:
     # --- dialing ----------------------------------------------------------------------------------------
 
     def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
-        """Open a connection to `address`, for the peer with the uuid `owner` if it is known."""
+        """Open a connection to `address`; `owner` is the uuid of the peer there, or b"" if it is unknown."""
         self._dialled += 1
         now = self._desk.now
         conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
@@ -180,7 +179,7 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of unknown nodes that may still be dialed.
+        """The number of unknown nodes that may still be dialed at the same time.
 
         The limit is low, as the first nodes to answer introduce the others.
         """
@@ -188,7 +187,6 @@ class Dialler:
         return max(0, STRANGERS - sum(dialled))
 
     def _unanswered(self) -> Iterator[Conn]:
-        """Yield connections whose handshake is not finished."""
         return (c for c in self.conns.values() if not c.is_open and not c.closed)
 
     def unfinished(self) -> list[Conn]:
@@ -196,7 +194,7 @@ class Dialler:
         return [c for c in self.conns.values() if not c.is_open and self._desk.now - c.opened >= CONNECT]
 
     def deadline(self) -> float:
-        """Return the time when the first unfinished handshake times out."""
+        """Return the time when the first unfinished handshake times out, or infinity if there is none."""
         return min((c.opened + CONNECT for c in self._unanswered()), default=inf)
 
 

@@ -33,7 +33,6 @@ class Directory:
         return self.peers.get(uuid) or self.add(Introduction(uuid, name, 0, ""))
 
     def add(self, node: Introduction) -> Peer:
-        """Add a peer for this node, and return it."""
         peer = self.peers[node.uuid] = self._made(node)
         return peer
 
@@ -45,7 +44,7 @@ class Directory:
         return self.peers.get(conn.owner)
 
     def introduction(self, uuid: bytes) -> Introduction | None:
-        """Return the introduction of that node, if it is a peer."""
+        """Return the introduction of that node, or `None` if it is no peer."""
         peer = self.peers.get(uuid)
         return peer.node if peer is not None else None
 
@@ -55,14 +54,16 @@ class Directory:
         return node.boot if node is not None else 0
 
     def named(self, name: str) -> Peer | None:
-        """Return the peer of that name; if there are several, a live one with the highest boot."""
+        """Return the peer of that name, or `None`.
+
+        If there are several, a live one is preferred, and then the one with the highest boot.
+        """
         if self._names is None:
             ordered = sorted(self.peers.values(), key=lambda p: (p.alive, p.node.boot))
             self._names = {peer.node.name: peer for peer in ordered}
         return self._names.get(name)
 
     def living(self) -> list[Peer]:
-        """Return the peers that are alive."""
         if self._living is None:
             self._living = [peer for peer in self.peers.values() if peer.alive]
         return self._living
@@ -82,5 +83,4 @@ class Directory:
         return address in self._occupied
 
     def feeds(self) -> Iterator[Feed]:
-        """Yield the feeds of all peers that have an exchange."""
         return (begun.feed for peer in self.peers.values() if (begun := peer.begun) is not None)

@@ -45,7 +45,7 @@ class Exchange:
         self.acked = NEVER  # time of the last acknowledgement
 
     def new_inlet(self, boot: int) -> None:
-        """Restart the inbound numbers, as the other end is a new process."""
+        """Restart the inbound numbers for the peer's process with that boot."""
         if boot != self.inlet_boot:
             self.outlet.furthest.clear()  # the new process knows no position
         self.inlet, self.inlet_boot = LinkReceiver(), boot
@@ -59,7 +59,7 @@ def peer_key(uuid: bytes) -> bytes:
 def exchange(
     desk: NodeContext, released: Callable[[StoredEnvelope], None], paging: Paging, node: Introduction
 ) -> Exchange:
-    """Return an exchange with that node; `released` receives envelopes that it no longer needs."""
+    """Return an exchange with that node; `released` receives the envelopes that are no longer owed to it."""
     s = desk.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 

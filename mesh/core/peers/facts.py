@@ -61,7 +61,7 @@ class PeerLost(Fact):
 
 @dataclass(frozen=True, slots=True)
 class PeerForgotten(Fact):
-    """A peer was forgotten: nothing is owed to it, and its address is unknown."""
+    """A peer was forgotten: membership no longer knows the node, and nothing is owed to it."""
 
     peer: Peer
 
@@ -98,13 +98,13 @@ class LoggedIn(Fact):
 
 @dataclass(frozen=True, slots=True)
 class LoggedOut(Fact):
-    """The data connection of a peer ended."""
+    """The data connection of a peer ended, or is being replaced."""
 
     peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class LoginRefused(Fact):
-    """The mesh refused this node; `stop` says why it should stop."""
+    """The node must stop, as its name or identity is taken; `stop` has the reason."""
 
     stop: Stop

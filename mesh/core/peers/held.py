@@ -52,7 +52,6 @@ class HeldByPeer:
         return peer in self._of and envelope.stream in self._of[peer].streams
 
     def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
-        """Add an envelope that waits from `now` on."""
         self._of.setdefault(peer, HeldEnvelopes()).add(now, envelope)
 
     def is_crowded(self, peer: Peer) -> bool:
@@ -96,12 +95,12 @@ class HeldByPeer:
                 self._of[peer] = stays
 
     def ways(self) -> dict[Peer, list[str]]:
-        """Return the peers with waiting envelopes, and the nodes on the routes of their envelopes."""
+        """Return the peers with waiting envelopes, each with the nodes on the routes except the last one."""
         return {
             peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in inside(e.route)[:-1]))
             for peer, waiting in self._of.items()
         }
 
     def deadline(self) -> float | None:
-        """Return when the first envelope has waited long enough."""
+        """Return when the first envelope has waited long enough, or `None` if none waits."""
         return min((waiting.envelopes[0][0] + PATIENCE for waiting in self._of.values()), default=None)

@@ -52,7 +52,8 @@ class Liveness:
     def carry_out(self, request: DiscoveryRequest) -> None:
         """Carry out a request of membership.
 
-        A probe waits for a control connection if there is none.
+        A probe waits for a control connection if there is none. Other messages to a peer without a connection
+        are dropped.
         """
         match request:
             case DirectProbe(to, number, uuid, boot, rumours):
@@ -95,12 +96,11 @@ class Liveness:
             self._desk.send(peer.control or peer.data, command)
 
     def _some(self) -> list[Conn]:
-        """Return a few open control connections, chosen at random."""
         there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
         return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
     def connected(self, peer: Peer) -> None:
-        """Send the question that waited for this control connection."""
+        """Send the question that waited for this control connection, if there is one."""
         command = peer.reach.answerable()
         if command is not None:
             self._desk.send(peer.control, command)
@@ -138,7 +138,6 @@ class Liveness:
         self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
-        """Report the end of a control connection to membership."""
         self._happened(self._membership.disconnected(peer.node.uuid, self._desk.now))
 
     def knocked(self, uuid: bytes, refused: bool) -> None:

@@ -134,7 +134,6 @@ class Neighbours(Component):
         return self.acquaintances.are_heard and not hearsay
 
     def review_login(self, peer: Peer) -> None:
-        """Log in to a peer if a component needs its data connection."""
         self.rounds.review_login(peer)
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:
@@ -146,7 +145,6 @@ class Neighbours(Component):
     # --- news -------------------------------------------------------------------------------------------
 
     def on_conn_ended(self, conn: Conn) -> None:
-        """Handle the end of a connection to or from a node."""
         peer = self.of(conn)
         was_control = peer is not None and peer.control is conn
         self._dialler.on_conn_ended(conn, peer)
@@ -176,7 +174,6 @@ class Neighbours(Component):
         self.happened(self.membership.sight(as_node(node), via, self._desk.now, by))
 
     def readdressed(self) -> None:
-        """Announce the new address of this node."""
         self.happened(self.membership.readdressed(as_node(self._desk.me), self._desk.now))
 
     def _goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
@@ -196,7 +193,7 @@ class Neighbours(Component):
         self._desk.wake(until)
 
     def _part(self, uuid: bytes) -> None:
-        """Carry out a deferred goodbye, as no earlier messages can arrive any longer."""
+        """Carry out the deferred goodbye of a node, if there is one."""
         left, _ = self._parting.pop(uuid, (None, 0.0))
         if left is not None and uuid in self.peers:
             self._react(left, self.peers[uuid], as_introduction(left.member.node))

@@ -55,7 +55,7 @@ class Peer:
 
     @property
     def begun(self) -> Exchange | None:
-        """The exchange, if there is one."""
+        """The exchange, or `None` if there is none yet."""
         return self.__dict__.get("exchange")
 
     @property

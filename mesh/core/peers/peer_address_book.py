@@ -70,7 +70,10 @@ _read_met = reader(Met, 64 * 1024)
 
 
 class PeerAddressBook(Component):
-    """The addresses to dial, and the remembered nodes with their addresses and first keys."""
+    """The addresses to dial, and the remembered nodes with their addresses and first keys.
+
+    `is_alive(uuid)` returns whether a node is alive, and `is_occupied(address)` whether a live node is there.
+    """
 
     def __init__(
         self,
@@ -80,7 +83,6 @@ class PeerAddressBook(Component):
         is_alive: Callable[[bytes], bool],
         is_occupied: Callable[[str], bool],
     ) -> None:
-        """Create the component; `is_occupied(address)` returns whether a live node is there."""
         self._desk = desk
         self._dialler = dialler
         self._remembers = desk.settings.remember
@@ -129,14 +131,14 @@ class PeerAddressBook(Component):
             self._forget_node(next(iter(self._met)))
 
     def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
-        """Remember over a restart whether the queues of a node hold messages."""
+        """Remember over a restart whether the queues of a remembered node hold messages."""
         met = self._met.get(uuid)
         if met is not None and met.has_queued != has_queued:
             kept = self._met[uuid] = Met(met.node, met.wall, has_queued)
             self._write(kept)
 
     def with_queued(self, known: Container[bytes]) -> list[str]:
-        """Return the names of unknown nodes whose queues held messages."""
+        """Return the names of remembered nodes, except those in `known`, whose queues held messages."""
         return [met.node.name for uuid, met in self._met.items() if met.has_queued and uuid not in known]
 
     def _write(self, met: Met) -> None:
@@ -149,7 +151,6 @@ class PeerAddressBook(Component):
         return met.node.key if met is not None else b""
 
     def has_met(self, uuid: bytes) -> bool:
-        """Return whether that node is remembered."""
         return uuid in self._met
 
     def was_met(self, uuid: bytes) -> bool:
@@ -188,7 +189,10 @@ class PeerAddressBook(Component):
         return True
 
     def remove(self, what: str) -> bool:
-        """Forget an address, or a node by its name or address; return whether any was known."""
+        """Forget an address, or a node by its name or address; return whether any was known.
+
+        Configured addresses stay. A forgotten node that is not alive is given up.
+        """
         uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
         for uuid in uuids:
             self._forget_node(uuid)
@@ -258,7 +262,6 @@ class PeerAddressBook(Component):
         return all(s.is_heard or self._is_occupied(address) for address, s in self._seeds.items())
 
     def tick(self) -> None:
-        """Dial the addresses that are due."""
         now = self._desk.now
         for address, seed in self._seeds.items():
             if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
@@ -280,14 +283,16 @@ class PeerAddressBook(Component):
         return False
 
     def record_answer(self, conn: Conn, node: Introduction) -> None:
-        """Record the node that answered at a dialed address."""
         seed = self._seeds.get(conn.seed)
         if seed is not None:
             seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
             seed.why, seed.told, seed.silent = "", "", 0
 
     def says_no(self, conn: Conn, why: str) -> bool:
-        """Record a refusal by either side, and return whether its reason is new."""
+        """Record a refusal by either side, and return whether its reason is new.
+
+        The result is `True` for a connection that was not dialed to an address in this book.
+        """
         conn.why = why
         seed = self._seeds.get(conn.seed)
         if seed is None:
@@ -329,6 +334,5 @@ class PeerAddressBook(Component):
             self._desk.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
 
     def _deadline(self) -> float:
-        """Return when `tick` is next worth calling."""
         idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
         return max(min(idle, default=inf), self._desk.now)

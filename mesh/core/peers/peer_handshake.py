@@ -34,7 +34,7 @@ TAKEN = ("NAME_IN_USE", "CONFLICT")  # refusal codes for a taken name or identit
 
 
 class PeerHandshake(Component):
-    """The second half of a handshake, after the other end has proven that it belongs to this mesh."""
+    """The second half of a handshake with a node, which has proven that it belongs to this mesh."""
 
     def __init__(
         self, desk: NodeContext, dialler: Dialler, neighbours: Neighbours, rivals: DuplicateDetector
@@ -124,7 +124,6 @@ class PeerHandshake(Component):
                 self._dialler.apply(peer, peer.link.allowed(self._desk.now))
 
     def _shut(self, peer: Peer) -> None:
-        """End the link with a node that is denied."""
         if peer.link.by not in ("me", "both"):
             reason = NO_LINK.format(self._desk.denies(peer.node.name))
             self._dialler.apply(peer, peer.link.denied(self._desk.now, DENIED, reason))
@@ -141,7 +140,7 @@ class PeerHandshake(Component):
             self._desk.publish_fact(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
-        """Handle our refusal of the node that answered."""
+        """Handle our refusal of a node that this node dialed."""
         peer, now = self._neighbours.of(conn), self._desk.now
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")
@@ -152,7 +151,7 @@ class PeerHandshake(Component):
             peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
-        """Handle the refusal of our HELLO."""
+        """Handle the refusal of our HELLO by the other end."""
         peer, now = self._neighbours.of(conn), self._desk.now
         if peer is None:  # a seed: REFUSE does not name its sender
             peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))

@@ -37,7 +37,6 @@ class Rounds:
 
     @property
     def is_crowd(self) -> bool:
-        """Whether there are too many nodes for a connection to each."""
         return self._membership.count > CROWD
 
     @property
@@ -91,7 +90,7 @@ class Rounds:
                 self._dialler.drop(peer, NODE_CONTROL)
 
     def _sweep(self) -> None:
-        """Forget peers that membership has forgotten, if nothing is owed to them."""
+        """Forget peers that membership has forgotten, if they are inactive and nothing is owed to them."""
         self._swept = self._desk.now
         for uuid, peer in list(self._directory.peers.items()):
             begun = peer.begun
@@ -112,7 +111,6 @@ class Rounds:
                 self._dialler.ping(peer)
 
     def review_login(self, peer: Peer) -> None:
-        """Log in to a peer if a component needs its data connection."""
         if peer.alive and not peer.link.is_wanted and self._needs_login(peer):
             self._dialler.apply(peer, peer.link.wanted(self._desk.now))
 

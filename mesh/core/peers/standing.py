@@ -42,7 +42,7 @@ def standing(
 
 
 def of_node(desk: NodeContext, neighbours: Neighbours, node: str) -> Iterator[Reason]:
-    """Yield further reasons about a name: this node, a node of another mesh, or a misspelling."""
+    """Yield further reasons about the name of a node: nodes of other meshes, failed dials, similar names."""
     if node == desk.me.name:
         yield reason("NODE_SELF")
         return
@@ -77,5 +77,5 @@ def of_strangers(desk: NodeContext, neighbours: Neighbours, node: str = "") -> I
 
 
 def names_of(neighbours: Neighbours) -> Iterable[str]:
-    """Return the names of the known nodes."""
+    """Return the names of known nodes, at most `LOOKED_AT`."""
     return (member.name for member in islice(neighbours.membership.all(), LOOKED_AT))

@@ -34,7 +34,6 @@ class Resting:
             heapify(self._order)
 
     def remove(self, peer: Peer) -> None:
-        """Remove a peer, if present."""
         self._due.pop(peer, None)
 
     def take_due(self, now: float, most: int) -> list[Peer]:
@@ -47,7 +46,7 @@ class Resting:
 
     @property
     def next_dial(self) -> float:
-        """The time when the first dial is due."""
+        """The time when the first dial is due, or infinity if no peer waits."""
         while self._order and self._due.get(self._order[0][2]) != self._order[0][0]:
             heappop(self._order)
         return self._order[0][0] if self._order else inf
@@ -78,7 +77,7 @@ class Watchlist:
         self._away.remove(peer)
 
     def active(self) -> list[Peer]:
-        """Return the active peers, and let the others rest until their next dial."""
+        """Return the active peers; peers that need nothing now rest until their next dial, if one is due."""
         for peer in [peer for peer in self._active if not peer.is_active]:
             del self._active[peer]
             if peer.node.address and peer.reach.state is ReachState.TOLD_OF:

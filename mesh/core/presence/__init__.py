@@ -1,1 +1,1 @@
-"""Presence: which names are served here and at other nodes, and notifications of changes."""
+"""Presence: which names are served here and at other nodes, members of groups, and reports of changes."""

@@ -20,7 +20,7 @@ class Audience:
         self._mute: dict[bytes, int] = {}  # boots of nodes without the feature
 
     def hears(self, peer: Peer, conn: Conn) -> bool:
-        """Return whether the peer, which has logged in, supports presence."""
+        """Return whether the peer, which has logged in, supports presence; remember if it does not."""
         if SERVICES in conn.speaks:
             return True
         self._mute[peer.node.uuid] = peer.node.boot

@@ -25,7 +25,10 @@ class Lookups:
         return len(self._waiting)
 
     def when_known(self, name: ServedName, now: float, then: Then, is_known: bool) -> None:
-        """Call `then` when the name is known: at once, unless earlier lookups of it wait."""
+        """Call `then` when the name is known, or after CONFIRM seconds.
+
+        That is at once if `is_known`, unless earlier lookups of the name wait.
+        """
         if is_known and name not in self._waiting:
             then()
             return

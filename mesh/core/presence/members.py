@@ -36,7 +36,7 @@ EACH = 100  # groups in one message
 
 @dataclass(slots=True)
 class PeerVersion:
-    """A peer, and the reports sent to it on its connection."""
+    """The reports that were exchanged with a peer on its current connection."""
 
     number: int = 0
     version: int = -1  # last confirmed one
@@ -83,7 +83,6 @@ class GroupMembers(Component):
         return {"groups": len(self.own)}
 
     def requires_login(self, peer: Peer) -> bool:
-        """Return whether a data connection is needed to report our groups to the peer."""
         return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
     # --- groups of this node ------------------------------------------------------------------------------
@@ -95,7 +94,10 @@ class GroupMembers(Component):
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
 
     def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
-        """Set the number of members here, and call `then` when other nodes know it."""
+        """Set the number of members here; 0 means that the group has none.
+
+        `then` is called when all awaited nodes know the number, or after CONFIRM seconds.
+        """
         if members:
             self.own[name] = members
         else:
@@ -136,7 +138,6 @@ class GroupMembers(Component):
         self._review()
 
     def _review(self) -> None:
-        """Call the callbacks that need not wait any more."""
         if not self._waiting:
             return
         known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)

@@ -74,7 +74,6 @@ class Presence(Component):
         return {"addresses": addresses, "watched": len(self._watching.names)}
 
     def requires_login(self, peer: Peer) -> bool:
-        """Return whether a data connection is needed to send our watched names to the peer."""
         return bool(self._watching.names) and not self._audience.is_mute(peer)
 
     # --- names served here ------------------------------------------------------------------------------
@@ -94,7 +93,7 @@ class Presence(Component):
             )
 
     def serve(self, name: ServedName, consumers: int, note: bytes = b"") -> None:
-        """Set the number of servers here.
+        """Set the number of servers of a name here; 0 means that the name is not served.
 
         `note` is an additional value for other nodes.
         """
@@ -120,14 +119,17 @@ class Presence(Component):
     # --- names served elsewhere -------------------------------------------------------------------------
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """Return the number of servers of a watched name at each other node, by uuid."""
+        """Return the number of servers of a name at each other node, by uuid.
+
+        This call also watches the name, as `notes` does.
+        """
         self._watching.used(name, self._desk.now)
         return self._registry.servers(name)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
         """Return the notes of other nodes that serve the name, by uuid.
 
-        The name is watched from now on, until it has not been used for 60 s.
+        This call also watches the name, until the name has not been used for 60 s.
         """
         self._watch(name)
         return self._registry.notes(name)
@@ -155,11 +157,13 @@ class Presence(Component):
                 self._neighbours.review_login(peer)
 
     def _is_known(self, name: ServedName) -> bool:
-        """Return whether all awaited nodes have confirmed that this one watches the name."""
         return self._watching.names[name].version <= self._heard_by_all()
 
     def _heard_by_all(self) -> float:
-        """Return the version of the watched names that all awaited nodes have confirmed."""
+        """Return the version of the watched names that all awaited nodes have confirmed.
+
+        The result is infinity if no node is awaited.
+        """
         return min(
             (self._watching.confirmed(peer.node.uuid) for peer in self._audience.awaited()), default=inf
         )
@@ -187,7 +191,6 @@ class Presence(Component):
         self._review()
 
     def _on_peer_lost(self, peer: Peer) -> None:
-        """Drop the reports of a peer with its connection."""
         self._forget_peer(peer)
         self._review()
 
@@ -254,7 +257,6 @@ class Presence(Component):
         self._desk.ending[self._say_news] = None
 
     def _say_news(self) -> None:
-        """Send the changes to the watching peers and clients."""
         for command in self._watching.news():
             for peer in self._nodes.usable():
                 if peer.data is not None and peer.data.is_open:

@@ -24,11 +24,11 @@ class Registry:
         self._of: dict[bytes, set[ServedName]] = {}
 
     def servers(self, name: ServedName) -> Mapping[bytes, int]:
-        """Return the number of servers of the name, by node."""
+        """Return the number of servers of the name at each node, by uuid."""
         return self._rows.get(name, NOBODY)
 
     def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
-        """Return the notes about the name, by node."""
+        """Return the notes about the name, by uuid of the node."""
         return self._notes.get(name, NOTHING)
 
     def names(self) -> Iterable[ServedName]:
@@ -54,7 +54,6 @@ class Registry:
         return change
 
     def count_names(self, uuid: bytes) -> int:
-        """Return how many names a node serves."""
         return len(self._of.get(uuid, ()))
 
     def remove_node(self, uuid: bytes) -> list[tuple[ServedName, int]]:

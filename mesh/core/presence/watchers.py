@@ -100,7 +100,6 @@ class Watchers(Generic[W]):
                 self._of.pop(name, None)
 
     def mark_changed(self, name: ServedName) -> None:
-        """Mark the name as changed for its watchers."""
         for who in self._of.get(name, ()):
             self._all[who].due[name] = None
             self._due[who] = None

@@ -66,7 +66,7 @@ class WatchedNames:
             self.names[name].held += change
 
     def idle(self, since: float) -> list[ServedName]:
-        """Stop watching names that were not used since `since`, and return them."""
+        """Stop watching names that were not used since `since`, and that no client watches; return them."""
         idle = [name for name, w in self.names.items() if w.used < since and not w.held]
         for name in idle:
             del self.names[name]
@@ -77,7 +77,7 @@ class WatchedNames:
         return idle
 
     def news(self) -> Iterator[Watch]:
-        """Yield the commands with the changes, for all nodes."""
+        """Yield the commands with the changes since the last call, for all nodes."""
         if not self._added and not self._removed:
             return
         self._version += 1
@@ -113,7 +113,6 @@ class WatchedNames:
         return -1 if heard is None else heard.knows
 
     def lost(self, uuid: bytes) -> None:
-        """Forget the node, whose connection is lost."""
         self._heard.pop(uuid, None)
 
 

@@ -1,1 +1,1 @@
-"""Clients and peers as subscribers: sessions, subscriptions, inboxes, and items on data connections."""
+"""Clients and peers as publishers and subscribers: sessions, subscriptions, inboxes, and items."""

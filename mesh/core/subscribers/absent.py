@@ -34,12 +34,12 @@ class AbsentClients:
         return self._bytes
 
     def looked(self, inboxes: Iterable[Inbox]) -> None:
-        """Count the bytes in all inboxes."""
+        """Count the bytes in all inboxes, and set `is_full`."""
         self._bytes = sum(INBOX + inbox.accepted_bytes for inbox in inboxes)
         self.is_full = self._bytes >= self._desk.settings.inboxes_bytes
 
     def check(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
-        """Reserve space for a message that will wait for `to`; `inboxes` are the existing ones by name.
+        """Reserve space for a message that will wait for `to`; `inboxes` has the names of all inboxes.
 
         Raises: PublishRefused with INBOX_FULL, or StoreFull.
         """

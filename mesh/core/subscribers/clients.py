@@ -93,7 +93,10 @@ class Clients(Component):
     # --- sessions ---------------------------------------------------------------------------------------
 
     def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
-        """Return the session for a client's HELLO, new or resumed; `None` while its holder is asked."""
+        """Return the new or resumed session for a HELLO, a refusal, or `None` while the holder is asked.
+
+        If a resumed session has another connection, that connection is closed.
+        """
         try:
             name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
             self._check_name(h)
@@ -129,7 +132,6 @@ class Clients(Component):
         )
 
     def _check_name(self, h: Hello) -> None:
-        """Check that the client name is not that of the mesh or of a node. Raises: BadName."""
         is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
@@ -208,7 +210,6 @@ class Clients(Component):
         self._desk.publish_fact(SessionAway(session))
 
     def _disconnect_holder(self, session: Session) -> None:
-        """Disconnect a session whose holder does not answer, as another client claims it."""
         if session.conn is not None:
             self._desk.hang_up(session.conn)
         self.on_disconnected(session)
@@ -242,7 +243,6 @@ class Clients(Component):
                 self.close(session)
 
     def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
-        """Disconnect a client that reads nothing while its messages are dropped, and report it."""
         if session.conn is None:
             return
         what = f"{self.subscribing.named(session, feed)} has accepted no message for {seconds:.0f} s"
@@ -347,5 +347,5 @@ class Clients(Component):
 
 
 def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
-    """Return the time limit of an envelope in ms; 0 = none."""
+    """Return the time limit of an envelope in ms, or 0 if it has none."""
     return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

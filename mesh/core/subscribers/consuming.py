@@ -30,7 +30,6 @@ class Consuming(Component):
         self._desk.reply_to(conn, command.request, lambda: self._begin(conn, session, command))
 
     def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """Start or stop a consumer. Raises: LocalError for an address that can have no consumers."""
         number = command.subscription
         if not conn.may_write:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
@@ -46,7 +45,6 @@ class Consuming(Component):
         gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which rejects invalid addresses
 
     def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """Settle deliveries. Raises: RemoteError for tags that were never delivered."""
         for giver in self._desk.face.delivery_sources.values():
             if giver.has(session, command.subscription):
                 giver.settle(conn, session, command, envelopes)

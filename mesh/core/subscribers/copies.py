@@ -25,7 +25,10 @@ class Copies:
         self._disk = disk
 
     def keep_values(self, e: Envelope) -> None:
-        """Keep the values of an envelope another master accepted, if the rules name this node."""
+        """Keep the values of an envelope that another master accepted, if the rules name this node.
+
+        An erasure ends the kept values. An envelope with a timestamp too far ahead is ignored.
+        """
         if not self._mapping.has_backups:
             return
         mine = [key for key in e.keys if self._mapping.is_kept(key, e)]

@@ -111,9 +111,10 @@ class DataLinks(Component):
         return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """Compare the peer's state of the item streams, and return the number of the last item that it has.
+        """Return the number of the last item that the peer has, by its state of the item streams.
 
-        0 means that all items are sent again.
+        0 means that all items are sent again. If the peer is a new process, or its items start again, the
+        inbound stream is restarted as well.
         """
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
@@ -128,13 +129,11 @@ class DataLinks(Component):
         return 0
 
     def _on_rules(self) -> None:
-        """Apply new rules, by which different peers may relay items of other masters."""
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
                 peer.begun.is_way = self._demand.is_way(peer.node.name)
 
     def _login(self, fact: LoggedIn) -> None:
-        """Resume the item stream on a new data connection, and send our queries."""
         peer, conn = fact.peer, fact.conn
         peer.exchange.lacks = False
         peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
@@ -225,7 +224,7 @@ class DataLinks(Component):
         self._desk.end_connection(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
-        """Record the gaps that a peer reports before an item."""
+        """Pass on the gaps that a peer reports before an item, and empty the cache of values."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
         self._router.cache.empty()
@@ -251,7 +250,6 @@ class DataLinks(Component):
                     feed.missed(messages)
 
     def _missed_from_site(self, fact: MissedFromSite) -> None:
-        """Report a gap of another site to local subscribers and to peers."""
         path = (mark_of_site(fact.neighbour),)
         may_miss = self._from_sites(path)
         self._missed_here(fact.messages, may_miss)
@@ -311,7 +309,7 @@ class DataLinks(Component):
         return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
 
     def _is_held(self, parcel: StoredEnvelope) -> bool:
-        """Return whether another peer sent the whole item before, and it is still needed here."""
+        """Return whether another peer sent the whole item before, and the item is still needed here."""
         numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
         for peer in self._neighbours.peers.values():
             upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
@@ -332,7 +330,7 @@ class DataLinks(Component):
             self._received[master] = upstream.received
 
     def _forgotten(self, peer: Peer) -> None:
-        """Forget the logs that only a forgotten peer has relayed."""
+        """Forget the log positions that only a forgotten peer has brought."""
         for master in begun.upstreams if (begun := peer.begun) is not None else ():
             self._received.pop(master, None)
             for other in self._neighbours.peers.values():
@@ -341,8 +339,7 @@ class DataLinks(Component):
     def _is_behind(self, parcel: StoredEnvelope) -> bool:
         """Return whether another peer has already relayed that log further.
 
-        In that case this peer was the relay before, and was unreachable: its remaining items were not dropped
-        here.
+        In that case this peer was the relay before, and its remaining items come late.
         """
         place = parcel.position or parcel.after
         furthest, by = self._furthest.get(parcel.master, (0, b""))

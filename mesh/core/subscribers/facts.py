@@ -1,4 +1,4 @@
-"""Facts about sessions, also about sessions that two programs claim."""
+"""Facts about sessions, and about gaps that other sites cause."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SessionBack(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SessionAway(Fact):
-    """A session was disconnected or closed."""
+    """A session lost its connection or was closed."""
 
     session: Session
 

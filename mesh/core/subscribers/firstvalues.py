@@ -49,7 +49,7 @@ class FirstValues(Component):
     def deliver_values(
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
-        """Deliver existing values to a subscription.
+        """Deliver existing values to a subscription, and then call `done`.
 
         Values of unreachable masters follow when these return (see `review`).
         """
@@ -67,14 +67,13 @@ class FirstValues(Component):
         self._lookup.look_up(query, deliver, after=True)
 
     def review(self) -> None:
-        """Fetch missing values again, as nodes have come or gone."""
+        """Fetch missing values whose masters can be reached now."""
         for row, lacking in list(self._lacking.items()):
             if self._demand.is_reachable(next(iter(lacking.values()))[1]):
                 self._ready |= self._lacking.pop(row)
         self._fetch_values()
 
     def _fetch_values(self) -> None:
-        """Fetch values that are reachable now, for as many feeds as the budget allows."""
         ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
         for feed, (session, query) in ready:
             self._is_spent = True
@@ -88,7 +87,6 @@ class FirstValues(Component):
             self._desk.wake(self._desk.now)
 
     def tick(self) -> None:
-        """Fetch more missing values, with the budget of a new tick."""
         self._is_spent = False
         if self._ready:
             self._fetch_values()

@@ -74,7 +74,7 @@ class Holdings(Component):
 
 
 def sizes_of(shares: Iterable[Share]) -> Counter[Session]:
-    """Return the bytes by session; shared contents count for the first session that has them."""
+    """Return the bytes by session; shared contents count in full only for the first session that has them."""
     sizes, seen = Counter[Session](), set[int]()
     for session, what, size in shares:
         sizes[session] += SHARED if id(what) in seen else size + OWN

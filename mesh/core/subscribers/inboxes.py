@@ -111,7 +111,7 @@ class Inboxes(Component):
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return (copy, targets) for each inbox, and how many connected sessions receive one.
+        """Return (copy, targets) for each inbox, and the number of connected sessions that may read a copy.
 
         Raises: NotConnected, PublishRefused with INBOX_FULL, or StoreFull.
         """
@@ -138,12 +138,12 @@ class Inboxes(Component):
         return copies, len(sessions)
 
     def _entitled(self, to: SessionName) -> list[Session]:
-        """Return the connected sessions, unless the inbox belongs to another key."""
+        """Return the connected sessions of the addressee; if there is an owner, only those of its key."""
         owner = self.owners.owner_of(to)
         return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
 
     def _has_older(self, client: str, session: Session) -> bool:
-        """Return whether a new message must wait behind older ones of the client."""
+        """Return whether a message must wait: older ones are moving, or the session's inbox is not open."""
         if client in self._moving:
             self._moving[client] = True
             return True
@@ -182,7 +182,6 @@ class Inboxes(Component):
         return feed
 
     def _bury(self, name: str, portion: EnvelopeSlice, void: Sequence[int]) -> None:
-        """Republish the expired messages of a slice, with the reason."""
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
             # In the commit of the dead letters, or they would expire again after a crash.
@@ -258,7 +257,7 @@ class Inboxes(Component):
             del self._moving[client]
 
     def _put_back(self, name: str, portions: list[EnvelopeSlice]) -> None:
-        """Add the slices in front of newer ones, unless the inbox is being read."""
+        """Add the slices to an inbox, in order with its waiting ones unless the inbox is being read."""
         inbox = self.taker(name)
         waiting = [] if inbox.connected else inbox.take_all()
         for portion in sorted((*portions, *waiting), key=place):
@@ -272,7 +271,7 @@ class Inboxes(Component):
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def on_second(self) -> None:
-        """Republish messages that waited too long in their inboxes."""
+        """Expire messages that waited too long in their inboxes, and drop idle inboxes and owners."""
         self._absent.looked(self._feeds.values())
         with self._disk.together():
             self._bury_void()

@@ -97,7 +97,6 @@ class Ingress:
         return None
 
     def forget_session(self, stream: bytes) -> None:
-        """Forget the streams of a session that was closed for good."""
         self._uncount(stream, len(self._streams.pop(stream, {})))
         self._holder.pop(stream, None)
 

@@ -153,7 +153,7 @@ def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
 
 
 def _fit(values: list[LastValue]) -> int:
-    """Return the number of values that fit into one message between nodes."""
+    """Return how many of the first values fit into one reply; at least one if there are any."""
     frames = size = 0
     for n, value in enumerate(values):
         frames += 1 + body_frames(value.envelope)

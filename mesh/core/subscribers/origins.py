@@ -141,7 +141,7 @@ class Origins:
     # --- the check --------------------------------------------------------------------------------------
 
     def is_explained(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether rules are known to name the peer for these topics.
+        """Return whether rules are known to name the peer for these topics, and the sender is not the mesh.
 
         The same rules let messages of this node leave it for the peer. This check must be cheap, as every
         item passes it.
@@ -176,7 +176,6 @@ class Origins:
         return not self._are_all(may_leave, self._desk.me.name, envelope)
 
     def _is_ruled(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether rules name the peer for all topics of the envelope."""
         return peer.node.name in self._ways and self._are_all(is_named, peer.node.name, envelope)
 
     def _are_all(self, test: TopicTest, node: str, envelope: Envelope) -> bool:

@@ -29,13 +29,12 @@ class Owners:
         self._used: dict[str, float] = {}  # time of the last use
 
     def restore(self, rows: dict[bytes, bytes]) -> None:
-        """Restore the owners from the store."""
         for key, user in rows.items():
             self._users[key.decode()] = user.decode()
             self._used[key.decode()] = self._desk.now
 
     def owner_of(self, name: SessionName) -> str | None:
-        """Return the key that owns the inbox of this client or session; `None` if it is free."""
+        """Return the key that owns the inbox of this client or session, or `None` if there is no owner."""
         user = self._users.get(str(name))
         return user if user is not None else self._users.get(str(name.of_all_sessions()))
 
@@ -78,7 +77,7 @@ class Owners:
         return found
 
     def tick(self, used: Iterable[str]) -> None:
-        """Free inboxes that were unused for a while; `used` are names of inboxes in use."""
+        """Free inboxes that were unused for `linger` seconds; `used` has the names of inboxes in use."""
         now = self._desk.now
         for name in used:
             for each in (name, _client(name)):
@@ -93,12 +92,12 @@ class Owners:
 
 
 def user_of(session: Session) -> str:
-    """Return the key of the session's connection, "" if it has none."""
+    """Return the key of the session's connections, or "" if there is none."""
     return session.user or ""
 
 
 def owner_of(owners: Owners, text: str, node: str) -> str:
-    """Return the key that owns the inbox of an addressee, "" if there is none."""
+    """Return the key that owns the inbox of an addressee, or "" if there is none."""
     try:
         return owners.owner_of(SessionName.parse(text).at(node)) or ""
     except BadName:

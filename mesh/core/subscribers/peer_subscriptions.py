@@ -97,7 +97,10 @@ class PeerSubscriptions(Component):
     # --- commands of peers ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """Accept a peer's queries, or a part of them, and apply them in turns that leave time for others."""
+        """Accept a peer's queries, or a part of them, and apply them in turns that leave time for others.
+
+        Raises: RemoteError or LocalError for an invalid query, or for too many.
+        """
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
         if len(line) > LINE // self._turn:
@@ -122,7 +125,6 @@ class PeerSubscriptions(Component):
                 self._refuse(peer, error)
 
     def _process_queries(self, peer: Peer) -> None:
-        """Process a peer's queries within the budget of this turn."""
         line = self._line[peer]
         while self._left > 0:
             saying = self._saying.get(peer)
@@ -141,7 +143,7 @@ class PeerSubscriptions(Component):
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
         """Call `then` after all queries that the peer has sent so far are applied.
 
-        The questions of the peer rely on its queries.
+        The questions of the peer rely on its queries. `then` is not called if the connection ends before.
         """
         if peer not in self._line:
             then()
@@ -193,7 +195,7 @@ class PeerSubscriptions(Component):
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _add_queries(self, peer: Peer, queries: Iterable[Query]) -> None:
-        """Add queries of a peer from now on."""
+        """Add `queries` of a peer. They match messages accepted from now on."""
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:
@@ -209,7 +211,7 @@ class PeerSubscriptions(Component):
             self._desk.broke_protocol(conn, peer.node.name, peer.node, error)
 
     def _cut_short(self, peer: Peer) -> None:
-        """Drop the unfinished INTEREST of a peer whose connection ended; the next one repeats it."""
+        """Drop the unfinished INTEREST of a peer, which repeats it on its next connection."""
         self._saying.pop(peer, None)
         self._line.pop(peer, None)
         self._behind.pop(peer, None)
@@ -292,7 +294,6 @@ class PeerSubscriptions(Component):
             self._demand.unwant(query, by=peer.node.uuid)
 
     def _store_query(self, peer: Peer, query: Query) -> None:
-        """Store a query with the next commit."""
         key, record = (
             query_key(peer.exchange.feed, query),
             write_record(peer.node.name, peer.exchange.feed, query),
@@ -318,7 +319,6 @@ class PeerSubscriptions(Component):
         self._delete("position", peer.exchange.feed.key)
 
     def _restore(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
-        """Restore the queries and the position of a peer."""
         record.put_into(peer.exchange.feed)
         for query, _ in record.queries:
             self._add(peer, query)

@@ -40,7 +40,6 @@ def of_topic(
 
 
 def _slow(desk: NodeContext, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
-    """Yield reasons for subscribers that do not read."""
     for session, feed in wanting:
         if session.conn is None:
             yield reason(
@@ -70,7 +69,7 @@ def _queries(sessions: Sessions) -> Iterator[Query]:
 
 
 def of_client(desk: NodeContext, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
-    """Yield reasons about the sessions of a client here, or about one of them."""
+    """Yield reasons about a client: its sessions here, a recent refusal, or clients with similar names."""
     found = list(islice(sessions.all_of(name), SHOWN))
     is_ours = name.node in (None, desk.me.name)
     if is_ours and (refused := desk.refused_clients.last_refusal(name.client, desk.now)) is not None:

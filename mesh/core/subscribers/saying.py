@@ -33,7 +33,7 @@ class Saying:
 
     @classmethod
     def of(cls, first: Interest, feed: PeerFeed) -> Saying:
-        """Return the state for a first part."""
+        """Return the state for the first part of an INTEREST."""
         unsaid = dict(feed.queries) if first.full else {}
         size = feed.wanted_bytes if first.full else 0
         return cls(first.version, first.full, first.positions, unsaid, size)
@@ -45,7 +45,6 @@ class Saying:
             raise RemoteError(what, code="UNEXPECTED")
 
     def record_named(self, queries: Iterable[Query]) -> None:
-        """Record queries that this INTEREST names."""
         for query in queries:
             if query in self.unsaid:
                 del self.unsaid[query]

@@ -1,4 +1,4 @@
-"""Checks the senders of items, and reports forged and unconfirmed ones."""
+"""Checks the senders of items: drops forged items, and reports these and unconfirmed ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,10 @@ class SenderCheck(Component):
         return frozenset(forged)
 
     def report(self, peer: Peer, envelope: Envelope, is_forged: bool) -> str:
-        """Report a forged or unconfirmed envelope, count a forged one, and return the text."""
+        """Report a forged or unconfirmed envelope, count a forged one, and return the text.
+
+        An event about each kind of report is emitted at most every `SAY_AGAIN` seconds for a peer.
+        """
         x, now = peer.exchange, self._desk.now
         sender = plain(envelope.sender)[:80] or "no sender"
         path = " -> ".join(plain(hop.node) for hop in inside(envelope.route))[:200]

@@ -64,7 +64,7 @@ class Session:
 
 
 def merged(answers: list[Answer]) -> list[Answer]:
-    """Return the answers with adjacent equal ones joined."""
+    """Return the answers, with adjacent ones joined that differ only in their consecutive numbers."""
     result: list[Answer] = []
     for a in answers:
         last = result[-1] if result else None

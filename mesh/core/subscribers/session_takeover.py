@@ -30,7 +30,8 @@ class HolderQuestion:
 class SessionTakeover:
     """The sessions that other clients claim.
 
-    `lost(session)` handles a silent holder. Publishes the facts HolderLives and HolderGone.
+    `lost(session)` is called for a holder that does not answer. The outcome of each claim is published as
+    HolderLives or HolderGone.
     """
 
     def __init__(self, desk: NodeContext, lost: Callable[[Session], None]) -> None:
@@ -60,7 +61,7 @@ class SessionTakeover:
                 self._desk.publish_fact(HolderLives(conn, hello, in_use(holder)))
 
     def on_holder_gone(self, holder: Session) -> None:
-        """Give the session to the first claimant, as its holder left or lost its connection."""
+        """Publish the claims again, as the holder left or lost its connection; the first one succeeds."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:

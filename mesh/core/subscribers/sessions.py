@@ -45,7 +45,6 @@ class Sessions(Component):
         return self._names.get(str(name))
 
     def holder(self, feed: Feed) -> Session | None:
-        """Return the session of a subscription's feed."""
         return self.by_stream.get(feed.key[1:17])
 
     def speak(self, feed: Feed, word: str) -> bool:
@@ -59,11 +58,10 @@ class Sessions(Component):
         return (s for s in ours.values() if name.session in (None, s.name.session))
 
     def clients(self) -> Iterable[str]:
-        """Return the names of the clients with a session here."""
         return self._of_client
 
     def open_of(self, name: SessionName) -> list[Session]:
-        """Return the connected session of that name, or all with that chosen client name."""
+        """Return the connected session of that name, or all connected ones of a client with a chosen name."""
         if name.session is not None:
             session = self.named(name)
             return [session] if session is not None and session.conn is not None else []
@@ -75,7 +73,6 @@ class Sessions(Component):
         self._of_client.setdefault(session.name.client, {})[session.text] = session
 
     def remove(self, session: Session) -> None:
-        """Remove a session that will not come back."""
         del self.by_stream[session.stream]
         if self._names.get(session.text) is session:
             del self._names[session.text]
@@ -94,12 +91,12 @@ class Sessions(Component):
             self.others[stream](answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
-        """Send an answer to a session with the next flush."""
+        """Send an answer to a session with the next flush, if the session is connected then."""
         session.answers.append(answer)
         self._answering[session] = None
 
     def flush(self) -> None:
-        """Send the answers that have gathered."""
+        """Send the answers that have gathered, and drop those for disconnected sessions."""
         for session in self._answering:
             if session.answers and session.conn is not None:
                 self._desk.send(session.conn, Answers(tuple(merged(session.answers))))

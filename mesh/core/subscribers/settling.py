@@ -46,7 +46,7 @@ class FeedSettling:
             self.settle(peer, parcel)
 
     def settle(self, peer: Peer, parcel: StoredEnvelope) -> None:
-        """Settle an envelope with the peer that sent it."""
+        """Settle an envelope with the peer that sent it, and its repeats with the peers that sent these."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
         for repeat in self._merging.release(parcel) if self.merges else ():

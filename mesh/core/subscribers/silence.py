@@ -33,7 +33,6 @@ class SilentClients:
         self._reported: dict[Conn, float] = {}  # last traffic when it was reported
 
     def disconnect_silent(self, conns: Iterable[Conn]) -> None:
-        """Disconnect clients that are silent for too long."""
         now, silence = self._desk.now, self._desk.settings.silence
         silent = [x for x in conns if x.role == CLIENT and now - x.heard > silence and not x.within]
         for conn in silent:

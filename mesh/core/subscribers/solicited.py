@@ -30,12 +30,10 @@ class Solicited:
         self._was_met = was_met
 
     def logged_in(self, peer: Peer) -> None:
-        """Start the grace period at the first login of a peer."""
         if peer.exchange.first_login is None:
             peer.exchange.first_login = self._desk.now
 
     def _is_way(self, peer: Peer) -> bool:
-        """Return whether a peer may relay items of other masters."""
         return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
 
     def has_grace(self, peer: Peer) -> bool:

@@ -44,7 +44,10 @@ MOST_OF_ONE = MOST_TOGETHER // 2  # visits of one client's XPaths, half of the t
 
 
 class SubscriberFeeds(Component):
-    """The feeds of sessions, whose queries are registered here and requested from other nodes."""
+    """The feeds of sessions, whose queries are registered here and requested from other nodes.
+
+    `received()` returns the position up to which this node has each master's log.
+    """
 
     def __init__(  # noqa: PLR0913
         self,
@@ -60,10 +63,6 @@ class SubscriberFeeds(Component):
         paging: Paging,
         sessions: Sessions,
     ) -> None:
-        """Create the component.
-
-        `received()` returns the position up to which this node has each master's log.
-        """
         self._paging = paging
         self._sessions = sessions
         self._disk = disk
@@ -192,7 +191,10 @@ class SubscriberFeeds(Component):
         return feed
 
     def _check_xpaths(self, session: Session, query: Query) -> None:
-        """Raise TOO_MANY if the XPaths together make a single message too expensive."""
+        """Check that the XPaths of the client, and those of all clients, are cheap enough for each message.
+
+        Raises: LocalError (TOO_MANY).
+        """
         texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
         visits = visits_together(texts | {query.text})
         whose, most = f"The XPath subscriptions of {session.name}", MOST_OF_ONE
@@ -250,7 +252,10 @@ class SubscriberFeeds(Component):
         return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"
 
     def take_stopped(self) -> list[tuple[Session, Feed, float]]:
-        """Return subscriptions that read nothing for too long, and for how many s."""
+        """Remove and return overrun subscriptions that read nothing for too long, each with the time in s.
+
+        Those of clients with work remain, as their event loop may be blocked.
+        """
         stopped = []
         for feed, session in list(self.overran.items()):
             since, limit = feed.stands_since, self._desk.settings.slow_consumer

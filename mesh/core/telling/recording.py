@@ -71,13 +71,13 @@ class Recording(Component):
     # --- events -----------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
-        """Record the start of this boot."""
+        """Record the start of this boot, if the settings have an interval."""
         if self._interval:
             self._due = self._desk.now + self._interval
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
     def _record_state(self, known: Known) -> None:
-        """Record the state of another node."""
+        """Note how far the clock of another node is ahead, and record its state if this node observes it."""
         state = known.state
         if known.direct:
             self._skews[state.uuid] = (state.wall - self._desk.wall) / 1e9
@@ -85,24 +85,21 @@ class Recording(Component):
             self._state(state)
 
     def _event(self, kind: str, text: str, who: Introduction | None) -> None:
-        """Record an event about that node, or about this one."""
+        """Record an event about the node `who`, or about this one if that is `None`."""
         about = who or self._desk.me
         self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
 
     def _update_observed(self) -> None:
-        """Update the set of observed nodes after a change of members."""
         if self._interval:
             self._observed.set_living(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
 
     def _on_peer_lost(self, fact: PeerLost) -> None:
-        """Forget the skew of a peer that is lost, or was restarted."""
         self._skews.pop(fact.peer.node.uuid, None)
         self._update_observed()
 
     # --- periodic figures -------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Record this node's own figures when they are due."""
         if not self._interval:
             return
         if self._desk.now >= self._due:
@@ -191,7 +188,7 @@ class Recording(Component):
         )
 
     def _who(self, node: str) -> tuple[bytes, int]:
-        """Return the uuid and boot of the node of that name."""
+        """Return the uuid and boot of the node of that name, or (b"", 0) if it is unknown."""
         me, peer = self._desk.me, self._neighbours.named(node)
         if node == me.name:
             return me.uuid, me.boot
@@ -261,7 +258,7 @@ class Recording(Component):
         )
 
     def _age(self, uuid: bytes) -> float | None:
-        """Return the s since the last message of that node, or None if it is unknown."""
+        """Return the seconds since the last message of that node, or `None` if the node is unknown."""
         if uuid == self._desk.me.uuid:
             return 0.0
         member = self._neighbours.membership.of(uuid) if uuid else None

@@ -2,8 +2,8 @@
 
 # Law 1: the definition of a mesh queue with the highest timestamp is in effect at every node. A node whose
 #        definition is replaced by a different one reports that in an event.
-# Law 2: a queue of this node alone hides a mesh queue of the same name that another node declared later.
-# Law 3: a definition from a peer is accepted or refused. It never raises an error here, nor stops the queue.
+# Law 2: a queue of this node alone hides a mesh queue of the same name that another node declared.
+# Law 3: a definition from a peer is checked before it is applied. An invalid one changes nothing here.
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ TermsChanged = Callable[[str, QueueTerms | None], None]
 
 
 class Declaring(Component):
-    """Component with the definitions of all queues.
+    """Component with the definitions of declared queues; those of durable subscriptions are in `Durables`.
 
-    `changed(name, terms)` is called with the terms that are now in effect, or `None` if there are none.
-    Local rows are written with the next commit.
+    `changed(name, terms)` is called with the terms that are now in effect, or `None` if there are none. Local
+    rows are written with the next commit.
     """
 
     def __init__(self, desk: NodeContext, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
@@ -57,7 +57,7 @@ class Declaring(Component):
     # --- definitions in effect ----------------------------------------------------------------------------
 
     def get(self, name: str) -> QueueTerms | None:
-        """Return the terms of the queue, or `None` if it is not declared."""
+        """Return the terms of the queue that are in effect here, or `None` if it is not declared."""
         own = self._own.get(name)
         if own is not None:
             return own
@@ -69,12 +69,12 @@ class Declaring(Component):
         return sorted(self._own.keys() | self._mesh.keys())
 
     def was_removed(self, name: str) -> bool:
-        """Return whether a mesh queue of that name was removed, and no other is declared."""
+        """Return whether a mesh queue of that name is known to be removed, and no local one is declared."""
         row = self._shared.get(QUEUE, name)
         return row is not None and not row.value and name not in self._own
 
     def similar_name(self, name: str) -> str:
-        """Return the most similar queue name for a hint in an error, or an empty string."""
+        """Return the most similar queue name for a hint in an error, or "" if none is similar."""
         name = name[:LONGEST_QUEUE]
         found = self._near.get(name)
         if found is None:
@@ -87,7 +87,7 @@ class Declaring(Component):
         length, backwards = len(name), name[::-1]
 
         def likeness(other: str) -> int:
-            """Return the count of equal characters by position, from the front and from the back."""
+            """Return how many characters are equal by position, from the front plus from the back."""
             alike: Iterator[bool] = chain(map(eq, name, other), map(eq, backwards, other[::-1]))
             return sum(alike)
 
@@ -146,9 +146,10 @@ class Declaring(Component):
         return True
 
     def spread(self, name: str, then: Callable[[], None]) -> None:
-        """Send the definition to all reachable nodes, and then call `then`.
+        """Send the definition of a mesh queue to all reachable nodes, and then call `then`.
 
-        Nodes that do not answer do not prevent the call. Nothing is sent for a queue of this node alone.
+        `then` is called when each node has stored the definition or does not answer. For a queue of this node
+        alone, `then` is called at once.
         """
         if name in self._own or self._shared.get(QUEUE, name) is None:
             then()
@@ -166,7 +167,6 @@ class Declaring(Component):
     # --- the rows -----------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Check that a row defines a mesh queue. Raises: LocalError, RemoteError."""
         check_queue(row.name)
         if row.value:
             terms = unpacked(row.value)
@@ -175,7 +175,6 @@ class Declaring(Component):
                 raise LocalError('A queue with scope "node" is never shared.', code="BAD_ROW")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply a changed row, and report the terms if others are in effect now."""
         name, counted = row.name, self.get(row.name)
         old = self._mesh.pop(name, None)
         if row.value:
@@ -186,7 +185,7 @@ class Declaring(Component):
             self._announce_terms(name)
 
     def _compare(self, name: str, old: tuple[QueueTerms, bytes] | None, by: Peer) -> None:
-        """Report a definition by another node that conflicts with one made here."""
+        """Report in an event if a row from a peer conflicts with a definition made here."""
         new = self._mesh.get(name)
         if new is None:
             return
@@ -201,7 +200,7 @@ class Declaring(Component):
             self._desk.event(QUEUE, text, by.node, level="warning")
 
     def start(self, beginning: Beginning) -> None:
-        """Load the local definitions, and report the terms of all queues.
+        """Load the local definitions, except damaged ones, and report the terms of all declared queues.
 
         The rows of the mesh are already loaded.
         """

@@ -49,7 +49,7 @@ class Durables(Component):
         return known[0] if known is not None else None
 
     def was_removed(self, queue: str) -> bool:
-        """Return whether the queue belonged to a durable subscription that was removed."""
+        """Return whether `queue` belonged to a durable subscription that is known to be removed."""
         if not queue.startswith(SUBS):
             return False
         row = self._shared.get(DURABLES, queue.removeprefix(SUBS))
@@ -77,7 +77,7 @@ class Durables(Component):
             )
 
     def remove(self, name: str, by: str) -> None:
-        """Remove a durable subscription and its waiting messages. Raises: NoQueue."""
+        """Remove a durable subscription with its messages. Raises: NoQueue."""
         self.check_known(name)
         self._write_row(name, b"")
         self._desk.event(DURABLES, f"{name!r} was removed by {by}")
@@ -94,7 +94,6 @@ class Durables(Component):
     # --- the rows -----------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Check that a row defines a durable subscription within the limit. Raises: LocalError."""
         check_durable(row.name)
         if not row.value:
             return
@@ -103,7 +102,6 @@ class Durables(Component):
             raise LocalError("The mesh has too many durable subscriptions.", code="TOO_MANY_ROWS")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply a changed row, and report if it replaces a different definition made here."""
         name, old = row.name, self._all.pop(row.name, None)
         if row.value:
             new = self._all[name] = unpacked(row.value), row.author

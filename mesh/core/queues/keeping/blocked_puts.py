@@ -23,7 +23,7 @@ class BlockedPuts:
         return bool(self._row)
 
     def add(self, envelope: Envelope) -> bool:
-        """Hold an envelope, and return whether its stream was within the limits."""
+        """Hold an envelope unless its stream has reached a limit, and return whether it is held."""
         stream = envelope.stream
         if self._bytes[stream] >= self._most_bytes or self._count[stream] >= self._most_count:
             return False
@@ -39,7 +39,6 @@ class BlockedPuts:
         return envelope
 
     def take_stream(self, stream: bytes) -> list[Envelope]:
-        """Remove and return the envelopes of a stream."""
         taken = [e for e in self._row if e.stream == stream] if self._count[stream] else []
         if taken:
             self._row = deque(e for e in self._row if e.stream != stream)

@@ -1,7 +1,8 @@
 """The consumers of queues: CONSUME and SETTLE from clients."""
 
 # Law 1: a consumer is on disk before its request is answered and before it receives messages.
-# Law 2: a settlement is answered when it is on disk. Late or foreign tags are named and change nothing.
+# Law 2: a settlement is answered when it is on disk, if the client requests an answer. The answer names
+#        the tags that the consumer had lost; these change nothing.
 # Law 3: a consumer that disconnects for a short time keeps the messages that it names when it returns.
 
 from __future__ import annotations
@@ -65,13 +66,12 @@ class ConsumerTable(Component):
         return any(taker.busy for _, taker in self._of.get(session, {}).values())
 
     def push(self, taker: QueueConsumer, portion: EnvelopeSlice) -> None:
-        """Send messages to a consumer."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)
 
     # --- registration -----------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """Handle CONSUME: register a consumer, or end one if the credit is 0. Raises: LocalError."""
+        """Handle CONSUME: register or replace a consumer, or end it if credit is 0. Raises: LocalError."""
         queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
@@ -133,7 +133,6 @@ class ConsumerTable(Component):
         void: Runs,
         error: MeshError | None,
     ) -> None:
-        """Answer a registration when it is on disk, or when it failed."""
         queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
         if queue is None or now is not taker:  # the consumer left or registered again meanwhile
             return
@@ -169,7 +168,7 @@ class ConsumerTable(Component):
             self._end_consumer(session, number)
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """End and notify the consumers of a removed queue."""
+        """End the consumers of a removed queue, and notify their clients."""
         error = NoQueue(f"The queue {queue.name!r} was deleted.")
         for session, takers in list(self._of.items()):
             for number in [n for n, (each, _) in takers.items() if each is queue]:
@@ -186,7 +185,10 @@ class ConsumerTable(Component):
     # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """Handle SETTLE. Raises: RemoteError for delivery tags never used."""
+        """Handle SETTLE. Raises: RemoteError for delivery tags that were never used, or for replies.
+
+        The caller checks that the consumer exists.
+        """
         if envelopes or command.replied:
             raise RemoteError("a settlement of queue messages has replies", code="MALFORMED")
         queue, taker = self._of[session][command.subscription]
@@ -203,7 +205,6 @@ class ConsumerTable(Component):
             self._desk.ending[self._answer_settlements] = None
 
     def _settle(self, queue: QueueSink, taker: QueueConsumer, command: Settle) -> Runs:
-        """Settle messages, and return the tags that the consumer no longer had."""
         desk, part, before = self._desk, queue.part, queue.part.acked
         over: Runs = []
         for first, last in ranges_of(command.done):

@@ -21,10 +21,10 @@ WAITS = "FORWARD_WARNING"
 
 
 class DeadLettering:
-    """Publishes dead messages of queues as dead letters, and removes them when that is confirmed.
+    """Publishes the dead letters of queues, and removes each message when its dead letter is confirmed.
 
     `publish(envelope)` sends a message to the master of its key. `publishers` maps a stream to the callback
-    for its answers.
+    for its answers; this object adds its own stream.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class DeadLettering:
         self._sent: dict[int, tuple[DeadLetterContents, Callable[[], None]]] = {}  # unanswered, by number
 
     def bury(self, queue: QueueSink) -> None:
-        """Send all dead messages of a queue to its dead-letter target."""
+        """Publish a dead letter for each dead message of a queue."""
         dead, queue.part.dead = queue.part.dead, []
         for each in dead:
             e = each.lot.envelope
@@ -104,7 +104,7 @@ class DeadLettering:
         self._publish(letter.envelope(self._stream, self._number, key, "", self._desk.me.name, low))
 
     def _on_answer(self, answer: Answer) -> None:
-        """Handle answers for dead letters to a key; refused ones go to the dead letters of the mesh."""
+        """Finish confirmed dead letters, and send refused ones to the dead letters of the mesh."""
         for number in range(answer.first, answer.last + 1):
             if answer.state == WAITS or number not in self._sent:
                 continue

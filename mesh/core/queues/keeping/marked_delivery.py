@@ -1,4 +1,4 @@
-"""Delivers messages of a queue after the mark that covers them is on disk."""
+"""Delivers messages of a queue; persistent ones need a mark or row on disk first."""
 
 # Law 1: no message above the mark is delivered before a higher mark is on disk. After a crash, messages above
 #   the mark count as undelivered, and unsettled ones below it as delivered. A message that a selector picked
@@ -46,7 +46,7 @@ class MarkedDelivery:
         self._marking: GivenPortion | None = None  # deliveries whose mark is being written
 
     def give_out(self) -> None:
-        """Deliver messages to all consumers that have credit."""
+        """Assign ready messages to consumers with credit, and send each now or after its mark is on disk."""
         for taker, lot, runs in deliver(self._part, self._desk.now, self._desk.believed):
             self.goes_out(lot, runs)
             tries = lot.column(runs, self._part.terms.max_attempts)
@@ -69,7 +69,7 @@ class MarkedDelivery:
         self._push(taker, portion)
 
     def goes_out(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Mark messages as possibly redelivered if a restored old store copy may lack their delivery."""
+        """Mark messages as possibly redelivered if a restored store may lack a record of their delivery."""
         if self._rows.may_be_forgotten(self._name, lot.key[0]):
             lot.may_have_been_given(runs)
 
@@ -80,7 +80,7 @@ class MarkedDelivery:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def lease(self, taker: QueueConsumer, counts: tuple[int, int], seconds: float) -> None:
-        """Restart the leases of the delivery tags in the range `counts`, if the consumer has leases."""
+        """Set the leases of the delivery tags in `counts` to end in `seconds`, if the consumer has leases."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)
 
@@ -88,7 +88,7 @@ class MarkedDelivery:
         return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
 
     def _mark(self) -> None:
-        """Write a mark that covers the waiting deliveries and some messages behind them."""
+        """Write the marks and rows that the waiting deliveries need; a mark may also cover later messages."""
         marks: dict[int, int] = {}
         for _, lot, *_ in self._waiting:
             if lot.given is not None:

@@ -1,6 +1,6 @@
-"""Drops the oldest messages of full durable subscriptions, and reports how many in an event."""
+"""Drops the oldest messages of durable subscriptions that are full, or while the disk is nearly full."""
 
-# Law 1: a durable subscription without readers does not reject messages, unless limits.durable_full says so.
+# Law 1: a full durable subscription does not reject messages, unless limits.durable_full says so.
 #   Its losses are counted, and an event reports them at most `EVERY` seconds later.
 # Law 2: while the disk is nearly full, queues on it do not grow: new persistent messages are refused, and the
 #   largest durable subscriptions lose messages until there is space again.
@@ -41,7 +41,7 @@ def shrunk(most: float, held: int) -> float:
     """Return the next limit for all durable subscriptions together while the disk is nearly full.
 
     `most` is the previous limit, or `inf` if there was none; `held` is their total size now. All are in
-    bytes. The limit shrinks once a second.
+    bytes. The caller calls this once a second.
     """
     return held if most == inf else max(0, most - max(LEAST, most // SHRINKS))
 
@@ -62,9 +62,10 @@ class Overflow:
         self.look: Callable[[], bool] = lambda: False  # returns whether the disk is nearly full
 
     def enforce_bound(self, queue: QueueSink) -> None:
-        """Drop the oldest messages of `queue` beyond its limits, and more if the disk is nearly full.
+        """Drop the oldest messages of `queue` beyond its limits.
 
-        On a nearly full disk, the largest durable subscriptions lose messages, whichever queue was given.
+        On a nearly full disk, the largest durable subscriptions in the node's own store also lose messages,
+        whichever queue was given.
         """
         if dropped := drop_excess(queue.part):
             self._dropped(queue, dropped)
@@ -72,7 +73,6 @@ class Overflow:
             self._keep_most()
 
     def _keep_most(self) -> None:
-        """Drop the oldest messages of the largest durable subscriptions until all fit their common limit."""
         shared = [queue for queue in self._all_here() if queue.drops_oldest and queue.rows.is_own]
         held = sum(queue.part.bytes for queue in shared)
         self._most = min(self._most, held)
@@ -93,7 +93,7 @@ class Overflow:
         self._desk.wake(self._desk.now + SOON)
 
     def tidy(self) -> None:
-        """Check the disk space, and report lost messages; called once a second."""
+        """Check the disk space, and report lost messages whose event is due; called once a second."""
         self._shrink()
         now = self._desk.now
         for queue, loss in list(self._losses.items()):

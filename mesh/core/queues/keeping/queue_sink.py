@@ -1,4 +1,4 @@
-"""A queue at this node as a sink of the log: messages are owed to it until consumers settle them."""
+"""The part of a queue at this node, as a sink of the log: its messages are stored until they are done."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ AHEAD = 10**9  # ns that a mark covers in advance
 
 
 class QueueSink:
-    """The sink for the messages of one queue; `push(consumer, slice)` sends them to a consumer."""
+    """The sink for the messages of one queue.
+
+    `push(consumer, slice)` sends messages to a consumer. `changed(queue)` schedules the queue for the end of
+    the event.
+    """
 
     owner = ""
 
@@ -84,7 +88,6 @@ class QueueSink:
         return max(0.0, (self._desk.believed - first) / 1e9) if first else None
 
     def waiting(self) -> Waiting:
-        """Return the state of the queue for snapshots."""
         part, now = self.part, self._desk.now
         return Waiting(
             PUTS + self.name,
@@ -124,9 +127,10 @@ class QueueSink:
         return is_patient and any(taker.away == inf for taker in self.part.takers.values())
 
     def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
-        """Hold back a message of a full queue; return whether, and the messages to publish before it.
+        """Hold back a message if necessary; return whether it is held, and the messages to publish before it.
 
-        If the stream exceeds its limits, all held messages of the stream are returned.
+        A message is held if the queue is full and producers may wait, or if others are held already. If its
+        stream exceeds the limits, the message is not held, and all held messages of the stream are returned.
         """
         if not self._held and not (self.is_full and self._may_wait):
             return False, []
@@ -135,10 +139,7 @@ class QueueSink:
         return False, self._held.take_stream(envelope.stream)
 
     def take_released(self) -> Envelope | None:
-        """Remove and return the oldest held message, or `None` if no message may be published yet.
-
-        Messages are held while the queue is full and a consumer is connected.
-        """
+        """Remove and return the oldest held message, or `None` if none is held or may be published yet."""
         if self._held and (not self.is_full or not self._may_wait):
             return self._held.pop()
         return None
@@ -146,7 +147,7 @@ class QueueSink:
     def drop_held(self, stream: bytes) -> bool:
         """Drop the held messages of a disconnected producer, and return whether any others remain.
 
-        The messages are not answered, so the producer resends them when it returns.
+        The dropped messages are not answered, so the producer resends them when it returns.
         """
         self._held.take_stream(stream)
         return bool(self._held)
@@ -175,7 +176,11 @@ class QueueSink:
         self.add_waiting(portion.parcel, now)
 
     def add_waiting(self, parcel: StoredEnvelope, now: float) -> QueuedEnvelope | None:
-        """Add a stored or new envelope, and return it, or `None` if it waits on disk only."""
+        """Add a stored or new envelope, and return it, or `None` if it waits on disk only.
+
+        If none of its messages is left, or the queue was removed, the envelope is deleted from disk and
+        returned.
+        """
         row, part = self.rows.take_state(self.name, parcel.position), self.part
         is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
         if is_plain and part.page_plain(parcel):
@@ -203,7 +208,10 @@ class QueueSink:
         return lot
 
     def arrive(self, lot: QueuedEnvelope) -> None:
-        """Add an envelope from another node, after it is stored if it is persistent."""
+        """Add an envelope from another node, after it is stored if it is persistent.
+
+        If the queue was removed meanwhile, the envelope is deleted instead.
+        """
         part, desk = self.part, self._desk
         if part.watch is not None:
             part.watch.comes(lot)
@@ -219,7 +227,7 @@ class QueueSink:
         self.schedule()
 
     def store_redelivered(self, envelope: Envelope, then: Committed) -> None:
-        """Store an envelope that another node may have delivered, with all messages marked as redelivered.
+        """Store and add an envelope that another node may have delivered, marked as possibly redelivered.
 
         `then` is called with `None` when the envelope is on disk, or with the error.
         """
@@ -238,7 +246,10 @@ class QueueSink:
         self.rows.store_redelivered(self.name, lot, stored)
 
     def came_back(self, lot: QueuedEnvelope, runs: Runs) -> None:
-        """Make the messages of a refused move ready again, after the refusal is on disk."""
+        """Make the messages of a refused move ready, or discard them if the queue was removed.
+
+        The refusal is already on disk.
+        """
         if self.is_removed:
             self.part.gave_up(lot, runs)
             self.rows.write(self.name, lot)
@@ -247,7 +258,10 @@ class QueueSink:
         self.schedule()
 
     def expects(self, priority: int) -> None:
-        """Write a mark in advance for a new message that can be delivered at once."""
+        """Write a mark in advance for a new message of this priority, if it can be delivered at once.
+
+        Nothing is written while an earlier mark covers the next half of `AHEAD`.
+        """
         soon, part = self._desk.last_stamp + AHEAD, self.part
         if not part.takers or part.on_disk.has(priority):
             return
@@ -255,7 +269,7 @@ class QueueSink:
             self.rows.mark(self.name, {priority: soon}, lambda error: None)
 
     def end_queue(self) -> None:
-        """End a removed queue, including messages that are still being written."""
+        """Remove the consumers and messages of a removed queue; messages being written follow later."""
         self.is_removed = True
         self.part.end_queue()
 
@@ -283,7 +297,6 @@ class QueueSink:
         self.schedule()
 
     def settled(self, n: int) -> None:
-        """Count `n` acknowledged messages."""
         self.leaves.add(n, self._desk.now)
         self.pace.add(n, self._desk.now)
         self.finished += n
@@ -292,7 +305,7 @@ class QueueSink:
     # --- disk reads -------------------------------------------------------------------------------------
 
     def _loaded(self, lots: list[QueuedEnvelope]) -> None:
-        """Add envelopes read from disk to the undistributed ones, if undistributed ones were on disk only."""
+        """Add envelopes read from disk to the undistributed ones, if some may have been on disk only."""
         if self.is_behind:
             self.fresh += [lot for lot in lots if lot.ready]
             self.is_behind = bool(self.part.on_disk)

@@ -53,23 +53,23 @@ class QueueRoomFace(Protocol):
         """Clean up after a removed queue has ended."""
 
     def redeemed(self, queue: QueueSink) -> None:
-        """Report finished messages to the nodes that keep them until then."""
+        """Answer the moves whose source keeps a copy of the messages until they are settled here."""
 
     def distribute_new(self, queue: QueueSink) -> None:
-        """Distribute new messages to other nodes, if there are any."""
+        """Distribute the new messages of a queue; called only while other nodes are known."""
 
     def seen_to(self, queue: QueueSink) -> None:
         """React to a changed queue, after its messages were delivered, dead-lettered and written."""
 
     def stays(self, queue: QueueSink) -> bool:
-        """Return whether no message of the queue can move to another node."""
+        """Return whether messages stay for consumers here although this node drains."""
 
 
 class Queues(Component):
     """The queues of this node, by name.
 
     New, settled and dead messages are processed at the end of the event. `others` is empty while this node
-    knows no other. `publish` is called with each message that was held back and has room now.
+    knows no other. `publish(envelope)` is called with each message that was held back, when it is released.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Queues(Component):
         return self._memory.used
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
-        """Yield the state of the `most` longest active queues, and of queues reported before."""
+        """Yield the state of the `most` longest active queues, and of existing queues reported before."""
         busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
@@ -144,7 +144,6 @@ class Queues(Component):
 
     @property
     def stores(self) -> RowsOf:
-        """The stored rows of the queues, by store."""
         return self._rows
 
     def start(self, beginning: Beginning) -> None:
@@ -157,14 +156,16 @@ class Queues(Component):
         return {QUEUE: self._restore}
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """Restore a message that was in a queue before the start."""
         queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
         self._desk.stamped(envelope.sent)  # new messages get later timestamps
         queue.rows.restored()
         queue.add_waiting(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
 
     def on_restored(self) -> None:
-        """Remove the queues that are known to be removed, and the rows without a queue."""
+        """Remove the queues that are known to be removed, and the rows without a queue.
+
+        After an accepted rollback of the store, also record that earlier deliveries are unknown.
+        """
         for queue in self:
             if self._desk.settings.accept_rollback:
                 queue.rows.forgets(queue.name, self._desk.last_stamp)
@@ -187,7 +188,6 @@ class Queues(Component):
             known.declared(terms)
 
     def find(self, name: str) -> QueueSink | None:
-        """Return the queue of that name, or `None` if it is not here."""
         return self._all.get(name)
 
     def get(self, name: str) -> QueueSink:
@@ -225,7 +225,6 @@ class Queues(Component):
         return queue
 
     def _remove(self, queue: QueueSink) -> None:
-        """Remove a queue with its consumers, and discard its messages."""
         del self._all[queue.name]
         if lost := queue.part.messages:
             what = f"{queue.name!r}: discarded {counted(lost, 'message')}, because the queue was deleted"
@@ -242,7 +241,7 @@ class Queues(Component):
     # --- new messages -----------------------------------------------------------------------------------
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """Return the targets of a published message. Raises: NoQueue, QueueFull, StoreFull."""
+        """Return the queue as the target of a published message. Raises: NoQueue, QueueFull, StoreFull."""
         name = queue_of(envelope.to)
         queue = self.get(name)
         if queue.is_full:
@@ -259,14 +258,17 @@ class Queues(Component):
     def has_no_room(self, queue: QueueSink, envelope: Envelope) -> bool:
         """Return whether this node has no room for a message, apart from the limits of the queue.
 
-        Persistent messages must leave the last disk space to other uses, and transient ones need memory.
+        A persistent message for the node's own store needs disk space, and a transient one needs memory.
         """
         if envelope.flags & PERSISTENT:
             return self._overflow.is_tight and queue.rows.is_own
         return self._memory.is_overfull(len(envelope.body) + OWN)
 
     def _put(self, envelope: Envelope) -> None:
-        """Accept a client's message, or hold it back if its queue is full and may block."""
+        """Accept a client's message, or hold it back if its queue is full and may block.
+
+        Otherwise, held messages of the same stream may be published first.
+        """
         queue = self._all.get(envelope.to.removeprefix(PUTS))
         waits, others = queue.holds_back(envelope) if queue is not None else (False, ())
         if queue is not None and waits:
@@ -277,7 +279,6 @@ class Queues(Component):
             self._publish(envelope)
 
     def _put_gone(self, stream: bytes) -> None:
-        """Forget the held-back messages of a producer that has disconnected."""
         for queue in list(self._holding):
             if not queue.drop_held(stream):
                 del self._holding[queue]

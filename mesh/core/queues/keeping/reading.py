@@ -20,8 +20,8 @@ PURGED = 100_000  # envelopes deleted per call
 class PartReading:
     """The disk reads of one local queue.
 
-    `loaded(lots)` is called with envelopes that were read in delivery order, and `changed()` after every
-    read.
+    `loaded(lots)` is called with the envelopes of each read that is not for selectors, and `changed()` after
+    every successful read.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class PartReading:
         self._changed = changed
 
     def load(self) -> None:
-        """Read the messages that are next in order, and messages that selectors may match."""
+        """Read messages that are next in order or that selectors may match, if the queue has consumers."""
         part, desk = self._part, self._desk
         if not part.takers:
             return
@@ -54,7 +54,8 @@ class PartReading:
     def load_more(self, then: Callable[[], None]) -> bool:
         """Read the next waiting messages without regard to consumers, and then call `then`.
 
-        Returns `False` if no read was started, as all messages are in memory or being read.
+        Returns `False`, and does not call `then`, if no read is due: for example, while another read is in
+        progress or enough messages are in memory.
         """
         for line in self._part.lines.values():
             line.first()  # drops finished envelopes at the front
@@ -80,8 +81,6 @@ class PartReading:
         self._fetch(positions, loaded)
 
     def _fetch(self, positions: Sequence[int], then: Callable[[list[QueuedEnvelope]], None]) -> None:
-        """Read the envelopes at `positions`, and call `then` with them."""
-
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
                 return  # the store has failed, and the node stops
@@ -92,7 +91,7 @@ class PartReading:
         self._rows.read(positions, read)
 
     def unpage(self) -> bool:
-        """Delete some purged messages from disk, and return whether there were any."""
+        """Delete at most `PURGED` purged envelopes with the next commit; return whether there were any."""
         positions = self._part.on_disk.take_purged(PURGED)
         rows = self._part.on_disk.rows
         self._rows.drop(self._name, positions, [place for place in positions if rows.pop(place, b"")])

@@ -1,4 +1,4 @@
-"""The stored rows of queues, apart from their messages: delivery states, consumers, and marks."""
+"""The stored rows of queues, apart from their messages: delivery states, consumers, marks, and moves."""
 
 # A mark gives for each priority the acceptance time up to which messages may have been delivered. It is
 # written before delivery, so no consumer has a message above it after a crash. The row of marks also has the
@@ -44,7 +44,7 @@ class Rows:
     def start(self, beginning: Beginning) -> None:
         """Read the rows from the store.
 
-        Unreadable marks cover everything, so that more messages count as delivered.
+        Unreadable marks cover everything, so that all messages count as possibly delivered.
         """
         for key, value in beginning.rows(PART, self._shelf.store).items():
             name, _, position = key.partition(b"\0")
@@ -63,7 +63,7 @@ class Rows:
             self._stored.add((name.decode(), taker))
 
     def queues(self) -> set[str]:
-        """Return the names of the queues that have rows."""
+        """Return the names of the queues that have marks or consumers."""
         return {*self._marks, *self.consumers}
 
     # --- the log ----------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Rows:
         self._shelf.later(PART, key, Delete(PART, key))
 
     def read(self, positions: Sequence[int], then: Fetched) -> None:
-        """Read the envelopes at `positions`, and call `then` with them."""
+        """Read the envelopes at `positions`; see `Disk.fetch`."""
         self._disk.fetch(positions, then)
 
     def parcel(self, envelope: Envelope, position: int, master: bytes) -> StoredEnvelope:
@@ -100,7 +100,10 @@ class Rows:
         return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
     def write(self, name: str, lot: QueuedEnvelope) -> None:
-        """Write the state of an envelope with the next commit, or delete it if all messages are settled."""
+        """Write the state of a persistent envelope, or delete the envelope if all its messages are done.
+
+        Either is part of the next commit. An unchanged state has no row.
+        """
         position = lot.parcel.position
         if not position or lot.has_left:
             return
@@ -129,7 +132,7 @@ class Rows:
     def arrive(
         self, name: str, source: bytes, row: bytes, lots: Iterable[QueuedEnvelope], then: Committed
     ) -> None:
-        """Store envelopes from the node `source` in one commit with `row`, its record of arrived pieces."""
+        """Store envelopes from the node `source` in one commit with `row`, the record of its pieces."""
         self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
 
     def store_redelivered(self, name: str, lot: QueuedEnvelope, then: Committed) -> None:
@@ -170,11 +173,11 @@ class Rows:
     # --- marks ------------------------------------------------------------------------------------------
 
     def is_marked(self, name: str, priority: int, stamp: int) -> bool:
-        """Return whether messages accepted at that time may have been delivered."""
+        """Return whether the mark on disk covers messages of this priority accepted at that time."""
         return stamp <= self._marks.get(name, {}).get(priority, 0)
 
     def is_coming(self, name: str, priority: int, stamp: int) -> bool:
-        """Return whether a mark covers that time, or will after the writes in progress."""
+        """Return whether a mark covers that acceptance time, or will after the writes in progress."""
         return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
 
     def forgets(self, name: str, stamp: int) -> None:
@@ -187,7 +190,7 @@ class Rows:
         return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
-        """Raise the marks of a queue, and call `then` when they are on disk and in effect.
+        """Raise the marks of a queue, and call `then` when they are on disk and in effect, or with the error.
 
         `higher` has the new marks by priority. If it is empty, `then` is called after the next commit.
         """
@@ -212,7 +215,10 @@ class Rows:
     # --- consumers --------------------------------------------------------------------------------------
 
     def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
-        """Store a consumer, and call `then` when it is on disk."""
+        """Store a consumer, and call `then` when it is on disk, or with the error.
+
+        If the same row is on disk already, `then` is called at once.
+        """
         now = session, credit
         is_known = self.consumers.get(name, {}).get(taker) == now
         if is_known and (name, taker) in self._stored:
@@ -228,7 +234,7 @@ class Rows:
         self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
-        """Delete a consumer that no longer has messages."""
+        """Delete the row of a consumer, if there is one, with the next commit."""
         self._stored.discard((name, taker))
         if self.consumers.get(name, {}).pop(taker, None) is not None:
             self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
@@ -236,7 +242,7 @@ class Rows:
                 del self.consumers[name]
 
     def delete_queue(self, name: str) -> None:
-        """Delete the rows of a removed queue."""
+        """Delete the consumers and marks of a removed queue with the next commit."""
         for taker in list(self.consumers.get(name, ())):
             self.takes_no_more(name, taker)
         marks = self._marks.pop(name, None), self._wanted.pop(name, None)
@@ -251,7 +257,7 @@ class Rows:
 
 
 class RowsOf:
-    """The rows in each store that the queues of a node use."""
+    """The rows of the queues in each store of a node."""
 
     def __init__(self, disks: Disks) -> None:
         self._disks = disks

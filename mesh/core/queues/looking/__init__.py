@@ -1,1 +1,1 @@
-"""Reads the contents of queues, here and at other nodes, including unreachable ones."""
+"""Reports the contents of queues: here, at reachable nodes, and as last known at unreachable ones."""

@@ -31,9 +31,10 @@ LEAST = 0.001  # s: minimum age, as 0 means current
 
 
 class AwayNode(NamedTuple):
-    """An unreachable node that had messages in its queues.
+    """An unreachable node that had messages in its queues at last contact.
 
-    `part` is its last known part of the requested queue. `messages` is the number in all its queues.
+    `part` is its last known part of the requested queue, or `None`. `messages` is the last reported number in
+    all its queues.
     """
 
     node: str
@@ -85,7 +86,10 @@ class LastKnown(Component):
     # --- reports ------------------------------------------------------------------------------------------
 
     def record_row(self, peer: Peer, row: QueueRow) -> None:
-        """Remember the contents of a node's part of a queue."""
+        """Remember a node's part of a queue, or forget it if the part is empty.
+
+        At a limit, an older report is dropped.
+        """
         uuid = peer.node.uuid
         self.none(peer, row.name)
         if not total((row.ready, row.out, row.delayed, row.going)):
@@ -115,7 +119,7 @@ class LastKnown(Component):
     # --- lookup -------------------------------------------------------------------------------------------
 
     def parts(self, name: str) -> dict[str, QueuePart | None]:
-        """Return the remembered parts of a queue at unreachable nodes."""
+        """Return the remembered parts of a queue at unreachable nodes, by node name, each with its age."""
         found: dict[str, QueuePart | None] = {}
         for uuid, (part, at) in self._parts.get(name, {}).items():
             peer = self._peers.get(uuid)
@@ -127,7 +131,7 @@ class LastKnown(Component):
     def away(self, name: str = "") -> list[AwayNode]:
         """Return the unreachable nodes that had messages in their queues, ordered by name.
 
-        With `name`, each has its remembered part of that queue.
+        With `name`, each has its remembered part of that queue, if there is one.
         """
         parts, found = self.parts(name), list[AwayNode]()
         for peer in self._nodes.away():

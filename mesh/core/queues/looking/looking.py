@@ -1,4 +1,4 @@
-"""Read-only client requests about queues: contents, next messages, and reasons for waiting."""
+"""Read-only requests about queues: contents, next messages, and reasons for waiting."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, Why
 
 
 class Looking(Component):
-    """Component for the read-only requests, which are answered when all reachable nodes have replied.
+    """Component for the read-only requests of clients and other nodes.
 
-    A node reports its own part to other nodes, but not its queues with scope "node".
+    A client's request about a mesh queue is answered when all reachable nodes have replied or timed out,
+    unless the request is for this node only. Other nodes get no reports about queues with scope "node".
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Looking(Component):
         )
 
     def _get(self, name: str) -> QueueSink:
-        """Return the queue. Raises: NoQueue, with the unreachable nodes that may have it."""
+        """Return the queue. Raises: NoQueue, with the nodes that may have it but cannot be asked."""
         try:
             return self._queues.get(name)
         except NoQueue as error:
@@ -125,7 +126,7 @@ class Looking(Component):
         )
 
     def _peek(self, asked: IncomingCall[AskQueuePeek]) -> None:
-        """Send the next ready messages, about 1 MiB in total, in as many replies as necessary."""
+        """Send the next ready messages, at most 256 KiB or one piece, in as many replies as necessary."""
         ask, queue = asked.ask, self._get(asked.ask.name)
         mine = list(self._next(queue, ask.count))
         if ask.here or self._everywhere.is_alone(queue):
@@ -140,7 +141,6 @@ class Looking(Component):
         )
 
     def _peek_here(self, asked: IncomingCall[AskQueuePeek]) -> None:
-        """Send the next ready messages here to another node, in one reply."""
         pieces = list(self._next(self._queues.shared(asked.ask.name), asked.ask.count))[:ENVELOPES_A_MESSAGE]
         self._say_pieces(asked, pieces)
 
@@ -158,7 +158,10 @@ class Looking(Component):
             asked.reply(said, [piece for piece, _ in some])
 
     def _next(self, queue: QueueSink, n: int) -> Iterator[tuple[Envelope, bytes]]:
-        """Yield at most `n` next messages with their delivery counts, about ENVELOPE_BYTES in total."""
+        """Yield at most `n` next messages in memory, with their delivery counts.
+
+        The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
+        """
         size = 0
         for lot in queue.part.next():
             runs = lot.first(n)
@@ -196,7 +199,6 @@ class Looking(Component):
 
 
 def row_of(queue: QueueSink, desk: NodeContext) -> QueueRow:
-    """Return the row that describes the part of `queue` at this node."""
     part, now = queue.part, desk.now
     vain, looks_on = in_vain(part)
     return QueueRow(

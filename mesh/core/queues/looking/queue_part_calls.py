@@ -51,7 +51,7 @@ class QueuePartCalls:
         return not self._peers or (queue is not None and queue.part.terms.scope == "node")
 
     def none_of(self, error: NoQueue) -> NoQueue:
-        """Return `error`, extended by the unreachable nodes that may have the queue, if there are any."""
+        """Return `error`, extended by the live nodes that cannot be asked and may have the queue, if any."""
         nodes = self._nodes.unasked()
         if not nodes:
             return error
@@ -59,9 +59,10 @@ class QueuePartCalls:
         return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`. Otherwise: {error.hint}")
 
     def ask_all_nodes(self, ask: Ask, says: type[R], then: Came[R]) -> None:
-        """Ask all reachable nodes, and call `then` with their replies and the nodes that did not reply.
+        """Ask all reachable nodes that support queues, and call `then` with their replies, by node name.
 
-        A node that does not have the queue is in neither.
+        `then` also gets the names of the nodes without a valid reply, at most `NAMES`. A node that does not
+        have the queue is in neither.
         """
 
         def came(replies: Replies[R], missing: list[str]) -> None:
@@ -77,7 +78,6 @@ class QueuePartCalls:
         self._questions.when_settled(begin)
 
     def _remember(self, ask: Ask, replies: Replies[R]) -> None:
-        """Remember the reported parts for the time when their nodes are unreachable."""
         for uuid, told in replies.items():
             peer = self._peers.get(uuid)
             if peer is None:
@@ -116,7 +116,7 @@ def rows(
     parts_away: Callable[[str], Mapping[str, QueuePart | None]] = lambda name: {},
     away: Iterable[AwayNode] = (),
 ) -> QueueRows:
-    """Return a page of all queues, up to the point that all nodes have reported.
+    """Return a page of all queues, up to the last name that the reports of all nodes cover.
 
     `parts_away(name)` returns the parts of a queue at unreachable nodes.
     """
@@ -137,7 +137,7 @@ def _names(away: Iterable[AwayNode]) -> list[str]:
 
 
 def purged(mine: int, told: NodesSaid[Purged], missing: Sequence[str], away: Iterable[AwayNode]) -> Purged:
-    """Return how many messages were purged from all parts."""
+    """Return how many messages were purged at all nodes that answered, and the names of the other nodes."""
     everywhere = total([mine, *(each.value.purged for each in told.values())])
     return Purged(purged=everywhere, missing=list(missing), away=_names(away))
 
@@ -145,7 +145,7 @@ def purged(mine: int, told: NodesSaid[Purged], missing: Sequence[str], away: Ite
 def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
     """Check that the queue has no consumers and no messages at any node. Raises: QueueInUse.
 
-    `unknown` has the nodes whose parts may have messages.
+    `unknown` has the names of nodes whose parts may have messages; with any, the check fails.
     """
     at = {part.node: part.ready + part.out + part.delayed + part.going for part in whole.parts}
     messages = total((whole.ready, whole.out, whole.delayed, whole.going))
@@ -168,7 +168,10 @@ def not_known(what: str, nodes: Sequence[str]) -> str:
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
-    """Return the next `count` messages of all parts, up to ENVELOPE_BYTES in total."""
+    """Return at most `count` next messages of all parts, with their delivery counts.
+
+    The pieces have at most `ENVELOPE_BYTES` in total, but there is at least one if a message is ready.
+    """
     pieces = [*mine]
     for each in told.values():
         pieces += _pieces(each)
@@ -197,7 +200,7 @@ def _pieces(told: PeerReply[Peeked]) -> Pieces:
 def why(
     mine: Sequence[WhyRow], told: NodesSaid[QueueWhy], missing: Sequence[str], away: Iterable[AwayNode] = ()
 ) -> QueueWhy:
-    """Return the reasons why messages wait, for each node."""
+    """Return the reasons why messages wait, at this node, at nodes that answered, and at unreachable ones."""
     others = [replace(each, node=name) for name in sorted(told) for each in told[name].value.rows]
     return QueueWhy(rows=fitting([*mine, *others, *map(_why_away, away)], ROWS), missing=list(missing))
 

@@ -1,1 +1,1 @@
-"""Moves of messages between the parts of a queue at several nodes."""
+"""Decides which messages of a queue move between nodes: by demand, by a drain, and on request."""

@@ -91,7 +91,10 @@ class QueueBalancing(Component):
     # --- distribution of new messages ---------------------------------------------------------------------
 
     def distribute_new(self, queue: QueueSink) -> None:
-        """Assign the new messages of a queue to nodes, or keep them until remote consumers are known."""
+        """Assign the new messages of a queue to nodes, or keep them until remote consumers are known.
+
+        Nothing is done if all new messages stay here.
+        """
         if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
             return
@@ -157,7 +160,6 @@ class QueueBalancing(Component):
         return not self._ways_out(queue)
 
     def _send(self, queue: QueueSink, spread: QueueSpread) -> None:
-        """Begin the transfers of all waiting messages for which there is room."""
         for node in [node for node in spread.waiting if node not in spread.full]:
             pieces = spread.waiting[node]
             while pieces:
@@ -200,7 +202,10 @@ class QueueBalancing(Component):
             self._is_due(queue, spread, spread.looked + EVERY)
 
     def _is_due(self, queue: QueueSink, spread: QueueSpread, at: float) -> None:
-        """Schedule a scan at the time `at`, or earlier if the delay of stranded messages ends before."""
+        """Schedule a scan at the time `at`, or earlier if the delay of stranded messages ends before.
+
+        Nothing is scheduled until remote consumers are known.
+        """
         delay = queue.part.terms.redistribution
         if not spread.is_known:
             return
@@ -236,7 +241,6 @@ class QueueBalancing(Component):
             spread.give_up(node)
 
     def _on_moved(self, queue: QueueSink, node: NodeUuid, taken: int, refused: int) -> None:
-        """Handle the outcome of messages that moved to a node."""
         spread = self._spreads.get(queue)
         if spread is None:
             return
@@ -309,10 +313,10 @@ class QueueBalancing(Component):
     def _busy(
         self, queue: QueueSink, spread: QueueSpread, others: Mapping[NodeUuid, QueueReport]
     ) -> Collection[NodeUuid]:
-        """Return the nodes to which nothing more moves now.
+        """Return the nodes to which no further messages are redistributed now.
 
-        A node that keeps the queue in memory confirms a move only when it is settled; its figures show it
-        earlier, so it does not count as busy.
+        A node with a volatile queue confirms a move only when its messages are settled. Its reports count
+        them earlier, so a move makes such a node busy for `EVERY` only.
         """
         now = self._desk.now
         spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}
@@ -350,7 +354,6 @@ class QueueBalancing(Component):
                 del self._spreads[queue]
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """Forget a removed queue."""
         self._spreads.pop(queue, None)
 
 
@@ -363,6 +366,6 @@ def _takers(stocks: Mapping[NodeUuid, QueueReport]) -> dict[NodeUuid, Matching]:
 
 
 def _still(piece: DealtPiece) -> DealtPiece:
-    """Return the messages of a piece that are still ready here."""
+    """Return a piece without the messages that are no longer ready here."""
     lot, runs = piece
     return lot, lot.ready.common_all(runs)

@@ -1,9 +1,8 @@
-"""Drains a node: moves all messages of its queues to other nodes before it is stopped."""
+"""Drains a node: moves the messages of its mesh queues to other nodes before the node is stopped."""
 
 # Law 1: a drain is on disk before its request is answered, and lasts until it is canceled: a restart in the
 #   middle continues it. A node without messages ends its drain when it starts.
-# Law 2: a drain loses and duplicates no message, as it uses normal moves. No messages arrive from other
-#   nodes.
+# Law 2: a drain uses normal moves. Meanwhile, moves from other nodes are refused.
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ class Draining(Component):
         self._when_written(asked, self._how_far)
 
     def _check(self) -> None:
-        """Check that another node can accept the messages. Raises: LocalError."""
+        """Check that another node can be asked, if there are messages to move. Raises: LocalError."""
         if any(queue.part.messages for queue in self._shared()) and not self._nodes.askable():
             what = f"{self._desk.me.name} knows no other node that can accept its queue messages."
             raise LocalError(what, hint="See `mesh ls`.", code="NO_OTHER_NODE")
@@ -136,7 +135,7 @@ class Draining(Component):
         )
 
     def on_second(self) -> None:
-        """Schedule queues with local consumers, which receive messages that cannot move at present."""
+        """Schedule queues with local consumers, which during a drain receive messages that cannot move."""
         if self._queues.is_leaving:
             for queue in self._queues:
                 if queue.part.ready and queue.part.takers:

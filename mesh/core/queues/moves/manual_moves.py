@@ -117,7 +117,6 @@ class ManualMoves(Component):
                 job.asked.fail(error)
 
     def _work(self, job: ManualMove) -> None:
-        """Begin the transfers that have room, and answer when all are finished or the time is over."""
         now, data = self._desk.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
             who = job.peer.node.name
@@ -135,7 +134,7 @@ class ManualMoves(Component):
         return is_in_time and job.left > 0 and not job.refused and not job.queue.is_removed
 
     def _begin(self, job: ManualMove) -> bool:
-        """Begin transfers, and return whether a disk read will continue them."""
+        """Begin transfers, and return whether more messages are to be read from disk first."""
         part = job.queue.part
         n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.record_outcome)
         job.left -= n
@@ -173,7 +172,10 @@ class ManualMoves(Component):
         return job.going > 0 and self._desk.now - data.heard > PINGS * ping
 
     def _on_peer_lost(self, peer: Peer) -> None:
-        """Answer the requests for a disconnected node; their messages wait for it."""
+        """Answer the requests with messages in transit to a disconnected node.
+
+        The messages stay in transit until the node returns.
+        """
         for job in [job for job in self._jobs if job.peer is peer and job.going]:
             self._answer_move(job)
 
@@ -189,7 +191,7 @@ def _nothing_ready(queue: QueueSink, node: str) -> LocalError:
 
 
 def next_ones(part: LocalQueue, n: int) -> Iterator[tuple[QueuedEnvelope, Runs]]:
-    """Yield the next `n` ready messages in memory."""
+    """Yield at most `n` of the next ready messages in memory."""
     for lot in part.next():
         if n <= 0:
             return

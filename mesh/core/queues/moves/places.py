@@ -39,7 +39,7 @@ class Places:
         return is_strict or self.is_guest(queue) or bool(self.others(queue))
 
     def others(self, queue: QueueSink) -> Mapping[NodeUuid, QueueReport]:
-        """Return the reported state of the queue at other nodes."""
+        """Return the reported state of the queue at other nodes; see `Stocks.others`."""
         return self._stocks.others(queue.name)
 
     def meant(self, queue: QueueSink) -> Mapping[NodeUuid, QueueReport]:
@@ -50,7 +50,11 @@ class Places:
         return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
 
     def homes(self, queue: QueueSink, closed: Collection[NodeUuid]) -> Collection[NodeUuid] | None:
-        """Return the reachable nodes where messages may stay, or `None` for all nodes with consumers."""
+        """Return the nodes where messages may stay now, or `None` for all nodes with consumers.
+
+        This node is included unless messages may not stay here. While this node drains, one node is returned,
+        or none.
+        """
         terms, is_leaving = queue.part.terms, self._queues.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:
             return None
@@ -70,7 +74,7 @@ class Places:
 
 
 def taken_here(queue: QueueSink) -> Matching:
-    """Return which messages the consumers at this node accept."""
+    """Return which messages the connected consumers at this node accept."""
     return matching_here(queue.part.eligible())
 
 

@@ -42,7 +42,6 @@ class QueueSpread:
         self.ready_since, self.finished = inf, finished
 
     def line(self, node: NodeUuid) -> deque[DealtPiece]:
-        """Return the pieces that wait for a transfer to a node."""
         return self.waiting.setdefault(node, deque())
 
     def give_up(self, node: NodeUuid) -> None:
@@ -52,7 +51,7 @@ class QueueSpread:
 
 
 def by_group(lots: Iterable[QueuedEnvelope]) -> Counter[str]:
-    """Count the ready messages of each group."""
+    """Count the ready messages of each group in the envelopes."""
     found = Counter[str]()
     for lot in lots:
         if lot.group:
@@ -67,9 +66,9 @@ def in_line(
     shares: dict[NodeUuid, Runs],
     new: Counter[str],
 ) -> dict[NodeUuid, Runs]:
-    """Return `shares`, or none while older messages of the group wait elsewhere.
+    """Return `shares`, or an empty mapping while older messages of the group wait elsewhere.
 
-    `new` counts the messages of each group that wait in no line yet.
+    `new` counts the messages of each group that wait in no line yet; those of the envelope are subtracted.
     """
     ready, line = count(lot.ready), None
     for node, runs in shares.items():

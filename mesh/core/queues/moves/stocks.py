@@ -1,4 +1,4 @@
-"""Publishes the state of local queues to the nodes that watch them, and reads the state of others."""
+"""Reports the state of queues here to the nodes that watch them, and reads the reports of other nodes."""
 
 # Law 1: the first and last consumer, changed selectors, and the end of demand are reported at once. New or
 #   doubled demand is reported after REST at most, other changed figures with the node state.
@@ -63,7 +63,10 @@ class Stocks(Component):
     # --- reports of this node -----------------------------------------------------------------------------
 
     def report_change(self, queue: QueueSink) -> None:
-        """Report a queue to the nodes that watch it, if its state has changed enough."""
+        """Report a queue to the nodes that watch it, if its state has changed enough.
+
+        By Law 1 the report is sent at once or later. Nothing is reported while no other node is known.
+        """
         if not self._peers:
             return
         old, at = self._told.get(queue, (None, -inf))
@@ -82,7 +85,7 @@ class Stocks(Component):
         self._desk.wake(self._due[queue])
 
     def _stock(self, queue: QueueSink) -> QueueReport | None:
-        """Return the state of a queue, or `None` if it has no consumers and need not be reported."""
+        """Return the state of a queue to report, or `None` if there is nothing to report."""
         part, is_leaving = queue.part, self._queues.is_leaving
         takers = [taker for taker in part.eligible() if taker.away == inf]
         if not (takers or is_leaving) or queue.is_removed or part.terms.scope == "node":
@@ -112,11 +115,9 @@ class Stocks(Component):
         self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """Withdraw the report of a removed queue."""
         self._announce_stock(queue, None)
 
     def _say_all(self) -> None:
-        """Report all queues, as a peer may have connected that needs them."""
         for queue in self._queues:
             if queue.part.takers or self._queues.is_leaving:
                 self.report_change(queue)
@@ -134,7 +135,10 @@ class Stocks(Component):
     # --- reports of other nodes ---------------------------------------------------------------------------
 
     def others(self, name: str) -> Mapping[bytes, QueueReport]:
-        """Return the state of a queue at other nodes with consumers, by uuid, and watch it for a minute."""
+        """Return the reported state of a queue at other nodes, by uuid, and watch it for a minute.
+
+        Only nodes that can receive messages now count, and invalid reports are left out.
+        """
         notes = self._presence.notes((QUEUE, name))
         if not notes:
             return MUTE
@@ -143,11 +147,11 @@ class Stocks(Component):
 
     @property
     def has_peers(self) -> bool:
-        """Whether other nodes exist."""
+        """Whether other nodes are known."""
         return bool(self._peers)
 
     def name_of(self, uuid: bytes) -> str:
-        """Return the name of another node."""
+        """Return the name of another node, or its uuid in hexadecimal digits if the node is unknown."""
         return self._peers[uuid].node.name if uuid in self._peers else uuid.hex()
 
 

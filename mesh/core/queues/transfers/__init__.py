@@ -1,1 +1,1 @@
-"""Transfers of messages between nodes, each delivered once."""
+"""Transfers of queued messages between nodes: outgoing pieces, incoming pieces, and their outcomes."""

@@ -40,7 +40,7 @@ AHEAD = 60 * 10**9  # ns that a peer's clock may be ahead
 
 
 class ArrivedPiece(Struct, eq=False):
-    """A piece that was accepted and is stored if it is persistent.
+    """An accepted piece, which is stored next if it is persistent.
 
     `is_doubtful` marks a possible duplicate.
     """
@@ -180,7 +180,7 @@ class Arriving(Component):
         return None
 
     def _fits(self, queue: QueueSink | None, e: Envelope) -> bool:
-        """Return whether the envelope is valid for the queue, and the queue has room."""
+        """Return whether the queue accepts the envelope: it is valid, there is room, and this node stays."""
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
         if self._queues.has_no_room(queue, e):
@@ -226,7 +226,7 @@ class Arriving(Component):
         came: list[ArrivedPiece],
         error: MeshError | None,
     ) -> None:
-        """Answer pieces that were stored, or refuse them if the store is full.
+        """Queue pieces after they are stored, or refuse them if the store is full.
 
         After any other error the node stops without an answer, as the pieces may be stored.
         """
@@ -275,7 +275,7 @@ class Arriving(Component):
         self.redeemed(queue)
 
     def redeemed(self, queue: QueueSink) -> None:
-        """Answer the pieces that their source kept until they were settled."""
+        """Answer the settled pieces that their source has kept until now."""
         done, queue.part.redeemed = queue.part.redeemed, []
         fates = _Together()
         for uuid, number in done:
@@ -295,7 +295,6 @@ class Arriving(Component):
                 self._desk.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[TransferMessage]) -> None:
-        """Refuse all pieces in `messages`, as the queue or the room for them is missing."""
         for conn, command, _ in messages:
             fates = PieceFates(conn)
             for number, is_again, *_ in command.entries:

@@ -35,9 +35,10 @@ class LeavingPiece(Struct, eq=False):
     boot: int = 0  # of the target when first sent; 0: unsent
 
     def leaves(self, boot: int) -> Envelope:
-        """Return the envelope to send to a target in its current boot.
+        """Return the envelope to send to a target whose current boot is `boot`.
 
-        The target may have delivered and lost a volatile piece in an earlier boot, so that piece is marked.
+        A volatile piece that was first sent in an earlier boot may have been delivered and lost, so its
+        messages are marked as possibly redelivered.
         """
         if not self.lot.parcel.position and self.boot not in (0, boot):
             self.lot.may_have_been_given(self.runs)
@@ -75,7 +76,7 @@ class QueueTransfer:
         self._bytes += piece.lot.size
 
     def answerable(self) -> list[int]:
-        """Return the numbers of the pieces that may have been sent, in order."""
+        """Return the numbers of the unanswered pieces that may have been sent, in order."""
         return sorted(number for number in self.out.going if number not in self.unwritten)
 
     def take_answered(self, number: int) -> LeavingPiece | None:

@@ -3,8 +3,8 @@
 # Law 1: a piece is sent after its move is on disk, and refused messages become ready after the refusal is on
 #        disk.
 # Law 2: a piece is sent once on a connection; a piece of a volatile queue is sent again when this node
-#        starts to drain. Answers from older connections are ignored. Without an answer a move ends only
-#        when the queue is removed or the operator gives up the target.
+#        starts or ends a drain. Answers from older connections are ignored. Without an answer a move ends
+#        only when the queue is removed or the operator gives up the target.
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ class Moving(Component):
         }
 
     def _leaving(self) -> Iterator[QueueSink]:
-        """Yield the queues that have messages in transit."""
         for name in {name for ways in self._ways.values() for name in ways}:
             if (queue := self._queues.find(name)) is not None:
                 yield queue
@@ -85,7 +84,6 @@ class Moving(Component):
         self._first = first_of_boot(self._desk.me.boot)
 
     def on_restored(self) -> None:
-        """Restore the moves that were open before the restart."""
         for queue in self._queues:
             for lot in queue.part.leaving:
                 for runs, target, number in lot.going:
@@ -98,7 +96,7 @@ class Moving(Component):
         return {uuid for uuid, ways in self._ways.items() if name in ways}
 
     def on_move(self, then: PieceMoved) -> None:
-        """Call `then` with each outcome of a move, after the outcome is on disk."""
+        """Call `then` with the accepted and refused counts of moves, after their outcomes are on disk."""
         self._hearers.append(then)
 
     def can_take(self, target: bytes) -> bool:
@@ -115,7 +113,8 @@ class Moving(Component):
     ) -> int:
         """Move the ready messages of `pieces` to `target` up to the limits, and return their count.
 
-        `told` is called once for each piece that moves, after its outcome is on disk.
+        The count is 0 if the queue was removed or the target cannot receive transfers. `told` is called once
+        for each piece that moves, after its outcome is on disk, unless the queue is removed before.
         """
         if queue.is_removed or not self.can_take(target):
             return 0
@@ -193,7 +192,7 @@ class Moving(Component):
         return is_alone and way.out.going[number].lot not in queue.part.pledged
 
     def part(self) -> None:
-        """Resend the open pieces of volatile queues, as this node drains and stops keeping them."""
+        """Resend the open pieces of volatile queues: a drain decides whether this node still keeps them."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
             for way in ways.values():
@@ -271,7 +270,6 @@ class Moving(Component):
     # --- removed queues and nodes -------------------------------------------------------------------------
 
     def on_queue_removed(self, queue: QueueSink) -> None:
-        """Forget the open moves of a removed queue."""
         for uuid in self.busy(queue.name):
             way = self._ways[uuid].pop(queue.name)
             self._first = max(self._first, way.out.next)
@@ -279,9 +277,10 @@ class Moving(Component):
                 del self._ways[uuid]
 
     def _given_up(self, uuid: bytes) -> None:
-        """End all moves to a node that the operator has given up.
+        """End the moves to a node that the operator has given up.
 
-        The node may have delivered the messages, so their outcome is unsure.
+        The node may have delivered the messages, so their outcome is unsure. Moves that are not on disk yet
+        are left out.
         """
         for way in list(self._ways.get(uuid, {}).values()):
             numbers = way.answerable()
@@ -292,7 +291,6 @@ class Moving(Component):
 
 
 def _hears(peer: Peer) -> bool:
-    """Return whether a peer can receive transfers now."""
     conn = peer.data
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
 

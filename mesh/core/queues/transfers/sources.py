@@ -21,7 +21,7 @@ TransferMessage = tuple[Conn, Transfer, list[Envelope]]
 
 
 class TransferSource:
-    """State of the moves from one node into one queue."""
+    """The state of the moves from one node into one queue."""
 
     def __init__(self, incoming: IncomingPieces) -> None:
         self.incoming = incoming

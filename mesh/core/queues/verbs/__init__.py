@@ -1,1 +1,1 @@
-"""The client requests that change queues and durable subscriptions."""
+"""The requests that change queues and durable subscriptions."""

@@ -1,4 +1,4 @@
-"""Calls of clients that change queues: declare, purge and remove."""
+"""Calls that change queues: declare, purge and remove."""
 
 # Law: with `if_unused` a queue is removed only if it is known to be empty and without consumers at all nodes.
 #      The state of a node that is unreachable or does not answer is unknown.
@@ -77,7 +77,7 @@ class ChangingVerbs(Component):
             self._remove_if_unused(asked)
 
     def _remove_if_unused(self, asked: IncomingCall[AskQueueRemove]) -> None:
-        """Ask all nodes for the state of their parts, and remove the queue if all are empty."""
+        """Ask all nodes for the state of their parts, and remove the queue if all are known to be unused."""
         name = asked.ask.name
 
         def came(told: NodesSaid[QueueRows], missing: list[str]) -> None:
@@ -117,7 +117,7 @@ class ChangingVerbs(Component):
         queue: QueueSink,
         then: Callable[[Purged], None] | None = None,
     ) -> None:
-        """Discard the messages that wait on this node, and answer with their count."""
+        """Discard the ready and delayed messages here, and pass their count to `then`, or answer with it."""
         count, who = queue.part.purge(), asked.who
         by = who.node.name if isinstance(who, Peer) else asked.doer
         if count or not isinstance(who, Peer):  # clients also get an event for 0 messages
