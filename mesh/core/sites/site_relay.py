@@ -1,4 +1,4 @@
-"""Site relay at a master: keeps messages for other sites until a master there has them."""
+"""Site relay at a master: keeps messages for other sites until these have given the final answer."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class SiteRelay(Component):
         return site in self._outbound and bool(self._outbound[site].notes)
 
     def is_through(self, site: str) -> bool:
-        """Return whether everything that waited for the site has left."""
+        """Return whether everything that waited for the site has left; False for an unknown site."""
         return site in self._outbound and self._outbound[site].feed.is_through
 
     def is_coming(self, site: str, value: RetainedValue) -> bool:
@@ -165,7 +165,10 @@ class SiteRelay(Component):
         return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)
 
     def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
-        """Send envelopes that another component keeps, while there is a route to the site."""
+        """Send envelopes that another component keeps.
+
+        The caller checks that a gateway is linked with the site.
+        """
         if envelopes:
             s, notes = self._desk.settings, self._outbound[site].notes
             way = gateway(stream, site, notes.keys(), s.relays)
@@ -188,7 +191,10 @@ class SiteRelay(Component):
         }
 
     def start(self, beginning: Beginning) -> None:
-        """Resume the feed of each site from its stored position, or a new site from the end of the log."""
+        """Resume the feed of each site from its stored position, or a new site from the end of the log.
+
+        The positions of sites that are no longer configured are deleted.
+        """
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
         for key, feed in feeds.items():
@@ -254,7 +260,6 @@ class SiteRelay(Component):
             out.feed.expire_waiting(came)
 
     def _expire(self, out: Outbound, void: Sequence[PartlySent]) -> None:
-        """Drop slices that were never sent and have expired."""
         if not void:
             return
         before = out.feed.position
@@ -272,7 +277,10 @@ class SiteRelay(Component):
     # --- messages for other sites -----------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return the sites that are owed messages of the envelope, each with the indices of its messages."""
+        """Return the feeds of the sites that are owed messages of the envelope, each with their indices.
+
+        `None` instead of indices means all messages. Raises: SiteFull.
+        """
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
@@ -352,7 +360,6 @@ class SiteRelay(Component):
                 self._send_unsent(self._outbound[site])
 
     def _send_unsent(self, out: Outbound) -> None:
-        """Send the messages that may leave, as far as there is a route."""
         if not out.notes or not out.unsent:
             return
         going: dict[bytes, list[Envelope]] = {}
