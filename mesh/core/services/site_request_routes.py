@@ -18,13 +18,16 @@ class SiteRequestRoutes(Protocol):
     """The component that chooses routes to other sites, and sends requests over them."""
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known."""
+        """Call `then` when the gateways to that site are known, or at once if nothing may be sent to it."""
 
     def why_no_way(self, site: str) -> str:
         """Return why no gateway reaches the site, as text for a user."""
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
-        """Return the uuid of the gateway for a stream to that site, except those in `in_vain`, or None."""
+        """Return the uuid of the gateway for a stream to that site, or None.
+
+        Gateways in `in_vain` are left out.
+        """
 
     def why_none(self, site: str) -> str:
         """Return why nothing may be sent to that site, even with a gateway, or ""."""
