@@ -62,8 +62,8 @@ class Forwarder(Component):
     """Forwards messages to their masters.
 
     `to_client(stream, answer)` answers a publisher. `had` records an envelope that a backup master may accept
-    as well. `holds_back(envelope)` keeps an envelope for a full queue, and `abroad()` returns the routes to
-    other sites.
+    as well. `holds_back(envelope)` returns whether it keeps an envelope for a full queue, and `abroad()`
+    returns the routes to other sites.
     """
 
     def __init__(  # noqa: PLR0913
@@ -166,7 +166,6 @@ class Forwarder(Component):
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield reasons about a message: the nodes it waits for here, or why it was refused."""
         if what.kind != MESSAGE:
             return
         stream, domain, number = what.message
@@ -219,12 +218,10 @@ class Forwarder(Component):
             self._accept(envelope, self._local, was_sent)
 
     def _at_home(self, envelope: Envelope) -> Envelope:
-        """Return the envelope with a local destination if it names this site."""
         site, name = split(envelope.to)
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
     def accept_from_site(self, envelope: Envelope, origin: Origin) -> None:
-        """Process an envelope of another site."""
         self._accept(envelope, origin)
 
     def put_in_queue(self, envelope: Envelope) -> None:
@@ -309,9 +306,9 @@ class Forwarder(Component):
         self.tailback.watch(entry)
 
     def _answers(self, e: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> bool:
-        """Accept messages of streams that this node knows as their earlier master; return whether it did.
+        """Accept messages that this node accepted before as their master; return whether there were any.
 
-        Only the others go on to the new master, which would deliver known messages again.
+        Only the others go on to the new master, which would deliver the known messages again.
         """
         lane = self._router.log.find_stream(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):
@@ -434,7 +431,6 @@ class Forwarder(Component):
         self.shipping.schedule_send(peer.node.name)  # its window may be open again
 
     def on_site_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
-        """Handle the answer for a direct message to another site."""
         self._outcome(entry, hop, answer)
         self.shipping.schedule_send(hop)
 
@@ -458,7 +454,7 @@ class Forwarder(Component):
         return is_passing and not entry.was_divided
 
     def _retry_deferred(self) -> None:
-        """Decide entries again that were deferred after a routing loop."""
+        """Decide deferred entries again that are due, and all entries once routing loops are final again."""
         for entry in self._put_off.take_due():
             decision = self._deciding.decide(entry.envelope)
             self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
@@ -475,14 +471,17 @@ class Forwarder(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def linked(self, peer: Peer) -> None:
-        """Send the waiting entries to a peer whose data connection opened."""
+        """Send the entries that wait for a peer, as its data connection opened.
+
+        Entries in flight are sent again, as an earlier connection may have lost them.
+        """
         self.incoming.provenance.introduce(peer)
         self.onward.requeue_in_flight(peer.node.name)  # an earlier connection may have lost messages
         self._review_if_met(peer)
         self.shipping.schedule_send(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
-        """Requeue unanswered entries of a peer, as its data connection ended."""
+        """Requeue unanswered entries of a peer, as its data connection ended, and warn their publishers."""
         self.incoming.provenance.drop_peer(peer)
         for entry in self.onward.requeue_in_flight(peer.node.name):
             if not entry.was_divided:
@@ -490,7 +489,10 @@ class Forwarder(Component):
         self._review_if_met(peer)
 
     def on_route_lost(self, hop: str) -> None:
-        """Requeue entries that left by a lost hop to another site, and look for another hop."""
+        """Requeue entries that left by a lost route to another site, and decide all waiting entries again.
+
+        If no other gateway reaches the site, their publishers are warned.
+        """
         again = self.onward.requeue_in_flight(hop)
         if not self._abroad().has_way(hop):
             for entry in again:
@@ -498,7 +500,7 @@ class Forwarder(Component):
         self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
-        """Review all routes if the rules do not name that node: it is known only while linked."""
+        """Review all routes if the rules do not name that node, as it is known only while linked."""
         if not self._nodes.is_named(peer.node.name):
             self.review()
 
@@ -524,7 +526,6 @@ class Forwarder(Component):
             self._send_to(hop)
 
     def _look_in_turn(self, entry: PendingForward, decision: Decision) -> None:
-        """Apply a decision on an entry whose predecessors have all been reviewed."""
         self._apply_decision(entry, decision, is_in_turn=True)
 
     def _apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:

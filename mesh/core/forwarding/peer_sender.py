@@ -58,7 +58,7 @@ class PeerSender(Component):
         self._answers.setdefault(uuid, []).append(outcome)
 
     def flush(self) -> None:
-        """Send everything for which there is a connection."""
+        """Send everything for which there is a connection; answers for unknown peers are dropped."""
         while self._due:
             node, _ = self._due.popitem()
             peer = self._neighbours.named(node)

@@ -84,7 +84,6 @@ class RouteDecisions:
                 start = i
 
     def _held(self, envelope: Envelope, i: int) -> FilterResults:
-        """Return the filter results of message `i`."""
         return self._mapping.held(FilterInput(envelope, i))
 
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
@@ -95,7 +94,7 @@ class RouteDecisions:
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:
-        """Return whether the envelope is the copy for this node, sent directly to several masters."""
+        """Return whether a node sent the envelope straight to this one, which alone has to accept it."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies
@@ -127,7 +126,6 @@ class RouteDecisions:
         return [hop.node for hop in inside(envelope.route) if hop.node != self._desk.me.name]
 
     def _decide(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
-        """Return the decision on messages with that key and these filter results."""
         if envelope.route or envelope.to or self._mapping.may_choose:
             return self._decided(envelope, key, held)
         at = self._mapping.row(key, envelope.domain, envelope.xml), envelope.domain, held

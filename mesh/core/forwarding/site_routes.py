@@ -35,5 +35,5 @@ class SiteRoutes(Protocol):
 
 
 def is_site(hop: str) -> bool:
-    """Return whether that hop is another site."""
+    """Return whether that hop is a route to another site."""
     return hop.startswith(WAY)
