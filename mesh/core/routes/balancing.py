@@ -32,9 +32,9 @@ def name_of(balancer: Balancer) -> str:
 class Balancing:
     """Chooses between nodes.
 
-    `peer(name)` finds a node, `state_of(name)` returns its last reported state, `weight_of(name)` its learned
-    weight. `choose` selects a master or a next hop. `assign` and `several` select among the nodes that serve
-    an address; the outcome must be reported with `sent_to` and `count_answers`.
+    `peer(name)` finds a node, `state_of(name)` returns its last reported load, `weight_of(name)` its learned
+    weight. `choose` selects a master or a next hop; `assign` and `several` select among the nodes that serve
+    an address. The outcome of `assign` must be reported with `sent_to` and `count_answers`.
     """
 
     def __init__(
@@ -124,9 +124,10 @@ class Balancing:
         return found
 
     def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
-        """Return the name of the strategy, and the candidates in its order of choice.
+        """Return the name of the strategy, and the candidates in its order of choice. Nothing is sent.
 
-        The order is unspecified if the strategy reads the message. Nothing is sent.
+        Nodes that do not answer at present come last. The order is unspecified if the strategy reads the
+        message.
         """
         balancer = self._strategies.of_address(address)
         found = {node: self._server(node, consumers) for node, consumers in nodes.items()}
@@ -197,7 +198,6 @@ class Balancing:
         )
 
     def _count_sent(self, node: str, n: int) -> None:
-        """Count n messages that are sent to the node."""
         now = self._desk.now
         self._sent.add(node, now, n)
         if node != self._desk.me.name:

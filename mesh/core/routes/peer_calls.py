@@ -118,14 +118,20 @@ class PeerCalls(Component):
         self._neighbours.review_login(peer)
 
     def when_settled(self, work: Callable[[], None]) -> None:
-        """Call `work` once this node had time to meet its peers, which seem absent after a start."""
+        """Call `work` once this node had time to meet its peers, which seem absent after a start.
+
+        Once that time is over, `work` is called at once.
+        """
         if self._neighbours.settled():
             work()
         else:
             self._early.append(work)
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
-        """Call `then` when the peers in `need` have confirmed their version, at the latest after CONFIRM."""
+        """Call `then` when the peers in `need` have confirmed these versions, at the latest after CONFIRM.
+
+        A peer that dies is no longer awaited.
+        """
         confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
         self._confirmations[confirmation] = None
         self._request += 1
@@ -165,6 +171,7 @@ class PeerCalls(Component):
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
+        `then` is called once all have replied; if only slow or dead nodes are missing, it is called earlier.
         `by` sends the question in another way than on the data connection.
         """
         self._request += 1
@@ -226,7 +233,7 @@ class PeerCalls(Component):
         self._begin()
 
     def review(self) -> None:
-        """Finish the waits whose time is over."""
+        """Finish the waits whose time is over, and ask slow nodes again when that is due."""
         self._begin()
         for confirmation in list(self._confirmations):
             self._finish_confirmation(confirmation)
