@@ -68,13 +68,11 @@ class SharedRules(Component):
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that does not contain valid rules."""
         if row.name:
             raise LocalError(f"A row of rules must not have the name {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply the rules of the row."""
         before, agreed = self._ruling.agreed, unpacked(row.value)
         is_news = self._desk.serves
         whose = f"rules of {iso(row.stamp)}" + (f" by {harmless(agreed.by)}" if agreed.by else "")
@@ -119,7 +117,7 @@ class SharedRules(Component):
         return found if len(found) <= VALUE else b""
 
     def _behind(self) -> list[str]:
-        """Return the live nodes that have not announced these rules."""
+        """Return the names of live nodes that have not announced these rules, at most 16."""
         if not self.stamp:
             return []
         mine = self._shared.summary(RULES)
@@ -199,7 +197,7 @@ def as_agreed(own: RuleSet) -> Agreed:
 
 
 def difference(before: Agreed, after: Agreed) -> list[str]:
-    """Return the nodes with changed rules, as text for an event."""
+    """Return a text for each node with a changed entry, at most 8 and an ellipsis."""
     names = sorted({*before.nodes, *after.nodes})
     changed = [name for name in names if before.nodes.get(name) != after.nodes.get(name)]
     return [_said(name, after.nodes.get(name)) for name in changed[:8]] + (["…"] if len(changed) > 8 else [])

@@ -105,14 +105,12 @@ class Weights(Component):
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that is no valid set."""
         new = weight_set(unpack(row.value))
         check_times(new, self._desk.wall)
         if row.name or new.stamp != row.stamp:
             raise bad("Their name or timestamp differs from that of their row.")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply the weights of the row."""
         new, old = weight_set(unpack(row.value)), self._set
         self._set, self._are_over = new, self._desk.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
@@ -133,7 +131,10 @@ class Weights(Component):
         asked.reply(self.called(asked.ask, asked.who.text))
 
     def called(self, ask: AskWeights, by: str) -> ReplyValue:
-        """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one."""
+        """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one.
+
+        Raises: LocalError for invalid or expired weights, and for weights of another mesh.
+        """
         if ask.set is not None:
             self._apply(learnt(ask.set), by)
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
