@@ -39,7 +39,6 @@ class NodeTopics(Component):
         return (on_fact(RulesChanged, self._on_rules),)
 
     def before_read(self, query: Query) -> None:
-        """Provide these topics before a client reads them."""
         if query.text.startswith(MASTER):
             rules = self._mapping.rules
             self._create_topics(
@@ -76,7 +75,6 @@ class NodeTopics(Component):
         return {name: master_xml(name, self._mapping.rules) for name in self._names()}
 
     def _names(self) -> Iterable[str]:
-        """Return the nodes with rules."""
         return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
     def _known(self) -> Iterator[tuple[str, str]]:
