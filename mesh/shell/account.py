@@ -11,7 +11,7 @@ WAITS = (
 
 
 def waiting(figures: AccountFigures) -> str:
-    """Return how many messages wait at a node, and for what."""
+    """Return how many messages wait at a node, and for what, or "nothing"."""
     found = [f"{figures[name]:,} {where}" for name, where in WAITS if figures.get(name)]
     return ", ".join(found) or "nothing"
 

@@ -17,10 +17,11 @@ log = logging.getLogger("mesh.node")
 
 
 class Backing:
-    """Copies the stores into `FOLDER` in the data directory, on a thread. The file `DONE` is written last.
+    """Copies the stores into `FOLDER` in the data directory, on a thread.
 
-    Queue stores are copied before the node's own: a message that moves to the node's store meanwhile
-    is in both copies, never in neither.
+    The file `DONE` is written last, with the names of the queue stores or the error. Queue stores are copied
+    before the node's own: a message that moves to the node's store meanwhile is in both copies, never in
+    neither.
     """
 
     def __init__(self, data: Path, workers: Mapping[str, StoreWorker]) -> None:

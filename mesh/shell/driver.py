@@ -97,12 +97,12 @@ class Driver:
         self.stopping.set()
 
     def give_up(self, why: MeshError) -> None:
-        """Stop the node and raise `why` from `run`."""
+        """Stop the node, and let `NodeRuntime.run` raise `why`."""
         self.why = why
         self.stop()
 
     async def all_stored(self) -> None:
-        """Wait until no commit is in progress on which an answer depends."""
+        """Wait until no commit is in progress on which an answer depends, or the node has failed."""
         while not self._has_failed and self.core.parts.disks.storing:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
@@ -192,7 +192,10 @@ class Driver:
         self.idle()
 
     def report_event(self, kind: str, text: str, level: str = "info") -> None:
-        """Report an event for users, unless it repeats too often."""
+        """Report an event for users.
+
+        Events of the kinds that strangers can cause are dropped if they repeat too often.
+        """
         if kind == "advert":
             self.core.parts.desk.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):

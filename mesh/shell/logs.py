@@ -99,7 +99,10 @@ def called(how: logging.Formatter, node: str) -> None:
 
 
 def write_to(stream: TextIO, how: logging.Formatter) -> None:
-    """Write the log of this process to `stream`, without ever waiting for its reader."""
+    """Write the log of this process to `stream`, without waiting for its reader.
+
+    A stream without a file descriptor is written directly.
+    """
     try:
         handler: logging.Handler = LogWriter(stream.fileno())
     except (OSError, ValueError):  # closed, or not a file

@@ -82,8 +82,9 @@ class NodeRuntime:
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Run until SIGTERM, SIGINT, `stop()` or a fatal error, which is raised.
 
-        SIGHUP ends a node that was started in a terminal, as the terminal was closed. Otherwise SIGHUP
-        reloads the configuration. `ready` is called as soon as signals stop the node cleanly.
+        SIGHUP, unless it is ignored as under nohup, ends a node with a controlling terminal, as the terminal
+        was closed; for other nodes it reloads the configuration. `ready` is called as soon as signals stop
+        the node cleanly.
         """
         loop = asyncio.get_running_loop()
         end_without(loop)
@@ -115,13 +116,12 @@ class NodeRuntime:
             loop.call_later(self.notifier.interval, self._beat, loop)
 
     def _reload(self) -> None:
-        """Reload the settings after SIGHUP."""
         self.notifier.reloading()
         self.driver.reload("SIGHUP")
         self.notifier.send_lines(READY)
 
     async def close(self) -> None:
-        """Finish commits and their answers, say goodbye, and release all resources."""
+        """Finish commits and their answers within DRAIN seconds, say goodbye, and release all resources."""
         try:
             async with asyncio.timeout(DRAIN):
                 await self.driver.all_stored()

@@ -1,8 +1,8 @@
-"""Messages that crashed this node. Their digests are stored, so that no message crashes it twice.
+"""Messages that crashed this node. Their digests are stored, so that no later process fails at them again.
 
-A message that was processed alone when the core failed is guilty. If several messages were processed, as at
-the end of a turn, each is a suspect: the next time it is processed alone, and is guilty if the core fails
-again.
+A message that was processed alone when the core failed is guilty, and is not processed again. If several
+messages were processed, as at the end of a turn, each is a suspect: the next time it is processed alone, and
+is guilty if the core fails again.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ class Poison:
 
 
 def _read(path: Path) -> _Kept:
-    """Return the marks of an earlier process of this release, or none if the file is damaged."""
+    """Return the marks of an earlier process of this release; none if the file is damaged or missing.
+
+    Of an earlier process of another release, only the last failure is kept.
+    """
     try:
         kept = msgspec.json.decode(read_private(path, MOST, ""), type=_Kept)
     except FileNotFoundError:

@@ -127,7 +127,10 @@ def take_all(
 
 
 def merged_status(stores: Iterable[NodeStore]) -> dict[str, int | float]:
-    """Return the metrics of several stores as one; of `disk_free` the smallest counts."""
+    """Return the metrics of several stores as one.
+
+    Of `disk_free` the smallest counts, of `disk_short` the largest; others are added.
+    """
     found: dict[str, int | float] = {}
     for store in stores:
         for name, value in store.status().items():

@@ -137,7 +137,7 @@ def _world(
 
 
 def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Driver) -> StoreWorker:
-    """Return the thread that owns this store from now on."""
+    """Return the worker whose thread owns this store once the worker is started."""
     committed, fetched = partial(driver.committed, name), partial(driver.fetched, name)
     return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched, store.copy)
 

@@ -54,7 +54,7 @@ class HttpThread:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering, and end the thread."""
+        """Stop answering, and wait at most 2 s for the end of the thread."""
         with contextlib.suppress(RuntimeError):  # its loop has ended
             self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(END)
