@@ -91,14 +91,14 @@ class InterestSync(Component):
         return node in self._ways
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Add a query of a requester here."""
+        """Add a request for a query by a requester here, which may have several requests."""
         if self.interests.add(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) - {by})
         else:
             self.catch_up(query)
 
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Drop a query of a requester here."""
+        """Drop one request for a query; after the last one of that requester, publish the fact Unwanted."""
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
             self._desk.publish_fact(Unwanted(query))
@@ -162,7 +162,7 @@ class InterestSync(Component):
         return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
 
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
-        """Return the uuids of the peers to ask for the query.
+        """Return the uuids of the peers to ask for the query of the requesters `by`.
 
         `named` has the sources if they are known.
         """
@@ -193,7 +193,7 @@ class InterestSync(Component):
         return Sources(tuple(hops), everyone, sources.masters, sources.away)
 
     def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters of the message, if all are unreachable and this node replaces them."""
+        """Return the masters of the message if all are unreachable and this node replaces them, else none."""
         return self._mapping.stands_for(key, e, self._nodes)
 
     def is_reachable(self, query: Query) -> bool:
@@ -267,19 +267,16 @@ class InterestSync(Component):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all queries were sent, and all reachable peers have confirmed them."""
+        """Whether all queries were sent, and all reachable peers that are not slow have confirmed them."""
         return not self._aims.is_open and not self.unconfirmed()
 
     def interest_of(self, peer: Peer) -> PeerInterest:
-        """Return the queries that a peer is asked for."""
         return self.interests.interest_of(peer.node.uuid)
 
     def needs(self, peer: Peer) -> bool:
-        """Return whether the peer is asked for anything."""
         return bool(self.interests.interest_of(peer.node.uuid).queries)
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the nodes that are asked for a topic, for clients here or for other nodes."""
         if what.kind == TOPIC and (queries := self.interests.matching(what.text, what.domain)):
             asked = set[str]()
             for query in queries[:ASKED]:

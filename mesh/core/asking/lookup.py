@@ -245,7 +245,7 @@ class Lookup(Component):
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
-        """Drop cached values that no other query here keeps up to date."""
+        """Drop cached values that no other query here keeps up to date; all of them for an XPath query."""
         if query.kind == XPATH:  # matching values are not looked up again
             self._cache.empty()
             return
@@ -275,7 +275,6 @@ class Lookup(Component):
 
 
 def _fits(value: Envelope, query: Query) -> bool:
-    """Return whether the value matches the query."""
     if query.kind == "exact" and value.keys[0] != query.text:
         return False
     return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)
