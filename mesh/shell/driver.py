@@ -308,7 +308,6 @@ class Driver:
     # --- a core that fails ----------------------------------------------------------------------------------
 
     def _call(self, happens: Callable[..., Any], what: str, messages: Sequence[list[bytes]] = ()) -> Any:
-        """Call the core for an event, unless the core has ended."""
         if self._is_over:
             return None
         self._turn_messages.append(NO_MESSAGE)

@@ -110,7 +110,6 @@ class NodeRuntime:
         self.driver.stop()
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Notify systemd periodically that this loop is alive."""
         if self.notifier.interval is not None:
             self.notifier.send_lines(ALIVE)
             loop.call_later(self.notifier.interval, self._beat, loop)

@@ -107,7 +107,6 @@ def _world(
     undo: ExitStack,
     driver: Driver,
 ) -> World:
-    """Return the world of a node: its stores, sockets and bound addresses."""
     workers = {name: _worker(name, store, point, driver) for name, store in held.stores.items()}
     held.unowned.pop_all()
     for worker in workers.values():
@@ -181,7 +180,6 @@ def _reloading(
 def _finding(
     loop: asyncio.AbstractEventLoop, config: Config, held: Holdings, secret: bytes, driver: Driver
 ) -> Finding:
-    """Return the discovery of other nodes, which also announces this one."""
     keys = held.keys
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)

@@ -217,7 +217,6 @@ class Erasing:
         self._questions.ask_all([peer], question, Erased, came, within)
 
     def _erase_here(self, erasure: Erasure, then: OnErased) -> None:
-        """Erase the topics of which this node is master."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
         known = (erasure.stream, erasure.number, erasure.key) in self._done

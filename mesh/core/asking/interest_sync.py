@@ -104,7 +104,6 @@ class InterestSync(Component):
             self._desk.publish_fact(Unwanted(query))
 
     def _wanted_by(self, query: Query, before: set[bytes]) -> None:
-        """Update the group and the targets after a change of requesters."""
         row, by = self.row(query), self.interests.wanted_by(query)
         self._aims.take(query, row, frozenset(before))
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
@@ -132,7 +131,6 @@ class InterestSync(Component):
         self._send_pending()
 
     def _send_pending(self) -> None:
-        """Send pending queries to new targets, within the budget."""
         if not self._is_spent and self._aims.is_open:
             self._is_spent = True
             for group, queries in self._aims.go_on(TURN):

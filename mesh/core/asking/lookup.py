@@ -179,7 +179,6 @@ class Lookup(Component):
         after: bool,
         found: LookupResult,
     ) -> None:
-        """Add the values of other nodes to those found here."""
         me, life = self._desk.me.name, self._cache.life
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
@@ -213,7 +212,6 @@ class Lookup(Component):
         ask(self._demand.targets(query, {by}, sources))
 
     def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
-        """Process the first values of a subscription."""
         for value in found.values:
             self._merging.passed(value.envelope, value.source)
         if is_own and not (found.missing or found.away):

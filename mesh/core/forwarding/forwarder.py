@@ -136,7 +136,6 @@ class Forwarder(Component):
         )
 
     def _on_rules(self, fact: RulesChanged) -> None:
-        """Prepare for new rules, or put them into effect."""
         now = self._desk.now
         self._put_off.ruled()
         self._deciding.holds_until = 0.0 if fact.is_agreed else now + HOLDS
@@ -323,7 +322,6 @@ class Forwarder(Component):
         return True
 
     def _has_several(self, e: Envelope) -> bool:
-        """Return whether any of the messages may have more than one master."""
         mapping = self.mapping
         return mapping.has_several and any(len(mapping.holders(key, e)) > 1 for key in e.keys)
 
@@ -515,13 +513,11 @@ class Forwarder(Component):
         self._continue_review()
 
     def _continue_review(self) -> None:
-        """Continue the review within the budget of this turn of the event loop."""
         self.rulings.go_on()
         for hop in self.onward.hops():  # held entries may leave now
             self.shipping.schedule_send(hop)
 
     def _rouse(self, decision: Decision) -> None:
-        """Send the envelopes that a new decision releases."""
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 
@@ -529,7 +525,6 @@ class Forwarder(Component):
         self._apply_decision(entry, decision, is_in_turn=True)
 
     def _apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
-        """Defer, accept, refuse or send an entry, as a new decision says."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
         before = self._put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
@@ -574,7 +569,6 @@ class Forwarder(Component):
             self._router.publish(entry.origin.pace(part.stream), part, answered, stamp)
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """Restore a stored entry that waits for its master."""
         envelope, first = untailed(envelope)
         entry = self.onward.add(envelope, self._local, self._desk.now)
         entry.position, entry.warned = position, True

@@ -64,7 +64,6 @@ class RouteDecisions:
                 start = i
 
     def _looks_inside(self, envelope: Envelope) -> bool:
-        """Return whether the route depends on contents."""
         is_own = not self._visited(envelope)
         domain, xml = envelope.domain, envelope.xml
         return any(self._mapping.looks_inside(key, domain, xml, is_own) for key in envelope.keys)

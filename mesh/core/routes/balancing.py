@@ -75,7 +75,6 @@ class Balancing:
         return chosen
 
     def _pick(self, nodes: Sequence[str], domain: str) -> str:
-        """Make a new choice, preferably a node that answers."""
         balancer = self._strategies.of_domain(domain)
         node = balancer.pick([self._candidate_of(node) for node in self._steady(nodes)])
         self._count_sent(node, 1)
@@ -160,7 +159,6 @@ class Balancing:
         return self._candidate(node, outstanding, latency, 0.0, consumers)
 
     def _boot(self, node: str) -> tuple[bytes, int] | None:
-        """Return the current process of the node, or None if it is unknown."""
         peer = self._peer(node)
         return (peer.node.uuid, peer.node.boot) if peer is not None else None
 

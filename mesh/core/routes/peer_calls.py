@@ -195,7 +195,6 @@ class PeerCalls(Component):
         self._finish(call.request)
 
     def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
-        """Process a reply of a peer, or a part of one."""
         question = self._questions.get(reply.request)
         if question is None or peer.node.uuid not in question.need:
             peer.reads.pop(reply.request, None)
@@ -221,7 +220,6 @@ class PeerCalls(Component):
             self._begin()
 
     def _on_peer_lost(self, peer: Peer) -> None:
-        """End the waits for a peer that is dead."""
         peer.reads.clear()
         self.slow.forget_node(peer.node.uuid)
         for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
@@ -244,14 +242,12 @@ class PeerCalls(Component):
         self.slow.review()
 
     def _begin(self) -> None:
-        """Begin the work that was deferred until the peers are known."""
         if self._early and self._neighbours.settled():
             early, self._early = self._early, []
             for work in early:
                 work()
 
     def _finish(self, request: int) -> None:
-        """Finish a question that is complete or whose time is over."""
         question = self._questions.get(request)
         if question is not None and question.need and self._desk.now < self._due(question):
             self._desk.wake(self._due(question))

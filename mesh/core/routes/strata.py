@@ -129,7 +129,7 @@ class LiveStrata(Component):
     # --- measuring ----------------------------------------------------------------------------------------
 
     def _domains(self) -> list[str]:
-        """Return the domains of own rules, requested domains, and domains that others follow."""
+        """Return at most MOST domains: those of own rules, then requested and followed ones."""
         now, me = self._desk.now, self._desk.me.name
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)
@@ -225,6 +225,5 @@ class LiveStrata(Component):
             yield reason("WAY_BROKEN", next=node, says=says)
 
     def _is_of_domain(self, what: What) -> bool:
-        """Return whether rules assign the topic by its domain."""
         claims = self._mapping.claims(what.text, what.domain)
         return bool(what.domain and claims) and all(claim.by.startswith("DOMAIN") for claim in claims)

@@ -89,7 +89,6 @@ class Trees(Component):
         return _row(me, own, by, list(islice(broken, BROKEN)))
 
     def _ask_nodes(self, ask: AskTree, then: OnTree) -> None:
-        """Ask all nodes that the question has not visited."""
         peers = {peer.node.uuid: peer for peer in self._nodes.askable(ask.visited)}
         names = [*ask.visited, self._desk.me.name, *(peer.node.name for peer in peers.values())]
         further = replace(ask, visited=names[:ROWS])

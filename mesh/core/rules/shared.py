@@ -261,7 +261,6 @@ class Shared(Component):
         self._disk.commit_if_any(lambda error: asked.reply(ReplyValue()) if error is None else None)
 
     def _on_state(self, fact: StateReceived) -> None:
-        """Ask a node for its rows if its state announces different ones."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
         if peer is None or SHARED not in peer.speaks:
             return
@@ -322,7 +321,6 @@ class Shared(Component):
     def _rows(
         self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None], told: RowsTold
     ) -> None:
-        """Accept some rows of a node, then ask for more if there were any."""
         for said in told.rows[:AT_ONCE]:
             row = row_of(said)
             try:

@@ -128,7 +128,6 @@ class SharedRules(Component):
         return sorted(name for name in alive if name not in has)[:SHOWN]
 
     def _on_rules_put(self, asked: IncomingCall[AskRulesPut]) -> None:
-        """Put the rules of a client in force at all nodes."""
         row = self._admins(asked.ask.row)
         is_again = row == self._shared.get(RULES, "")  # the answer was lost
         if not is_again:

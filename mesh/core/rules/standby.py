@@ -67,7 +67,6 @@ class Standby(Component):
     # --- values -------------------------------------------------------------------------------------------
 
     def _fetch_values(self, peer: Peer) -> None:
-        """Ask the node for all values from before the subscription."""
         for query in self._open(peer):
             ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
 
@@ -104,7 +103,6 @@ class Standby(Component):
     # --- events -------------------------------------------------------------------------------------------
 
     def _report_master(self, peer: Peer, is_back: bool) -> None:
-        """Report that a master with this node as a backup has appeared or disappeared."""
         what = self._mapping.stands_in_for(peer.node.name)
         if what:
             text = (

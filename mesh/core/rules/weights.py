@@ -172,7 +172,6 @@ class Weights(Component):
         self._report_weights(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
-        """Return the names with a weight that belong to no known node."""
         is_met = self._neighbours.membership.by_name
         return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
 

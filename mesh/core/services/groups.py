@@ -103,7 +103,6 @@ class Groups(Component):
         )
 
     def _on_group_changed(self, fact: GroupChanged) -> None:
-        """Add the group as a sink with its first member, and remove it with its last one."""
         has_members = bool(self._nodes(fact.name, is_here=False))
         group = self._groups.get(fact.name)
         _, domain, pattern = check_group(fact.name)

@@ -135,7 +135,6 @@ class Listing(Component):
         return Servers(servers=fitting(rows, ROWS), strategy=strategy, is_ordered=is_ordered, text=text)
 
     def _consumers(self, address: str) -> dict[str, int]:
-        """Return the nodes that serve the address, with their number of consumers."""
         peers = self._neighbours.peers
         served = self._presence.servers((ADDRESS, address))
         nodes = {peers[uuid].node.name: consumers for uuid, consumers in served.items()}

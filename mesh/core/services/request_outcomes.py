@@ -203,7 +203,6 @@ class RequestOutcomes:
         self.report_answer(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
     def _drop(self, memory: SentRequests, way: EnvelopeWay, numbers: Iterable[int]) -> None:
-        """Remove messages for which nothing more is expected."""
         for n in numbers:
             way.open.pop(n, None)
             memory.asked.pop(n, None)

@@ -117,7 +117,6 @@ class GatewayRelay(Component):
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> SiteConnection | None:
-        """Return the connection with the neighbor through which that site is reached, or None."""
         return self._gateways.gate(self._desk.settings.ways.get(site, ""))
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:

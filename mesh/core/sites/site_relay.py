@@ -225,7 +225,7 @@ class SiteRelay(Component):
         return new, [out for site, out in before.items() if site not in self._outbound]
 
     def _resettle(self) -> None:
-        """Apply new settings: a new site is owed messages from now on, a removed site none."""
+        """Apply new settings: a new site is owed the messages accepted after this, a removed one none."""
         new, gone = self._adopt()
         for out in gone:
             self._give_up(out.feed)
@@ -334,13 +334,12 @@ class SiteRelay(Component):
         self._requeue_in_flight(out, gone)
 
     def _on_gateway_lost(self, uuid: bytes) -> None:
-        """Resend messages in transit through that node, whose connection is lost."""
         for out in self._outbound.values():
             if out.notes.pop(uuid, None) is not None:
                 self._requeue_in_flight(out, [uuid])
 
     def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
-        """Resend the unanswered messages of streams that used the gateways in `lost`."""
+        """Resend the unanswered messages of streams that used the gateways in `lost`, unless deferred."""
         self._is_due(out.feed.site)
         streams = {stream for stream, way in out.ways.items() if way in lost}
         for stream in streams:

@@ -52,14 +52,12 @@ class NodeTopics(Component):
     def _create_topics(
         self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]
     ) -> None:
-        """Create the topics that the query reads."""
         for name, content in contents:
             key = f"{prefix}[{name}]"
             if matches(query.text, key):
                 self._telling.store_value(key, name, content())
 
     def _on_rules(self, fact: RulesChanged) -> None:
-        """Send changed rules to the subscribers."""
         if not fact.is_now:
             self._masters = self._rules()
             return

@@ -104,7 +104,6 @@ class Recall(Component):
         return (answer(AskState, self._on_state_asked),)
 
     def _on_state_asked(self, asked: IncomingCall[AskState]) -> None:
-        """Answer with the newest state of the requester that this node has."""
         line = self._gossiping.gossip.last_of(asked.who.node.uuid)
         fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)
         asked.reply(StateTold(line=fields))

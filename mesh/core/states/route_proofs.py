@@ -113,7 +113,6 @@ class RouteProofs(Component):
     # --- received declarations --------------------------------------------------------------------------
 
     def _on_state(self, fact: StateReceived) -> None:
-        """Process the state of a live node."""
         known = fact.known
         peer, line = self._neighbours.peers.get(known.state.uuid), self._line_of(known.state.uuid)
         if self._keyring is None or peer is None or line is None or peer.node.name != known.state.name:
@@ -140,7 +139,6 @@ class RouteProofs(Component):
     def _process_state(
         self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None
     ) -> None:
-        """Process a state that a peer passed on."""
         assert self._keyring is not None
         known = self._neighbours.peers.get(line.uuid)
         kept = self._neighbours.acquaintances.key_of(line.uuid)
