@@ -37,9 +37,10 @@ class MachineProbe:
         psutil.cpu_percent(percpu=True)
 
     def sample(self, lag: float = 0.0) -> Sample:
-        """Return the CPU use since the last call, and the memory now. Never blocks.
+        """Return the idle % of each core since the last call, and the memory now. Never blocks.
 
-        `lag` (s) of the loop is passed through.
+        Without free descriptors there are no figures of cores, and the memory is that of the last call. `lag`
+        (s) of the loop is passed through.
         """
         try:
             busy = psutil.cpu_percent(percpu=True)

@@ -91,14 +91,17 @@ class InterestSync(Component):
         return node in self._ways
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Add a request for a query by a requester here, which may have several requests."""
+        """Add one request of a requester for a query, and send the query to its targets if needed."""
         if self.interests.add(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) - {by})
         else:
             self.catch_up(query)
 
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Drop one request for a query; after the last one of that requester, publish the fact Unwanted."""
+        """Drop one request of a requester for a query.
+
+        After its last request the fact Unwanted is published.
+        """
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
             self._desk.publish_fact(Unwanted(query))

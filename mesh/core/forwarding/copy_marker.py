@@ -1,4 +1,4 @@
-"""Marks the copies of a message for several masters: only one master serves durable subscriptions."""
+"""Marks the copies of a message for several masters, so that only one serves durable subscriptions."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class LiveStrata(Component):
     # --- questions ----------------------------------------------------------------------------------------
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
-        """Call `then` when the distance in that domain is known, or the domain is one too many to measure."""
+        """Call `then` when the distance in that domain is known, or if too many domains are measured."""
         self._looked[domain] = self._desk.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))

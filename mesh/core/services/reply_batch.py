@@ -122,6 +122,6 @@ def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
 
 
 def sends(batch: TimedEnvelopes) -> Sends:
-    """Return the command that carries these envelopes to a node."""
+    """Return the command that carries these envelopes to a node or a gateway of another site."""
     ttls = tuple(ttl for _, ttl in batch)
     return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

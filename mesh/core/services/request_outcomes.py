@@ -1,4 +1,4 @@
-"""Tracks the messages that clients here sent to addresses: answers, replies, and losses."""
+"""Tracks messages that clients here, or in other sites, sent to addresses: answers, replies, losses."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RequestOutcomes:
     # --- answers ----------------------------------------------------------------------------------------
 
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
-        """Apply the answer of a node."""
+        """Apply the answer of a node to messages of a stream."""
         memory = self.streams.get(stream)
         found: dict[EnvelopeWay, list[int]] = {}
         if memory is not None:

@@ -111,7 +111,7 @@ class Gateways(Component):
             self._desk.wake(self.views.deadline())
 
     def on_second(self) -> None:
-        """Update which sites are reached, and announce this site to them if its members have changed.
+        """Update which sites are reached, and announce this site to others if its members have changed.
 
         Several changes within a second make one announcement.
         """

@@ -96,7 +96,7 @@ class GatewayRelay(Component):
         return (on_command(Relayed, self._on_relayed),)
 
     def note(self, site: str) -> bytes | None:
-        """Return the note with which this node announces the site, or None while it is not linked with it."""
+        """Return the note with which this node announces the site, or None while the two are not linked."""
         gate = self._gate(site)
         if gate is None or not self._linked(gate, site):
             return None
@@ -142,9 +142,9 @@ class GatewayRelay(Component):
     def forward(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
         """Forward envelopes of the node `source`, with the number of messages dropped before them.
 
-        Published envelopes of this site are dropped without a connection, as their master learns from the
-        announcement that there is none. Other envelopes that cannot leave now are refused. The same applies
-        to envelopes that follow a lost one that was not resent.
+        Without a connection, envelopes of this site are dropped, as their node learns from the announcement
+        that there is no connection. Envelopes of other sites, and direct messages that no gateway there
+        supports, are refused. Envelopes that follow a lost one are also dropped or refused.
         """
         gate = self._gate(site)
         going: dict[Conn, list[Envelope]] = {}

@@ -1,4 +1,4 @@
-"""Exchanges with neighbor sites which third sites can be reached through them."""
+"""Reports to neighbor sites which third sites are reached through this one, and reads their reports."""
 
 from __future__ import annotations
 

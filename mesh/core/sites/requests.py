@@ -123,7 +123,7 @@ class SiteRequests(Component):
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
         """Send the envelope to its site when the event ends, or refuse it.
 
-        `ttl` is the remaining time as in `mesh.wire.ttls`; 0 means no limit.
+        `ttl` is the remaining time in ms; 0 means no limit.
         """
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)

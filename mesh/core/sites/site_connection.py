@@ -35,7 +35,7 @@ class Gateway:
         return site in self.behind and self.behind[site].state == UP
 
     def has_paused(self, site: str) -> bool:
-        """Return whether the gateway's own site has paused `site`."""
+        """Return whether the gateway reports that its own site has paused `site`."""
         return site in self.behind and self.behind[site].state == PAUSED
 
     @property

@@ -105,7 +105,7 @@ class SiteDirectMessages(Component):
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known; at once if no settings name the site."""
+        """Call `then` when the gateways to that site are known, or at once for an unknown site."""
         self._exits.when_known(site, then)
 
     def has_way(self, hop: str) -> bool:

@@ -98,7 +98,7 @@ class SiteFeed(Feed):
         self.position, self.passed_over, self._not_owed = position, passed_over, passed_over.places()
 
     def resumed(self) -> None:
-        """End the restore phase: messages offered from now on are new."""
+        """End the restore phase: messages offered after this call are new."""
         self._not_owed = None
 
     def adopt(self, size: int, rejects: bool) -> None:

@@ -89,7 +89,7 @@ class Recall(Component):
         self._desk.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
-        """Call `work` when the check is over.
+        """Call `work` when the check is over: at once if it is, and never if the check fails.
 
         Of several calls with the same `who` only the last counts.
         """
