@@ -19,7 +19,10 @@ def waiting(figures: AccountFigures) -> str:
 def begins(
     software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: AccountFigures
 ) -> str:
-    """Return the log line for the start of a node. `it` has name, uuid, boot and cluster."""
+    """Return the log line for the start of a node.
+
+    `it` has name, uuid, boot and cluster.
+    """
     return (
         f"node {it['name']!r} begins: {software}, boot {it['boot']}, id {it['uuid']!s:.8}, "
         f"cluster {it['cluster']!r}, at {', '.join(addresses)}, store {store}, waiting: {waiting(figures)}"

@@ -1,4 +1,7 @@
-"""Copies a running node's stores, which only the node can open. `mesh backup create` packs the copy."""
+"""Copies a running node's stores, which only the node can open.
+
+`mesh backup create` packs the copy.
+"""
 
 import json
 import logging
@@ -29,7 +32,10 @@ class Backing:
         self._under_way = Lock()
 
     def begin(self) -> None:
-        """Start a copy without blocking. A copy in progress serves this request, too."""
+        """Start a copy without blocking.
+
+        A copy in progress serves this request, too.
+        """
         if self._under_way.acquire(blocking=False):
             Thread(target=self._make, name="mesh-backup", daemon=True).start()
 

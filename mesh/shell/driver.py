@@ -108,7 +108,10 @@ class Driver:
             await self._commit_ended.wait()
 
     def goodbye(self) -> None:
-        """Send the core's goodbye messages. Nothing is sent afterwards."""
+        """Send the core's goodbye messages.
+
+        Nothing is sent afterwards.
+        """
         self._call(self.core.goodbye, "its goodbye")
         self._turn()
 
@@ -206,7 +209,10 @@ class Driver:
     # --- the disk -----------------------------------------------------------------------------------------
 
     def committed(self, store: str, tokens: list[Hashable], error: StoreError | None) -> None:
-        """Report the end of commits to a store. Called on the store's thread."""
+        """Report the end of commits to a store.
+
+        The store's thread calls this method.
+        """
         self._loop.call_soon_threadsafe(self._stored, tokens, error, store)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None, store: str = "") -> None:
@@ -220,7 +226,10 @@ class Driver:
         self.settle()  # answers wait only for the disk
 
     def fetched(self, store: str, token: Hashable, found: list[Stored] | StoreError) -> None:
-        """Report that envelopes of a store were read, or the error. Called on the store's thread."""
+        """Report that envelopes of a store were read, or the error.
+
+        The store's thread calls this method.
+        """
         self._loop.call_soon_threadsafe(self._read, token, found, store)
 
     def _read(self, token: Hashable, found: list[Stored] | StoreError, store: str = "") -> None:
@@ -239,7 +248,10 @@ class Driver:
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
     def request_state(self, answer: Future[SeenNode]) -> None:
-        """Fill `answer` with the monitored state of the node, from the loop. Any thread may call it."""
+        """Fill `answer` with the monitored state of the node, from the loop.
+
+        Any thread may call it.
+        """
         self._loop.call_soon_threadsafe(self._fill_state, answer)
 
     def _fill_state(self, answer: Future[SeenNode]) -> None:

@@ -132,7 +132,10 @@ class Finding:
         return Advert(me.uuid, me.name, me.boot, int(there[0].rpartition(":")[2]), hosts, me.key)
 
     def _wake(self) -> None:
-        """Schedule `_take_sights` on the loop. Called on the mDNS thread."""
+        """Schedule `_take_sights` on the loop.
+
+        The mDNS thread calls this method.
+        """
         if not self._planned and not self._closed:
             self._planned = True
             self._loop.call_soon_threadsafe(self._take_sights)

@@ -79,7 +79,10 @@ def take(
 
 
 def in_time(close: Callable[[float], None]) -> None:
-    """Close a writer within DRAIN seconds. A failure is logged, so that other writers are closed, too."""
+    """Close a writer within DRAIN seconds.
+
+    A failure is logged, so that other writers are closed, too.
+    """
     try:
         close(DRAIN)
     except (StoreError, MeshTimeout) as error:

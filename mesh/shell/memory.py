@@ -18,7 +18,7 @@ FAILED = 2  # exit code
 
 
 def give_back() -> None:
-    """Return freed memory to the system: about 3 of 45 MB. No effect without malloc_trim."""
+    """Return freed memory to the system, about 3 of 45 MB; without `malloc_trim` nothing happens."""
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

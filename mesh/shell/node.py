@@ -30,9 +30,9 @@ SETTLED = 1.0  # s until startup memory can be returned
 
 
 class NodeRuntime:
-    """A running node, made by `mesh.shell.starting.start`. Call `run`, then `close`.
+    """A running node, made by `mesh.shell.starting.start`.
 
-    `undo` releases everything that the start acquired.
+    Call `run`, then `close`. `undo` releases everything that the start acquired.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class NodeRuntime:
         return self.driver.world
 
     def described(self) -> dict[str, Any]:
-        """Return facts to show when the node is ready. `at` lists the addresses that others can dial."""
+        """Return facts to show when the node is ready.
+
+        `at` lists the addresses that others can dial.
+        """
         me, data = self.core.parts.desk.me, self.held.data
         return {
             "name": self.name,

@@ -1,4 +1,4 @@
-"""Messages that crashed this node. Their digests are stored, so that no later process fails at them again.
+"""Messages that crashed this node, as digests on disk, so that no later process fails at them again.
 
 A message that was processed alone when the core failed is guilty, and is not processed again. If several
 messages were processed, as at the end of a turn, each is a suspect: the next time it is processed alone, and
@@ -39,7 +39,10 @@ class Guilt(Enum):
 
 
 class _Kept(msgspec.Struct):
-    """Content of the file. `why` is the last failure, until it has been reported."""
+    """Content of the file.
+
+    `why` is the last failure, until it has been reported.
+    """
 
     release: str  # another release may have fixed the bug
     guilty: list[tuple[int, bytes]] = []
@@ -63,11 +66,17 @@ class Poison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file has no marks, as usual. Messages then need no check."""
+        """Whether the file has no marks, as usual.
+
+        Messages then need no check.
+        """
         return not self._lengths
 
     def verdict(self, message: Frames) -> Guilt:
-        """Return the verdict on a message. Only messages of a known length are hashed."""
+        """Return the verdict on a message.
+
+        Only messages of a known length are hashed.
+        """
         if sum(map(len, message)) not in self._lengths:
             return Guilt.CLEAN
         mark = _mark(message)

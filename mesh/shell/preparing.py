@@ -44,7 +44,10 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Checked parts of a start. `data` or `snapshots` is `None` for the usual place."""
+    """Checked parts of a start.
+
+    `data` or `snapshots` is `None` for the usual place.
+    """
 
     probe: Sampler
     data: Path | None
@@ -151,7 +154,10 @@ def _complaints(snapshots: Path | None) -> tuple[str, ...]:
 
 
 async def _bind(config: Config, has_keys: bool) -> None:
-    """Check that the addresses can be bound. They are released at once."""
+    """Check that the addresses can be bound.
+
+    They are released at once.
+    """
     loop = asyncio.get_running_loop()
     sockets = Sockets(loop, lambda *_: None, lambda *_: None, lambda key: None, lambda: None)
     try:

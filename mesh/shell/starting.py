@@ -1,4 +1,7 @@
-"""Starts a node. Each step is undone if a later one fails, and at the end of the node."""
+"""Starts a node.
+
+Each step is undone if a later one fails, and at the end of the node.
+"""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Erasing:
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
-        """Create the component. `judge` decides whether a peer may forward messages that took a route."""
+        """`judge` decides whether a peer may forward messages that took a route."""
         self._desk = desk
         self._router = router
         self._demand = demand

@@ -53,10 +53,9 @@ class OutboundBuffer:
         is_unsettled: Callable[[PendingForward], bool],
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
-        """Create the buffer.
+        """`is_unsettled` returns whether an entry may still take another route.
 
-        `is_unsettled` returns whether an entry may still take another route. `retract` handles refused
-        messages that local clients have already received.
+        `retract` handles refused messages that local clients have already received.
         """
         self._desk = desk
         self._disk = disk

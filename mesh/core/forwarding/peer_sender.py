@@ -32,10 +32,9 @@ class PeerSender(Component):
         marked: Callable[[Peer, PendingForward], Envelope],
         to_site: Callable[[str], None],
     ) -> None:
-        """Create the component.
+        """`marked` returns an entry's envelope as it leaves for a peer.
 
-        `marked` returns an entry's envelope as it leaves for a peer. `to_site` sends the entries that leave
-        by a hop to another site.
+        `to_site` sends the entries that leave by a hop to another site.
         """
         self._to_site = to_site
         self._desk = desk

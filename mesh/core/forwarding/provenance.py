@@ -1,4 +1,7 @@
-"""Checks the routes of forwarded envelopes. An envelope waits for the proof of its route, up to a limit."""
+"""Checks the routes of forwarded envelopes.
+
+An envelope waits until its route is vouched for or denied, or time runs out.
+"""
 
 from __future__ import annotations
 

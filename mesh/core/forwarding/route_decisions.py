@@ -27,10 +27,9 @@ class RouteDecisions:
     def __init__(
         self, desk: NodeContext, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
     ) -> None:
-        """Create the cache of decisions.
+        """`abroad(site, waits)` decides on direct messages to other sites.
 
-        `abroad(site, waits)` decides on direct messages to other sites. With `waits` they wait until there is
-        a route.
+        If `waits` is true, the messages wait until there is a route.
         """
         self._abroad = abroad
         self._desk = desk

@@ -123,10 +123,10 @@ class Balancing:
         return found
 
     def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
-        """Return the name of the strategy, and the candidates in its order of choice. Nothing is sent.
+        """Return the name of the strategy, and the candidates in its order of choice.
 
-        Nodes that do not answer at present come last. The order is unspecified if the strategy reads the
-        message.
+        Nothing is sent. Nodes that do not answer at present come last. The order is unspecified if the
+        strategy reads the message.
         """
         balancer = self._strategies.of_address(address)
         found = {node: self._server(node, consumers) for node, consumers in nodes.items()}

@@ -36,10 +36,7 @@ class PeerReply(Generic[R]):
     code: str = ""  # of its refusal
 
     def add_reply(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
-        """Add a reply or a part of one.
-
-        Raises RemoteError for an unreadable reply, which does not count.
-        """
+        """Add a reply or a part of one. Raises: RemoteError for an unreadable reply, which does not count."""
         self.value, self.code = says(), reply.code
         if not reply.code:
             value = read_result(says, reply.value)

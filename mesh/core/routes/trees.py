@@ -50,7 +50,7 @@ class Trees(Component):
         return (answer(AskTree, self._asked_by_node),)
 
     def _on_tree(self, asked: IncomingCall[AskTree]) -> None:
-        """Answer for a domain, or list the domains. Raises LocalError for an invalid domain."""
+        """Answer for a domain, or list the domains. Raises: LocalError for an invalid domain."""
         ask = asked.ask
         check_domain(ask.domain)
         if not ask.domain:

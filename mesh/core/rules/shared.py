@@ -129,7 +129,10 @@ class Shared(Component):
         self._accept_row(row, by)
 
     def bring(self, row: SharedRow) -> None:
-        """Accept a row of the admin from a client. Raises LocalError as `write_row` does, or CLOCK_AHEAD."""
+        """Accept a row of the admin from a client.
+
+        Raises: LocalError as `write_row` does, or for a timestamp in the future.
+        """
         self._check_time(row)
         self._check(row)
         self._accept_row(row, None)

@@ -61,7 +61,7 @@ class Weights(Component):
         shared: Shared,
         strategy: str,
     ) -> None:
-        """Create the component. `strategy` is the name of this node's balancer."""
+        """`strategy` is the name of this node's balancer."""
         self._desk = desk
         self._disk = disk
         self._gossiping = gossiping

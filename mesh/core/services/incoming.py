@@ -46,7 +46,7 @@ class IncomingSends(Component):
         abroad: Callable[[], SiteRequestRoutes],
         sender_check: SenderCheck,
     ) -> None:
-        """Create the component. `abroad()` returns the component for addresses of other sites."""
+        """`abroad()` returns the component for addresses of other sites."""
         self._desk = desk
         self._sender_check = sender_check
         self._abroad = abroad

@@ -67,7 +67,7 @@ class Sending(Component):
         groups: Groups,
         abroad: Callable[[], SiteRequestRoutes],
     ) -> None:
-        """Create the component. `abroad()` returns the component for addresses of other sites."""
+        """`abroad()` returns the component for addresses of other sites."""
         self._desk = desk
         self._abroad = abroad
         self._named = named

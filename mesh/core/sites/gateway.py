@@ -55,7 +55,7 @@ class Gateways(Component):
         alive: Callable[[], list[str]],
         is_reached: Callable[[str], bool],
     ) -> None:
-        """Create the component. `is_reached(site)` means that another gateway here reaches the site."""
+        """`is_reached(site)` returns whether another gateway here reaches the site."""
         self._desk = desk
         self._is_reached = is_reached
         self._dialler = dialler

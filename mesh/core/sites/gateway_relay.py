@@ -67,7 +67,7 @@ class GatewayRelay(Component):
         neighbours: Neighbours,
         leaves: Callable[[Envelope], None],
     ) -> None:
-        """Create the component. `leaves(envelope)` is called for each envelope sent to another site."""
+        """`leaves(envelope)` is called for each envelope sent to another site."""
         self._leaves = leaves
         self._desk = desk
         self._gateways = gateways

@@ -1,4 +1,7 @@
-"""Pauses other sites. A pause is a shared row, which all nodes have."""
+"""Pauses other sites.
+
+A pause is a shared row, which all nodes have.
+"""
 
 from __future__ import annotations
 

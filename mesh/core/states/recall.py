@@ -47,10 +47,7 @@ class Recall(Component):
         gossiping: Gossiping,
         learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
-        """Create the component.
-
-        `learn(peer, then)` fetches the rows that this node needs before it serves.
-        """
+        """`learn(peer, then)` fetches the rows that this node needs before it serves."""
         self._dialler = dialler
         self._desk = desk
         self._neighbours = neighbours
