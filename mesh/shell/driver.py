@@ -248,9 +248,9 @@ class Driver:
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
     def request_state(self, answer: Future[SeenNode]) -> None:
-        """Fill `answer` with the monitored state of the node, from the loop.
+        """Fill `answer` with the monitored state of the node, on the loop; None if the core has failed.
 
-        Any thread may call it.
+        Any thread may call this method.
         """
         self._loop.call_soon_threadsafe(self._fill_state, answer)
 

@@ -27,7 +27,7 @@ class EventReporter:
     def reporter_of(self, kind: str) -> Tell:
         """Return a function that reports events of `kind`.
 
-        Any thread may call it.
+        Any thread may call the returned function.
         """
 
         def tell(level: str, text: str) -> None:

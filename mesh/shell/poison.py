@@ -1,8 +1,8 @@
 """Messages that crashed this node, as digests on disk, so that no later process fails at them again.
 
 A message that was processed alone when the core failed is guilty, and is not processed again. If several
-messages were processed, as at the end of a turn, each is a suspect: the next time it is processed alone, and
-is guilty if the core fails again.
+messages were processed, as at the end of a turn, each is a suspect. A suspect is processed alone the next
+time, and is guilty if the core fails again.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Sampler(Protocol):
 class Preparation:
     """Checked parts of a start.
 
-    `data` or `snapshots` is `None` for the usual place.
+    If `data` or `snapshots` is `None`, the usual place is used.
     """
 
     probe: Sampler
@@ -154,10 +154,7 @@ def _complaints(snapshots: Path | None) -> tuple[str, ...]:
 
 
 async def _bind(config: Config, has_keys: bool) -> None:
-    """Check that the addresses can be bound.
-
-    They are released at once.
-    """
+    """Check that the addresses can be bound, and release them."""
     loop = asyncio.get_running_loop()
     sockets = Sockets(loop, lambda *_: None, lambda *_: None, lambda key: None, lambda: None)
     try:

@@ -99,9 +99,9 @@ class _Figures(msgspec.Struct, forbid_unknown_fields=True):
 class FileProbe:
     """Probe that returns the figures of a file, for tests.
 
-    The file is read again when it changes. The file is JSON: `{"cpu": [10, 20], "ram_free": 4000000000,
-    "ram_total": 8000000000}`, in % used of each core and in bytes. If it is damaged or missing later, the
-    last good figures stay. Raises: BadConfig if it cannot be read at first.
+    The file is JSON: `{"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}`, in % used of each
+    core and in bytes. The file is read again when it changes; if it is then damaged or missing, the last good
+    figures stay. Raises: BadConfig if the file cannot be read at first.
     """
 
     def __init__(self, path: Path) -> None:

@@ -130,7 +130,10 @@ class World:
                 self._hears.give_up(MeshError(error, code=code))
 
     def last_words(self, kind: str, text: str) -> None:
-        """Record an event that the core cannot report any more in the snapshots, if these have begun."""
+        """Record an event in the snapshots that the core cannot report any more.
+
+        The record needs an earlier line of the snapshots; without one, nothing is recorded.
+        """
         last = self._last
         if last is not None:
             self._record(

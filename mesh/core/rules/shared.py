@@ -50,8 +50,8 @@ class RowKind:
     """A kind of rows, with the callbacks of its component.
 
     `check(row)` raises LocalError for an invalid row. `changed(row, by)` reports a row in force; `by` is the
-    peer that sent it, None for this node. `ahead` is how many ns a timestamp may be ahead of the clock. With
-    `by_admin` the admin signs the rows.
+    peer that sent it, None for this node. A timestamp may be `ahead` ns ahead of the clock; with `by_admin`
+    the admin signs the rows.
     """
 
     name: str

@@ -54,7 +54,7 @@ TEXT = 300  # characters of another site's text
 # Rule 1: a stream uses one gateway while any of it is unanswered, unless that gateway is lost.
 # Rule 2: after a loss, all unanswered messages of the stream are sent again, in order, through another
 # gateway.
-# Rule 3: they are also sent again, after a pause, when the site cannot accept some of them now.
+# Rule 3: unanswered messages are also sent again, after a pause, when the site cannot accept some now.
 
 
 @dataclass(slots=True)

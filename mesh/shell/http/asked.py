@@ -1,6 +1,6 @@
 """Parses and authorizes one HTTP request, without I/O.
 
-Law: a request with a foreign Host, as after DNS rebinding of a browser, is refused, and so is a request for
+Law: a request with a foreign Host, as after DNS rebinding of a browser, is refused. So is a request for
 metrics without the token, which other users of this machine do not know.
 """
 

@@ -30,9 +30,9 @@ END = 2.0  # s to wait for the end of the thread
 
 
 class HttpThread:
-    """HTTP server on `server`.
+    """HTTP server on the socket `server`.
 
-    `ask` makes the node's own loop fill a future.
+    `ask` makes the node's own loop fill a future with the node's state.
     """
 
     def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[SeenNode]], None]) -> None:
