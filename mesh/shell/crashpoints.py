@@ -86,7 +86,7 @@ class _CrashingStore:
 
 
 def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
-    """Return the crash point of the environment, if any. Raises: BadConfig if it does not exist."""
+    """Return the crash point of the environment, if any. Raises: BadConfig for an unknown one."""
     text = environ.get(VARIABLE, "")
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""Drives a core: the event loop calls it for each event and carries out its effects."""
+"""Drives a core: calls the core for each event of the loop, and carries out the core's effects."""
 
 from __future__ import annotations
 

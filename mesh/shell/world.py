@@ -130,9 +130,9 @@ class World:
                 self._hears.give_up(MeshError(error, code=code))
 
     def last_words(self, kind: str, text: str) -> None:
-        """Record an event in the snapshots that the core cannot report any more.
+        """Record in the snapshots an event that the core can no longer report.
 
-        The record needs an earlier line of the snapshots; without one, nothing is recorded.
+        Nothing is recorded before the first line of the snapshots.
         """
         last = self._last
         if last is not None:

@@ -35,7 +35,7 @@ ASKED = 64  # queries of one topic that are examined
 
 
 class InterestSync(Component):
-    """Component that sends each peer the changes of the queries for which it is asked."""
+    """Component that sends each peer the changes of the queries for which the peer is asked."""
 
     def __init__(
         self,

@@ -131,7 +131,7 @@ class Lookup(Component):
         within: float,
         after: bool,
     ) -> None:
-        """Look up for a peer: own values, and those of the nodes that it reaches through this one."""
+        """Look up for a peer: own values, and those of the nodes that the peer reaches through this one."""
         if self._demand.is_relayed(query):
             then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
         self._own(query, then, is_local=False)

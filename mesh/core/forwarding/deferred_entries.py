@@ -117,7 +117,7 @@ class DeferredEntries:
     def take_due(self) -> Iterator[PendingForward]:
         """Yield the entries to decide now, within the budget of this turn of the event loop.
 
-        An entry stops waiting unless the caller defers it again before it takes the next one.
+        An entry stops waiting, unless the caller defers it again before asking for the next entry.
         """
         now = self._desk.now
         ready = deque(entry for entry, at in self._again.items() if at <= now)

@@ -88,7 +88,7 @@ class Provenance:
     def take_released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
         """Return the envelopes that wait no longer, each with its error if it is refused.
 
-        The questions that wait no longer are answered.
+        Questions whose wait is over are answered.
         """
         if not self.held and not self._waiting:
             return []

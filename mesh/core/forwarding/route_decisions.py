@@ -87,12 +87,12 @@ class RouteDecisions:
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
         """Return the filter results of an envelope that was split by them, from its first message.
 
-        Called only if there are filters.
+        The caller has checked that there are filters.
         """
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:
-        """Return whether a node sent the envelope straight to this one, which alone has to accept it."""
+        """Return whether the envelope was sent straight to this node, which alone has to accept it."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies

@@ -1,6 +1,6 @@
 """Tracks live nodes that do not answer, so that questions hardly wait for them.
 
-A late answer may have waited for a broken connection, so its node is asked again. Slow nodes are also asked
+A late answer may have waited for a broken connection, so the node is asked again. Slow nodes are also asked
 now and then; otherwise the first question after a quiet time would not wait for a recovered node.
 """
 

@@ -146,7 +146,7 @@ class Shared(Component):
         self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())
 
     def ask_speaking(self, word: str, ask: Ask, says: type[R], then: OnReplies[R]) -> None:
-        """Ask all reachable nodes with the feature `word`, once it is known which these are."""
+        """Ask all reachable nodes with the feature `word`, once this node had time to meet its peers."""
 
         def work() -> None:
             peers = [peer for peer in self._neighbours.alive() if word in peer.speaks]

@@ -188,7 +188,7 @@ class SharedRules(Component):
 
 
 def as_agreed(own: RuleSet) -> Agreed:
-    """Return the rules of the settings in the form of shared ones, to be shown beside them."""
+    """Return the rules of the settings in the form of shared ones, for display beside the shared ones."""
     by_node: dict[str, tuple[Rule, ...]] = dict.fromkeys(own.known, ())
     for rule in own.rules:
         by_node[rule.node] = (*by_node.get(rule.node, ()), rule)

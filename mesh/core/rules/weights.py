@@ -48,8 +48,8 @@ SHOWN = 16  # node names in an answer
 class Weights(Component):
     """Component for the set of weights, which is a shared row.
 
-    A node of an earlier release has no shared rows. It is asked for its set when its state has a higher
-    timestamp, and the receiver signs the row.
+    A node of an earlier release has no shared rows. Such a node is asked for its set when its state has a
+    higher timestamp, and the receiver signs the row.
     """
 
     def __init__(

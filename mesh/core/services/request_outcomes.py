@@ -90,7 +90,7 @@ class RequestOutcomes:
             self._on_answer(memory, way, uuid, numbers, a)
 
     def _given_back(self, memory: SentRequests, uuid: bytes, a: Answer) -> None:
-        """Handle requests that a consumer returned unstarted, and no other consumer there accepted."""
+        """Handle requests that a consumer returned unstarted and that no other consumer there accepted."""
         found: dict[EnvelopeWay, list[int]] = {}
         for n in _within(memory.asked, a.first, a.last):
             way = memory.asked[n]

@@ -123,7 +123,7 @@ class Gateways(Component):
             self._announce_site(now)
 
     def finish(self) -> None:
-        """Announce to other sites that this site stops, if this node is its last live one."""
+        """Announce to other sites that this site stops, if this node is the last live node of the site."""
         if self._gates and not self._alive():
             self._announce_site(replace(self._own(), leaving=True))
 

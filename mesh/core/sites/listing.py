@@ -27,9 +27,9 @@ STATES = ("up", "down", "unreachable")  # best first; the best of all gateways c
 class Sites(Component):
     """Component that lists all other sites.
 
-    Each gateway reports what it sees and each master what it keeps; the node that a client asks merges the
-    reports. `waiting(site)` returns what this node keeps for a site, `lacks(site)` how many messages were
-    dropped.
+    Each gateway reports the sites as it sees them, and each master the messages that it keeps. The node that
+    a client asks merges the reports. `waiting(site)` returns how much this node keeps for a site,
+    `lacks(site)` how many messages it dropped.
     """
 
     def __init__(

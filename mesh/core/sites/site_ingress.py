@@ -1,4 +1,7 @@
-"""Admits messages from gateways of other sites, which then continue as if they were published here."""
+"""Admits messages from gateways of other sites.
+
+An admitted message continues as if it was published here.
+"""
 
 from __future__ import annotations
 

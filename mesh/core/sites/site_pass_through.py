@@ -1,4 +1,4 @@
-"""Passes messages of other sites through this site to a third one, by the gateways that are linked there.
+"""Passes messages of other sites through this site to a third one, by the gateways linked with that site.
 
 Nothing is kept here: the site that sent the messages keeps them until the last site answers.
 """
@@ -236,7 +236,7 @@ class SitePassThrough(Component):
             self._on_gateway_lost(uuid, fact.name)
 
     def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
-        """Defer the messages in transit through a gateway to `site`, or to all sites if it is empty."""
+        """Defer the messages in transit through a gateway to `site`, or to all sites if `site` is empty."""
         for to in [site] if site else list(self._lines):
             lines = self._lines.get(to, {})
             for key in [key for key, line in lines.items() if line.way == uuid]:

@@ -277,9 +277,9 @@ class SiteRelay(Component):
     # --- messages for other sites -----------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return the feeds of the sites that are owed messages of the envelope, each with their indices.
+        """Return the feeds of the sites that are owed messages of the envelope. Raises: SiteFull.
 
-        `None` instead of indices means all messages. Raises: SiteFull.
+        Each feed comes with the indices of its messages; `None` means all messages.
         """
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []

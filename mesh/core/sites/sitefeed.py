@@ -143,7 +143,7 @@ class SiteFeed(Feed):
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
-        """Remove slices that wait at the site for a master from the window, so that they block no others.
+        """Remove from the window the slices that wait at the site for a master, so that they block no others.
 
         Slices for which `WaitingAtSite` has no room stay in the window.
         """

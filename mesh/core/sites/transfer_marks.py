@@ -100,7 +100,7 @@ class TransferMarks(Component):
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
         """Read the notes with which gateways here announce `site`, and mark it if it has a new store.
 
-        A new store lacks the messages that the site was sent before, so it needs a transfer.
+        A new store lacks the messages that were sent to the site before, so the site needs a transfer.
         """
         said = list(notes)
         stores = [store for note in said for store in stores_of(note)]
