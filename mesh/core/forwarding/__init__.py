@@ -1,1 +1,1 @@
-"""Forwarding of messages toward their masters, and of the answers back; dead letters and dirty reads."""
+"""Forwarding of messages toward their masters and of the answers back; failed messages; dirty reads."""

@@ -30,7 +30,7 @@ class DeadLetters:
         self._number = 0
 
     def publish_refused(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
-        """Republish the messages `answer.first` to `answer.last` of an envelope as dead letters.
+        """Republish the messages `answer.first` to `answer.last` of an envelope, with the reason.
 
         `owner` is the key whose inbox the messages were addressed to, or "". The messages also count as lost.
         """

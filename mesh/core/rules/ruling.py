@@ -99,7 +99,7 @@ class Ruling(Component):
         asked.reply(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 
     def reload(self, by: str) -> Reloaded:
-        """Read the configuration again, and apply what needs no restart.
+        """Read the configuration again, and apply the settings that need no restart.
 
         LocalError leaves everything unchanged.
         """

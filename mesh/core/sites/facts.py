@@ -50,10 +50,11 @@ class ExitsChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswered(Fact):
-    """Another site has answered messages that this node sent toward it.
+    """Answers of another site have arrived, for messages that this node sent toward that site.
 
-    This node is their master, the node of their sender, or a gateway through which they pass to a third site.
-    `by` is the uuid of the gateway of this site that reports the answer, which may be this node.
+    This node is the master of the messages, the node of their sender, or a gateway through which they pass to
+    a third site. `by` is the uuid of the gateway of this site that reports the answers, which may be this
+    node.
     """
 
     site: str

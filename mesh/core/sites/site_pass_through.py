@@ -139,8 +139,8 @@ class SitePassThrough(Component):
     ) -> LocalError | None:
         """Return why the envelope is not forwarded now, or None.
 
-        After a refusal, later messages of its publisher wait until it is sent again; direct messages wait
-        only behind one that was refused as WAY_LOST.
+        After a refusal, later messages of its publisher wait until it is sent again. Direct messages wait
+        only behind a message that was refused as WAY_LOST.
         """
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)

@@ -231,7 +231,7 @@ class Gossiping(Component):
         """Send the last state to all peers, before the goodbye on each of their connections.
 
         Peers use that state while this node is stopped. The PUB socket may close before they have received
-        it. A node that has not served, or whose name another process uses, sends none.
+        it. A node that has not served, or whose identity another process has, sends none.
         """
         if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
             _, message = self._next_state(self.sample)
