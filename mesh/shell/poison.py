@@ -89,7 +89,10 @@ class Poison:
         self._suspects.pop(_mark(message), None)
 
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
-        """Record `messages` as guilty if `is_sure`, else as suspects."""
+        """Record `messages` as guilty if `is_sure`, else as suspects, and `why` as the last failure.
+
+        Only the newest 64 messages of each kind are kept.
+        """
         known = self._guilty if is_sure else self._suspects
         for message in messages[-KEPT:]:
             known.update(dict.fromkeys(map(_mark, _guises(message))))

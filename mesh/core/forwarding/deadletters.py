@@ -53,7 +53,11 @@ class DeadLetters:
         self._router.publish(self._stream, envelope, answered)
 
     def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:
-        """Return the contents to republish for message `i` of an envelope."""
+        """Return the contents to republish for message `i` of an envelope, with headers about the failure.
+
+        The headers of the message are left out if they cannot be read, or if all headers together are too
+        large.
+        """
         properties, content = e.message(i)
         try:
             own = decode_properties(properties)

@@ -82,7 +82,8 @@ class DirtyReads(Component):
     def goes(self, e: Envelope, decision: Decision) -> bool:
         """Return whether the rule and the subscribers of a forwarded envelope allow a dirty read.
 
-        If they do, the envelope is offered to the subscribers. Either way it is recorded as forwarded.
+        If they do, the envelope is offered to the subscribers. Either way it is recorded as forwarded, unless
+        it is a direct message, which is never a dirty read.
         """
         if e.to:
             return False

@@ -136,7 +136,7 @@ class OutboundBuffer:
             yield from lane
 
     def repeat(self, entry: PendingForward, again: Envelope) -> None:
-        """Repeat the answers of a resent entry to its origin, as they may be lost."""
+        """Repeat the answers of a resent entry, and its warning, to its origin, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         _answer_origins(entry, told, (entry.origin,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):

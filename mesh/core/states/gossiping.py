@@ -256,7 +256,7 @@ class Gossiping(Component):
         return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._desk.now))
 
     def is_mine(self, line: StateLine) -> bool:
-        """Return whether this node has signed the state, in any boot."""
+        """Return whether this node has signed the state, in any boot; without keys, whether its user has."""
         me, text = self._desk.me, signed_text(line)
         if line.uuid != me.uuid or not line.signature:
             return False
@@ -318,5 +318,5 @@ SAME = [name for name in Gossiped.__struct_fields__ if name not in ("cpu", "stat
 
 
 def signed_text(line: StateLine) -> bytes:
-    """Return the text that the signature of a state covers."""
+    """Return the bytes that the signature of a state covers."""
     return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state
