@@ -69,7 +69,8 @@ class CopyMarker:
     def to(self, peer: Peer, entry: PendingForward) -> Envelope:
         """Return the envelope with its mark, if any, as it leaves for a peer.
 
-        If the peer is the FIRST master, the entry is recorded as sent to the FIRST master.
+        Flags that the peer does not know are removed. If the peer is the FIRST master, the entry is recorded
+        as sent to the FIRST master.
         """
         envelope = entry.envelope
         if STAYS not in peer.speaks:

@@ -102,7 +102,8 @@ class Custody:
     def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[PartlySent, list[tuple[int, int]]]]:
         """Settle the numbers of a final answer, and yield the slices concerned with those numbers.
 
-        An answer that the messages wait, and unexpected answers, change nothing.
+        A FORWARD_WARNING and unexpected answers change nothing. Each slice is settled when the caller asks
+        for it.
         """
         key = answer_key(stream, answer)
         given = self._given.get(key)
@@ -133,7 +134,7 @@ class Custody:
 def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:
     """Return whether the site may accept the messages later.
 
-    Messages that have no expiry time of their own, and expired at the other site, are sent again.
+    An EXPIRED answer counts as temporary if none of the slices in `about` has an expiry time.
     """
     if answer.state == "EXPIRED":
         return not any(given.envelope.expires for given in about)

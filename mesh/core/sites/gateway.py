@@ -206,7 +206,7 @@ class Gateways(Component):
                 yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
 
     def gate(self, site: str) -> SiteConnection | None:
-        """Return the connection with that site, or None if this node is no gateway to it."""
+        """Return the connection with that neighbor site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
     def greet(self, conn: Conn) -> Hello:

@@ -91,7 +91,10 @@ class SiteDirectMessages(Component):
     # --- route decisions --------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """Decide on a message to that site; `waits` means that it may wait for a route."""
+        """Decide on a message to that site; `waits` means that it may wait for a route.
+
+        While the gateways are looked up, every message waits.
+        """
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE, is_final=True)

@@ -206,7 +206,10 @@ class SiteFeed(Feed):
         self.pump()
 
     def depth(self, wall: int) -> Depth:
-        """Return the count, size and greatest age of waiting and unanswered messages."""
+        """Return the count and size of waiting and unanswered messages, and the age of the oldest that left.
+
+        `wall` is the time in ns since 1970; without unanswered slices the age is 0.
+        """
         sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 

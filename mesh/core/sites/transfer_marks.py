@@ -63,7 +63,7 @@ class TransferMarks(Component):
         return self._marks[site].since if self.dropped_count(site) else None
 
     def dropped(self, site: str, messages: int) -> None:
-        """Record that `messages` more were dropped."""
+        """Record that `messages` more were dropped for the site."""
         mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
         mark.dropped += messages
         self._write_mark(site, mark)
@@ -100,7 +100,8 @@ class TransferMarks(Component):
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
         """Read the notes with which gateways here announce `site`, and mark it if it has a new store.
 
-        A new store lacks the messages that were sent to the site before, so the site needs a transfer.
+        A new store lacks the messages that were sent to the site before, so the site needs a transfer. A
+        further new store counts only an hour after the last one.
         """
         said = list(notes)
         stores = [store for note in said for store in stores_of(note)]
