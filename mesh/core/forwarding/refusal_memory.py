@@ -55,7 +55,8 @@ class RefusalMemory:
     def split_repeated(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
         """Yield the parts of `first` to `last`: refused ones with the answer, others with `None`.
 
-        Of a local client (`is_own`) this includes messages refused before the node restarted.
+        Of a local client (`is_own`) this includes messages refused before the node restarted. The parts are
+        then not always in order.
         """
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):

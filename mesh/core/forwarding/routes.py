@@ -58,7 +58,10 @@ class Routes(Component):
         self.trace(asked.ask, lambda steps: asked.reply(Steps(steps=steps)))
 
     def trace(self, ask: AskRoute, then: OnSteps) -> None:
-        """Call `then` with the steps of the route, usually later. Raises: LocalError for invalid names."""
+        """Call `then` with the steps of the route, usually later.
+
+        Raises: LocalError for invalid names, and for a start that cannot be reached.
+        """
         if ask.start and ask.start != self._desk.me.name:
             if not self._nodes.is_alive(ask.start):
                 text = f"Node {ask.start} cannot be reached."

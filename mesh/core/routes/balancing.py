@@ -60,7 +60,7 @@ class Balancing:
     # --- masters and next hops ----------------------------------------------------------------------------
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str = "") -> str:
-        """Choose a node.
+        """Choose a node, preferably one that answers at present.
 
         The same `of` gets the same node while that is a candidate; None gets a new choice each time.
         """
@@ -96,7 +96,8 @@ class Balancing:
     ) -> dict[str, int]:
         """Return how many of n messages each node gets.
 
-        `nodes` has the number of consumers at each node. With a single node no strategy is asked.
+        `nodes` has the number of consumers at each node. With a single node no strategy is asked. A node that
+        does not answer at present gets none, unless no node answers.
         """
         if len(nodes) == 1:
             [node] = nodes

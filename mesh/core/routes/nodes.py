@@ -102,7 +102,7 @@ class Nodes:
 
     @property
     def is_open(self) -> bool:
-        """Whether all nodes may be linked."""
+        """Whether the settings allow links with all nodes."""
         return self._is_open
 
     def standing(self, node: str) -> Reason:

@@ -324,9 +324,9 @@ class RequestOutcomes:
         return len(memory.unanswered) + len(memory.asked), size
 
     def cut_off(self, stream: bytes) -> None:
-        """Give up all requests of a stream whose session uses too much memory.
+        """Give up all open messages of a stream whose session uses too much memory.
 
-        Some of the requests may have been handled.
+        Some of the messages may have been handled.
         """
         memory = self.streams.get(stream)
         if memory is None:

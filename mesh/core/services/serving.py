@@ -343,9 +343,9 @@ class ServedAddresses(Component):
     # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """Settle deliveries, and send their replies. Raises: RemoteError for tags that were never assigned.
+        """Settle deliveries, and send their replies. Raises: RemoteError for an invalid command.
 
-        A command for a consumer that has ended changes nothing.
+        Tags that were never assigned are invalid. A command for a consumer that has ended changes nothing.
         """
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
             what = f"the replies do not match the {len(command.replied)} that were announced"
