@@ -137,7 +137,7 @@ class NodeRuntime:
 
 
 def process(held: Holdings, driver: Driver, began: float) -> Process:
-    """Return the figures of a node's process, started at `began`."""
+    """Return the figures of a node's process, which started at the monotonic time `began`."""
     now = time.monotonic()
     return Process(
         uptime=now - began,

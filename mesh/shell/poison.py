@@ -85,7 +85,10 @@ class Poison:
         return Guilt.SUSPECT if mark in self._suspects else Guilt.CLEAN
 
     def acquit(self, message: Frames) -> None:
-        """Clear a suspect that was processed alone without a failure."""
+        """Clear a suspect that was processed alone without a failure.
+
+        The file keeps the mark until it is written the next time.
+        """
         self._suspects.pop(_mark(message), None)
 
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:

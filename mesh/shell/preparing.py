@@ -57,7 +57,11 @@ class Preparation:
 
 
 def prepared(config: Config, state: Path) -> Preparation:
-    """Check everything that a start needs. Raises: BadConfig, BadName, BindRefused, KeysRefused, etc."""
+    """Check what can be checked before a start acquires anything.
+
+    A token for HTTP is created if there is none. Raises: BadConfig, BadName, BindRefused, KeysRefused and the
+    other errors of the parts.
+    """
     node = config.node
     if node.id is not None:
         check_node_name(node.id)
@@ -110,7 +114,10 @@ class Rehearsal:
 
 
 def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
-    """Try everything that a start would acquire, and keep nothing. Raises the errors of a start."""
+    """Try everything that a start would acquire, and keep nothing except a new token for HTTP.
+
+    Raises: the errors of a start.
+    """
     state = state_dir(environ)
     it = prepared(config, state)
     complaints = _complaints(it.snapshots) if config.snapshots.enabled else ()

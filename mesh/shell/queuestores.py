@@ -59,9 +59,9 @@ def check_places(config: Config, data: Path) -> None:
 
 
 def look(config: Config, data: Path, uuid: bytes | None) -> None:
-    """Check that the stores could be opened, without a change. Raises: StoreError, NotAvailable.
+    """Check that the stores could be opened, without a change.
 
-    `uuid` is `None` before the first start.
+    `uuid` is `None` before the first start. Raises: DataDirRefused, StoreError, NotAvailable.
     """
     before, now = _last(data)[0], _names(stores_of(config))
     used = {_same(store) for _, store in before}

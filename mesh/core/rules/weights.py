@@ -90,7 +90,7 @@ class Weights(Component):
             yield reason("WEIGHTS_EXPIRED")
 
     def start(self, beginning: Beginning) -> None:
-        """Convert the weights that an earlier release stored into a row."""
+        """Convert weights that were stored by an earlier release to a row."""
         stored = beginning.rows(WEIGHTS).get(ROW)
         if stored is None:
             return

@@ -35,7 +35,7 @@ class HttpResponse:
     more: tuple[str, ...] = ()  # further header lines
 
     def frames(self, has_body: bool = True) -> bytes:
-        """Return the bytes to send.
+        """Return the bytes to send, without the text unless `has_body`.
 
         The connection closes afterwards.
         """
