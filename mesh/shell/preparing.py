@@ -57,10 +57,10 @@ class Preparation:
 
 
 def prepared(config: Config, state: Path) -> Preparation:
-    """Check what can be checked before a start acquires anything.
+    """Check a configuration as far as possible before a start acquires anything.
 
-    A token for HTTP is created if there is none. Raises: BadConfig, BadName, BindRefused, KeysRefused and the
-    other errors of the parts.
+    A token for HTTP is created if there is none. Raises: BadConfig, BadName, BindRefused, KeysRefused and
+    other errors of a start.
     """
     node = config.node
     if node.id is not None:

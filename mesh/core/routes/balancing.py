@@ -60,7 +60,7 @@ class Balancing:
     # --- masters and next hops ----------------------------------------------------------------------------
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str = "") -> str:
-        """Choose a node, preferably one that answers at present.
+        """Choose a node; nodes that answer at present are preferred.
 
         The same `of` gets the same node while that is a candidate; None gets a new choice each time.
         """
