@@ -11,7 +11,7 @@ WAITS = (
 
 
 def waiting(figures: AccountFigures) -> str:
-    """Return how many messages wait at a node, and for what."""
+    """Return how many messages wait at a node, and for what, or "nothing"."""
     found = [f"{figures[name]:,} {where}" for name, where in WAITS if figures.get(name)]
     return ", ".join(found) or "nothing"
 
@@ -19,7 +19,10 @@ def waiting(figures: AccountFigures) -> str:
 def begins(
     software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: AccountFigures
 ) -> str:
-    """Return the log line for the start of a node. `it` has name, uuid, boot and cluster."""
+    """Return the log line for the start of a node.
+
+    `it` has name, uuid, boot and cluster.
+    """
     return (
         f"node {it['name']!r} begins: {software}, boot {it['boot']}, id {it['uuid']!s:.8}, "
         f"cluster {it['cluster']!r}, at {', '.join(addresses)}, store {store}, waiting: {waiting(figures)}"

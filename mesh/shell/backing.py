@@ -1,4 +1,7 @@
-"""Copies a running node's stores, which only the node can open. `mesh backup create` packs the copy."""
+"""Copies a running node's stores, which only the node can open.
+
+`mesh backup create` packs the copy.
+"""
 
 import json
 import logging
@@ -17,10 +20,11 @@ log = logging.getLogger("mesh.node")
 
 
 class Backing:
-    """Copies the stores into `FOLDER` in the data directory, on a thread. The file `DONE` is written last.
+    """Copies the stores into `FOLDER` in the data directory, on a thread.
 
-    Queue stores are copied before the node's own: a message that moves to the node's store meanwhile
-    is in both copies, never in neither.
+    The file `DONE` is written last, with the names of the queue stores or the error. Queue stores are copied
+    before the node's own: a message that moves to the node's store meanwhile is in both copies, never in
+    neither.
     """
 
     def __init__(self, data: Path, workers: Mapping[str, StoreWorker]) -> None:
@@ -28,7 +32,10 @@ class Backing:
         self._under_way = Lock()
 
     def begin(self) -> None:
-        """Start a copy without blocking. A copy in progress serves this request, too."""
+        """Start a copy without blocking.
+
+        A copy in progress serves this request, too.
+        """
         if self._under_way.acquire(blocking=False):
             Thread(target=self._make, name="mesh-backup", daemon=True).start()
 

@@ -20,7 +20,10 @@ class Bound:
 
 
 def bind(sockets: Sockets, given: Sequence[str], has_keys: bool, data: DataDir) -> Bound:
-    """Bind all sockets of a node. Raises: BindRefused, DataDirRefused."""
+    """Bind all sockets of a node, and keep the port of the first TCP address in `data`.
+
+    Raises: BindRefused, DataDirRefused.
+    """
     local = socket_path(data.path, data.uuid)
     ipc = sockets.bind(f"ipc://{local}", trusted=True)
     tcp = bind_all(sockets, given, has_keys, data.port)

@@ -1,7 +1,7 @@
 """Points at which a node kills itself, for crash tests only.
 
 With `MESH_CRASHPOINT=answer.before:3` in its environment, the process ends as by kill -9 before it answers
-clients for the third time. Without the variable nothing here is called.
+clients for the third time. Without the variable there is no crash point.
 """
 
 import os
@@ -86,7 +86,7 @@ class _CrashingStore:
 
 
 def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
-    """Return the crash point of the environment, if any. Raises: BadConfig if it does not exist."""
+    """Return the crash point of the environment, if any. Raises: BadConfig for an unknown one."""
     text = environ.get(VARIABLE, "")
     if not text:
         return None

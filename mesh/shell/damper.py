@@ -8,7 +8,10 @@ MOST = 16  # different lines of a kind per minute
 
 
 class Damper:
-    """Filter of log lines by kind. Suppressed lines are counted and reported in one line."""
+    """Filter of log lines by kind.
+
+    Suppressed lines are counted and reported in one line.
+    """
 
     def __init__(self) -> None:
         self._told: dict[str, Repeats] = {}

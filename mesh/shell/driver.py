@@ -1,4 +1,4 @@
-"""Drives a core: the event loop calls it for each event and carries out its effects."""
+"""Drives a core: calls the core for each event of the loop, and carries out the core's effects."""
 
 from __future__ import annotations
 
@@ -97,18 +97,21 @@ class Driver:
         self.stopping.set()
 
     def give_up(self, why: MeshError) -> None:
-        """Stop the node and raise `why` from `run`."""
+        """Stop the node, and let `NodeRuntime.run` raise `why`."""
         self.why = why
         self.stop()
 
     async def all_stored(self) -> None:
-        """Wait until no commit is in progress on which an answer depends."""
+        """Wait until no commit is in progress on which an answer depends, or the node has failed."""
         while not self._has_failed and self.core.parts.disks.storing:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
 
     def goodbye(self) -> None:
-        """Send the core's goodbye messages. Nothing is sent afterwards."""
+        """Send the core's goodbye messages.
+
+        Nothing is sent afterwards.
+        """
         self._call(self.core.goodbye, "its goodbye")
         self._turn()
 
@@ -192,7 +195,10 @@ class Driver:
         self.idle()
 
     def report_event(self, kind: str, text: str, level: str = "info") -> None:
-        """Report an event for users, unless it repeats too often."""
+        """Report an event for users.
+
+        Events of the kinds that strangers can cause are dropped if they repeat too often.
+        """
         if kind == "advert":
             self.core.parts.desk.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
@@ -203,7 +209,10 @@ class Driver:
     # --- the disk -----------------------------------------------------------------------------------------
 
     def committed(self, store: str, tokens: list[Hashable], error: StoreError | None) -> None:
-        """Report the end of commits to a store. Called on the store's thread."""
+        """Report the end of commits to a store.
+
+        The store's thread calls this method.
+        """
         self._loop.call_soon_threadsafe(self._stored, tokens, error, store)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None, store: str = "") -> None:
@@ -217,7 +226,10 @@ class Driver:
         self.settle()  # answers wait only for the disk
 
     def fetched(self, store: str, token: Hashable, found: list[Stored] | StoreError) -> None:
-        """Report that envelopes of a store were read, or the error. Called on the store's thread."""
+        """Report that envelopes of a store were read, or the error.
+
+        The store's thread calls this method.
+        """
         self._loop.call_soon_threadsafe(self._read, token, found, store)
 
     def _read(self, token: Hashable, found: list[Stored] | StoreError, store: str = "") -> None:
@@ -236,7 +248,10 @@ class Driver:
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
     def request_state(self, answer: Future[SeenNode]) -> None:
-        """Fill `answer` with the monitored state of the node, from the loop. Any thread may call it."""
+        """Fill `answer` with the monitored state of the node, on the loop; None if the core has failed.
+
+        Any thread may call this method.
+        """
         self._loop.call_soon_threadsafe(self._fill_state, answer)
 
     def _fill_state(self, answer: Future[SeenNode]) -> None:
@@ -305,7 +320,6 @@ class Driver:
     # --- a core that fails ----------------------------------------------------------------------------------
 
     def _call(self, happens: Callable[..., Any], what: str, messages: Sequence[list[bytes]] = ()) -> Any:
-        """Call the core for an event, unless the core has ended."""
         if self._is_over:
             return None
         self._turn_messages.append(NO_MESSAGE)

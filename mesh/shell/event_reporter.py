@@ -25,7 +25,10 @@ class EventReporter:
         self._hear: Hearer = _to_log
 
     def reporter_of(self, kind: str) -> Tell:
-        """Return a function that reports events of `kind`. Any thread may call it."""
+        """Return a function that reports events of `kind`.
+
+        Any thread may call the returned function.
+        """
 
         def tell(level: str, text: str) -> None:
             self._loop.call_soon_threadsafe(self._report, kind, level, text)

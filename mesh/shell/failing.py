@@ -1,4 +1,7 @@
-"""The error of a node whose core failed. The log has the traceback."""
+"""The error of a node whose core failed.
+
+The log has the traceback.
+"""
 
 from __future__ import annotations
 

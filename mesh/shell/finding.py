@@ -33,7 +33,7 @@ class FindingListener(Protocol):
 
 
 def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
-    """Return the addresses at which others can dial the bound ones, the best first."""
+    """Return the addresses at which others can dial the bound ones, the best first, at most ADDRESSES + 1."""
     found = interfaces()
     there = dict.fromkeys(
         f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """The interfaces that a wildcard address does not use, each with the reason."""
+        """The interfaces except loopback that a wildcard address does not use, each with the reason."""
         is_everywhere = any(is_wildcard(address) for address in self._bound)
         skipped = fit(interfaces(), self._settings.interfaces)[1] if is_everywhere else []
         return [(name, why) for name, why in skipped if why != "loopback"]
@@ -132,7 +132,10 @@ class Finding:
         return Advert(me.uuid, me.name, me.boot, int(there[0].rpartition(":")[2]), hosts, me.key)
 
     def _wake(self) -> None:
-        """Schedule `_take_sights` on the loop. Called on the mDNS thread."""
+        """Schedule `_take_sights` on the loop.
+
+        The mDNS thread calls this method.
+        """
         if not self._planned and not self._closed:
             self._planned = True
             self._loop.call_soon_threadsafe(self._take_sights)

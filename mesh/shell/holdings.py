@@ -79,7 +79,10 @@ def take(
 
 
 def in_time(close: Callable[[float], None]) -> None:
-    """Close a writer within DRAIN seconds. A failure is logged, so that other writers are closed, too."""
+    """Close a writer within DRAIN seconds.
+
+    A failure is logged, so that other writers are closed, too.
+    """
     try:
         close(DRAIN)
     except (StoreError, MeshTimeout) as error:
@@ -97,7 +100,7 @@ def keys_of(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
 def _stores(
     config: Config, data: DataDir, accept_rollback: bool, tell: Tell, undo: ExitStack
 ) -> tuple[NodeStore, Taken]:
-    """Open the node's store, after a check of its disk, and the queue stores; return their content."""
+    """Open the node's store, after a check of its disk, and the queue stores, with the content of all."""
     if not config.node.allow_network_disk:
         check_disk(data.path)
     check_places(config, data.path)

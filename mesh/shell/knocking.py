@@ -9,7 +9,10 @@ LIMIT = 0.5  # s; an absent machine does not even refuse
 
 
 async def is_refused(address: str) -> bool:
-    """Return True only if the machine refuses the connection. A timeout proves nothing."""
+    """Return whether nothing listens at the address: the machine refuses, or the ipc file is missing.
+
+    A timeout or another error proves nothing, so the result is then False.
+    """
     try:
         async with asyncio.timeout(LIMIT):
             if address.startswith("ipc://"):

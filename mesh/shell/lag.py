@@ -6,7 +6,7 @@ WINDOW = 5.0  # s; older delays do not matter
 
 
 class Lag:
-    """Recent delays of timers, in seconds."""
+    """Delays of timers in the last 5 s, in seconds."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[float, float]] = deque(maxlen=1000)
@@ -15,7 +15,7 @@ class Lag:
         self._last.append((now, max(0.0, late)))
 
     def p99(self, now: float) -> float:
-        """Return the 99th percentile of the delay."""
+        """Return the 99th percentile of the delays, or 0 without any."""
         ordered = sorted(self._since(now))
         return ordered[int(len(ordered) * 0.99)] if ordered else 0.0
 

@@ -20,7 +20,10 @@ PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # s
 
 
 class Lines(logging.Formatter):
-    """Text for users, with date and time zone. A traceback has several lines."""
+    """Formats records as text for users, with date and time zone.
+
+    A traceback has several lines.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         said = [f"{self._head(record)}{record.getMessage()}"]
@@ -36,7 +39,10 @@ class Lines(logging.Formatter):
 
 
 class JournalLines(Lines):
-    """Text for the systemd journal, which adds the time. A number in front is the priority."""
+    """Formats records as text for the systemd journal, which adds the time.
+
+    The number in front is the priority.
+    """
 
     def _head(self, record: logging.LogRecord) -> str:
         return f"{record.name}: "
@@ -46,7 +52,10 @@ class JournalLines(Lines):
 
 
 class JsonLines(logging.Formatter):
-    """A JSON object per line. `node` is set once the node has its name."""
+    """Formats each record as a JSON object on one line.
+
+    `node` is set once the node has its name.
+    """
 
     node = ""
 
@@ -77,7 +86,10 @@ FORMATS: dict[str, type[logging.Formatter]] = {TEXT: Lines, JSON: JsonLines, JOU
 
 
 def formatter(wanted: str, environ: Mapping[str, str], stream: TextIO) -> logging.Formatter:
-    """Return the named format. AUTO selects the journal format if the stream is the journal, else text."""
+    """Return the named format.
+
+    AUTO selects the journal format if the stream is the journal, else text.
+    """
     if wanted == AUTO:
         wanted = JOURNAL if goes_to_journal(environ, stream) else TEXT
     return FORMATS[wanted]()
@@ -99,7 +111,10 @@ def called(how: logging.Formatter, node: str) -> None:
 
 
 def write_to(stream: TextIO, how: logging.Formatter) -> None:
-    """Write the log of this process to `stream`, without ever waiting for its reader."""
+    """Write the log of this process to `stream`, without waiting for its reader.
+
+    A stream without a file descriptor is written directly.
+    """
     try:
         handler: logging.Handler = LogWriter(stream.fileno())
     except (OSError, ValueError):  # closed, or not a file

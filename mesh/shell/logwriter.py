@@ -94,9 +94,9 @@ def _said(text: str, level: int) -> logging.LogRecord:
 
 
 def _has_room(descriptor: int, timeout: float | None) -> bool:
-    """Return whether the descriptor takes ROOM bytes without blocking. `timeout` is in ms.
+    """Return whether the descriptor takes ROOM bytes without blocking.
 
-    A closed pipe counts as writable.
+    `timeout` is in ms. A closed pipe counts as writable.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
@@ -104,7 +104,10 @@ def _has_room(descriptor: int, timeout: float | None) -> bool:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """Write all of `data`. Errors are ignored, as there is no place to report them."""
+    """Write all of `data`.
+
+    Errors are ignored, as there is no place to report them.
+    """
     try:
         while data:
             data = data[os.write(descriptor, data) :]

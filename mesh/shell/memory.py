@@ -18,7 +18,7 @@ FAILED = 2  # exit code
 
 
 def give_back() -> None:
-    """Return freed memory to the system: about 3 of 45 MB. No effect without malloc_trim."""
+    """Return freed memory to the system, about 3 of 45 MB; without `malloc_trim` nothing happens."""
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -67,7 +67,7 @@ def take_descriptors() -> None:
 
 
 def end_without(loop: asyncio.AbstractEventLoop) -> None:
-    """Make the process end at once when memory allocation fails.
+    """Make the process end at once when memory allocation fails in the loop or in a thread.
 
     An operation may have been left half done. As after a disk error, the node cannot be trusted, and must
     start again from its stores.

@@ -30,9 +30,9 @@ SETTLED = 1.0  # s until startup memory can be returned
 
 
 class NodeRuntime:
-    """A running node, made by `mesh.shell.starting.start`. Call `run`, then `close`.
+    """A running node, made by `mesh.shell.starting.start`.
 
-    `undo` releases everything that the start acquired.
+    Call `run`, then `close`. `undo` releases everything that the start acquired.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class NodeRuntime:
         return self.driver.world
 
     def described(self) -> dict[str, Any]:
-        """Return facts to show when the node is ready. `at` lists the addresses that others can dial."""
+        """Return facts to show when the node is ready.
+
+        `at` lists the addresses that others can dial.
+        """
         me, data = self.core.parts.desk.me, self.held.data
         return {
             "name": self.name,
@@ -82,8 +85,9 @@ class NodeRuntime:
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Run until SIGTERM, SIGINT, `stop()` or a fatal error, which is raised.
 
-        SIGHUP ends a node that was started in a terminal, as the terminal was closed. Otherwise SIGHUP
-        reloads the configuration. `ready` is called as soon as signals stop the node cleanly.
+        SIGHUP, unless it is ignored as under nohup, ends a node with a controlling terminal, as the terminal
+        was closed; for other nodes it reloads the configuration. `ready` is called as soon as signals stop
+        the node cleanly.
         """
         loop = asyncio.get_running_loop()
         end_without(loop)
@@ -109,19 +113,17 @@ class NodeRuntime:
         self.driver.stop()
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Notify systemd periodically that this loop is alive."""
         if self.notifier.interval is not None:
             self.notifier.send_lines(ALIVE)
             loop.call_later(self.notifier.interval, self._beat, loop)
 
     def _reload(self) -> None:
-        """Reload the settings after SIGHUP."""
         self.notifier.reloading()
         self.driver.reload("SIGHUP")
         self.notifier.send_lines(READY)
 
     async def close(self) -> None:
-        """Finish commits and their answers, say goodbye, and release all resources."""
+        """Finish commits and their answers within DRAIN seconds, say goodbye, and release all resources."""
         try:
             async with asyncio.timeout(DRAIN):
                 await self.driver.all_stored()
@@ -135,7 +137,7 @@ class NodeRuntime:
 
 
 def process(held: Holdings, driver: Driver, began: float) -> Process:
-    """Return the figures of a node's process, started at `began`."""
+    """Return the figures of a node's process, which started at the monotonic time `began`."""
     now = time.monotonic()
     return Process(
         uptime=now - began,

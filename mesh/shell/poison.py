@@ -1,8 +1,8 @@
-"""Messages that crashed this node. Their digests are stored, so that no message crashes it twice.
+"""Messages that crashed this node, as digests on disk, so that no later process fails at them again.
 
-A message that was processed alone when the core failed is guilty. If several messages were processed, as at
-the end of a turn, each is a suspect: the next time it is processed alone, and is guilty if the core fails
-again.
+A message that was processed alone when the core failed is guilty, and is not processed again. If several
+messages were processed, as at the end of a turn, each is a suspect. A suspect is processed alone the next
+time, and is guilty if the core fails again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class Guilt(Enum):
 
 
 class _Kept(msgspec.Struct):
-    """Content of the file. `why` is the last failure, until it has been reported."""
+    """Content of the file.
+
+    `why` is the last failure, until it has been reported.
+    """
 
     release: str  # another release may have fixed the bug
     guilty: list[tuple[int, bytes]] = []
@@ -63,11 +66,17 @@ class Poison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file has no marks, as usual. Messages then need no check."""
+        """Whether the file has no marks, as usual.
+
+        Messages then need no check.
+        """
         return not self._lengths
 
     def verdict(self, message: Frames) -> Guilt:
-        """Return the verdict on a message. Only messages of a known length are hashed."""
+        """Return the verdict on a message.
+
+        Only messages of a known length are hashed.
+        """
         if sum(map(len, message)) not in self._lengths:
             return Guilt.CLEAN
         mark = _mark(message)
@@ -76,11 +85,17 @@ class Poison:
         return Guilt.SUSPECT if mark in self._suspects else Guilt.CLEAN
 
     def acquit(self, message: Frames) -> None:
-        """Clear a suspect that was processed alone without a failure."""
+        """Clear a suspect that was processed alone without a failure.
+
+        The file keeps the mark until it is written the next time.
+        """
         self._suspects.pop(_mark(message), None)
 
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
-        """Record `messages` as guilty if `is_sure`, else as suspects."""
+        """Record `messages` as guilty if `is_sure`, else as suspects, and `why` as the last failure.
+
+        Only the newest 64 messages of each kind are kept.
+        """
         known = self._guilty if is_sure else self._suspects
         for message in messages[-KEPT:]:
             known.update(dict.fromkeys(map(_mark, _guises(message))))
@@ -100,7 +115,10 @@ class Poison:
 
 
 def _read(path: Path) -> _Kept:
-    """Return the marks of an earlier process of this release, or none if the file is damaged."""
+    """Return the marks of an earlier process of this release; none if the file is damaged or missing.
+
+    Of an earlier process of another release, only the last failure is kept.
+    """
     try:
         kept = msgspec.json.decode(read_private(path, MOST, ""), type=_Kept)
     except FileNotFoundError:

@@ -44,7 +44,10 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Checked parts of a start. `data` or `snapshots` is `None` for the usual place."""
+    """Checked parts of a start.
+
+    If `data` or `snapshots` is `None`, the usual place is used.
+    """
 
     probe: Sampler
     data: Path | None
@@ -54,7 +57,11 @@ class Preparation:
 
 
 def prepared(config: Config, state: Path) -> Preparation:
-    """Check everything that a start needs. Raises: BadConfig, BadName, BindRefused, KeysRefused, etc."""
+    """Check a configuration as far as possible before a start acquires anything.
+
+    A token for HTTP is created if there is none. Raises: BadConfig, BadName, BindRefused, KeysRefused and
+    other errors of a start.
+    """
     node = config.node
     if node.id is not None:
         check_node_name(node.id)
@@ -107,7 +114,10 @@ class Rehearsal:
 
 
 def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
-    """Try everything that a start would acquire, and keep nothing. Raises the errors of a start."""
+    """Try everything that a start would acquire, and keep nothing except a new token for HTTP.
+
+    Raises: the errors of a start.
+    """
     state = state_dir(environ)
     it = prepared(config, state)
     complaints = _complaints(it.snapshots) if config.snapshots.enabled else ()
@@ -151,7 +161,7 @@ def _complaints(snapshots: Path | None) -> tuple[str, ...]:
 
 
 async def _bind(config: Config, has_keys: bool) -> None:
-    """Check that the addresses can be bound. They are released at once."""
+    """Check that the addresses can be bound, and release them."""
     loop = asyncio.get_running_loop()
     sockets = Sockets(loop, lambda *_: None, lambda *_: None, lambda key: None, lambda: None)
     try:

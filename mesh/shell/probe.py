@@ -27,7 +27,10 @@ _CGROUPS = (
 
 
 class MachineProbe:
-    """Probe of this machine. In a container with a lower memory limit, that limit counts."""
+    """Probe of this machine.
+
+    In a container with a lower memory limit, that limit counts.
+    """
 
     def __init__(self, cgroup: Path = Path("/sys/fs/cgroup"), boot_id: Path = BOOT_ID) -> None:
         self._cgroup = cgroup
@@ -37,9 +40,10 @@ class MachineProbe:
         psutil.cpu_percent(percpu=True)
 
     def sample(self, lag: float = 0.0) -> Sample:
-        """Return the CPU use since the last call, and the memory now. Never blocks.
+        """Return, without blocking, the idle % of each core since the last call, and the memory now.
 
-        `lag` (s) of the loop is passed through.
+        Without free descriptors there are no figures of cores, and the memory is that of the last call. `lag`
+        (s) of the loop is passed through.
         """
         try:
             busy = psutil.cpu_percent(percpu=True)
@@ -93,11 +97,11 @@ class _Figures(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FileProbe:
-    """Probe that returns the figures of a file, for tests. The file is read again when it changes.
+    """Probe that returns the figures of a file, for tests.
 
     The file is JSON: `{"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}`, in % used of each
-    core and in bytes. If it is damaged or missing later, the last good figures stay. Raises: BadConfig if it
-    cannot be read at first.
+    core and in bytes. The file is read again when it changes; if it is then damaged or missing, the last good
+    figures stay. Raises: BadConfig if the file cannot be read at first.
     """
 
     def __init__(self, path: Path) -> None:

@@ -59,9 +59,9 @@ def check_places(config: Config, data: Path) -> None:
 
 
 def look(config: Config, data: Path, uuid: bytes | None) -> None:
-    """Check that the stores could be opened, without a change. Raises: StoreError, NotAvailable.
+    """Check that the stores could be opened, without a change.
 
-    `uuid` is `None` before the first start.
+    `uuid` is `None` before the first start. Raises: DataDirRefused, StoreError, NotAvailable.
     """
     before, now = _last(data)[0], _names(stores_of(config))
     used = {_same(store) for _, store in before}
@@ -127,7 +127,10 @@ def take_all(
 
 
 def merged_status(stores: Iterable[NodeStore]) -> dict[str, int | float]:
-    """Return the metrics of several stores as one; of `disk_free` the smallest counts."""
+    """Return the metrics of several stores as one.
+
+    Of `disk_free` the smallest counts, of `disk_short` the largest; others are added.
+    """
     found: dict[str, int | float] = {}
     for store in stores:
         for name, value in store.status().items():

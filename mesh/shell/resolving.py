@@ -1,4 +1,7 @@
-"""Resolves host names off the loop, with a time limit. ZeroMQ would block the node meanwhile."""
+"""Resolves host names off the loop, with a time limit.
+
+ZeroMQ would block the node meanwhile.
+"""
 
 import asyncio
 import ipaddress

@@ -23,7 +23,6 @@ class SeenNode(NamedTuple):
 
 
 def seen(core: NodeCore, now: float, wall: int) -> SeenNode:
-    """Return the present state."""
     told: list[Any] = []
     for ask in ASKS:
         core.answer_process(ask, told.append, now, wall)

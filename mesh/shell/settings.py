@@ -92,7 +92,7 @@ def allowance_of(limits: Limits) -> Allowance:
 
 
 def place(setting: str, text: str) -> Path:
-    """Return the directory that a setting names. Raises: BadConfig."""
+    """Return the file or directory that a setting names. Raises: BadConfig."""
     check_path(f"{setting} = {text!r}", text, BadConfig)
     try:
         return Path(text).expanduser()

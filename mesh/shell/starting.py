@@ -1,4 +1,7 @@
-"""Starts a node. Each step is undone if a later one fails, and at the end of the node."""
+"""Starts a node.
+
+Each step is undone if a later one fails, and at the end of the node.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,6 @@ def _world(
     undo: ExitStack,
     driver: Driver,
 ) -> World:
-    """Return the world of a node: its stores, sockets and bound addresses."""
     workers = {name: _worker(name, store, point, driver) for name, store in held.stores.items()}
     held.unowned.pop_all()
     for worker in workers.values():
@@ -137,7 +139,7 @@ def _world(
 
 
 def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Driver) -> StoreWorker:
-    """Return the thread that owns this store from now on."""
+    """Return the worker whose thread owns this store once the worker is started."""
     committed, fetched = partial(driver.committed, name), partial(driver.fetched, name)
     return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched, store.copy)
 
@@ -181,7 +183,6 @@ def _reloading(
 def _finding(
     loop: asyncio.AbstractEventLoop, config: Config, held: Holdings, secret: bytes, driver: Driver
 ) -> Finding:
-    """Return the discovery of other nodes, which also announces this one."""
     keys = held.keys
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)

@@ -1,7 +1,7 @@
-"""Notifies systemd of readiness, end and liveness (sd_notify). Outside systemd, nothing is sent.
+"""Notifies systemd of readiness, end and liveness (sd_notify).
 
-Datagrams go to a local socket whose address is in the environment. Sending never blocks: a
-datagram that cannot be sent at once is dropped.
+Outside systemd, nothing is sent. Datagrams go to a local socket whose address is in the environment. Sending
+never blocks: a datagram that cannot be sent at once is dropped.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ class Notifier:
         self.interval = beat(environ, os.getpid()) if self._address else None
 
     def send_lines(self, *words: str) -> None:
-        """Send the lines in one notification. Never blocks or fails."""
+        """Send the lines in one notification, which never blocks or fails."""
         if not self._address:
             return
         word = "\n".join(words).encode("utf-8", "backslashreplace")
@@ -33,7 +33,10 @@ class Notifier:
             out.sendto(word, place(self._address))
 
     def reloading(self) -> None:
-        """Announce a reload. READY must follow."""
+        """Announce a reload.
+
+        The caller sends READY when the reload is complete.
+        """
         self.send_lines("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 

@@ -9,7 +9,10 @@ log = logging.getLogger("mesh.node")
 
 
 def has_terminal() -> bool:
-    """Return whether there is a controlling terminal. A service or a child of setsid has none."""
+    """Return whether there is a controlling terminal.
+
+    A service or a child of setsid has none.
+    """
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:

@@ -83,7 +83,7 @@ class World:
             worker.start()
 
     def adopt_sites(self, sites: Mapping[str, Keys]) -> None:
-        """Dial other sites with these keys from now on."""
+        """Set the keys with which other sites are dialed."""
         self._sites = sites
 
     def carry_out(self, effect: Effect) -> None:  # noqa: C901
@@ -130,7 +130,10 @@ class World:
                 self._hears.give_up(MeshError(error, code=code))
 
     def last_words(self, kind: str, text: str) -> None:
-        """Record an event that the core cannot report any more."""
+        """Record in the snapshots an event that the core can no longer report.
+
+        Nothing is recorded before the first line of the snapshots.
+        """
         last = self._last
         if last is not None:
             self._record(

@@ -1,1 +1,1 @@
-"""Requests to other nodes on behalf of clients: subscriptions, lookups and erasures."""
+"""Requests to other nodes on behalf of clients and peers: subscriptions, lookups and erasures."""

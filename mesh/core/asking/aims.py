@@ -81,7 +81,7 @@ class Aims:
         return group
 
     def take(self, query: Query, row: Hashable, by: frozenset[bytes]) -> None:
-        """Remove the query from the group of the given requesters."""
+        """Remove the query from the group of its sources and the given requesters, if it is there."""
         group = self._groups.get((row, by))
         if group is not None:
             group.queries.pop(query, None)
@@ -90,7 +90,6 @@ class Aims:
                 self._changed.pop(group, None)
 
     def group(self, row: Hashable, by: frozenset[bytes]) -> QueryGroup | None:
-        """Return the group of the given sources and requesters, or None."""
         return self._groups.get((row, by))
 
     def refresh(self) -> None:

@@ -40,7 +40,7 @@ OnErased = Callable[[bool, list[str]], None]
 class Erasure:
     """An erasure of a topic, as it is executed at several nodes.
 
-    Its stream and number identify the event at all of them.
+    The stream and the number identify the event at all of them.
     """
 
     stream: bytes
@@ -53,7 +53,7 @@ class Erasure:
 
 
 def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
-    """Return the erasure of a client; a repeated request gives an equal erasure."""
+    """Return the erasure of a client; a repeated request gives an equal erasure. Raises: LocalError."""
     check_erasable(key, domain)
     own = hashlib.sha256(b"erase" + stream).digest()[:16]
     return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender)
@@ -65,7 +65,10 @@ def _as_number(said: int) -> int:
 
 
 def check_erasable(key: str, domain: str) -> None:
-    """Raise PublishRefused for system topics, except dead letters and conflicts, which belong to users."""
+    """Raise PublishRefused for reserved domains and system topics.
+
+    Dead letters and conflicts may be erased, as they belong to users.
+    """
     check_free(domain)
     if key.startswith(SYSTEM) and not key.startswith(OF_USERS):
         raise reserved(key)
@@ -97,7 +100,7 @@ class Erasing:
         nodes: Nodes,
         judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
     ) -> None:
-        """Create the component. `judge` decides whether a peer may forward messages that took a route."""
+        """`judge` decides whether a peer may forward messages that took a route."""
         self._desk = desk
         self._router = router
         self._demand = demand
@@ -111,7 +114,11 @@ class Erasing:
     def erase(
         self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
     ) -> None:
-        """Erase for a client, in all domains that this node knows of the topic."""
+        """Erase for a client: in the given domain, or without one in all domains that this node knows.
+
+        `then` is called with whether the topic existed, or `failed` if a master is unreachable or could not
+        erase it.
+        """
 
         def came(was_there: bool, away: list[str]) -> None:
             if away:
@@ -126,7 +133,10 @@ class Erasing:
     def erase_for(
         self, peer: Peer, ask: AskErase, then: OnErased, failed: Callable[[LocalError], None]
     ) -> None:
-        """Erase for a peer. Raises LocalError for an invalid request."""
+        """Erase for a peer. Raises: LocalError for an invalid request.
+
+        `failed` is called if the route of the request is not believed.
+        """
         erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
@@ -179,7 +189,10 @@ class Erasing:
             )
 
     def erased_by(self, key: str, domain: str) -> str | None:
-        """Return the client that erased that topic here recently, if the topic has no newer value."""
+        """Return the client that erased that topic here recently, or None.
+
+        A topic with a newer value does not count as erased.
+        """
         if self._router.log.retained.get(key, domain) is not None:
             return None
         done = ((erased[2], of) for erased, of in reversed(self._done.items()))
@@ -204,7 +217,6 @@ class Erasing:
         self._questions.ask_all([peer], question, Erased, came, within)
 
     def _erase_here(self, erasure: Erasure, then: OnErased) -> None:
-        """Erase the topics of which this node is master."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
         known = (erasure.stream, erasure.number, erasure.key) in self._done

@@ -45,7 +45,7 @@ class Erasures:
             self._report_erased(self._by.popitem(last=False)[1])
 
     def tick(self, now: float) -> None:
-        """Report the topics erased since the last event."""
+        """Report the further erased topics of each client whose last event is a minute old."""
         for who in list(self._due(now)):
             erased = self._by.pop(who)
             if erased.count:

@@ -10,6 +10,9 @@ from mesh.wire.commands import Query
 
 @dataclass(frozen=True, slots=True)
 class Unwanted(Fact):
-    """A requester here has dropped the query, so that fewer nodes may be asked for it, or none."""
+    """A requester here has dropped its last request for the query.
+
+    Fewer nodes may then be asked for the query, or none.
+    """
 
     query: Query

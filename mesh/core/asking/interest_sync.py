@@ -35,7 +35,7 @@ ASKED = 64  # queries of one topic that are examined
 
 
 class InterestSync(Component):
-    """Component that sends each peer the changes of the queries for which it is asked."""
+    """Component that sends each peer the changes of the queries for which the peer is asked."""
 
     def __init__(
         self,
@@ -91,20 +91,22 @@ class InterestSync(Component):
         return node in self._ways
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Add a query of a requester here."""
+        """Add one request of a requester for a query, and send the query to its targets if needed."""
         if self.interests.add(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) - {by})
         else:
             self.catch_up(query)
 
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Drop a query of a requester here."""
+        """Drop one request of a requester for a query.
+
+        After its last request the fact Unwanted is published.
+        """
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
             self._desk.publish_fact(Unwanted(query))
 
     def _wanted_by(self, query: Query, before: set[bytes]) -> None:
-        """Update the group and the targets after a change of requesters."""
         row, by = self.row(query), self.interests.wanted_by(query)
         self._aims.take(query, row, frozenset(before))
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
@@ -132,7 +134,6 @@ class InterestSync(Component):
         self._send_pending()
 
     def _send_pending(self) -> None:
-        """Send pending queries to new targets, within the budget."""
         if not self._is_spent and self._aims.is_open:
             self._is_spent = True
             for group, queries in self._aims.go_on(TURN):
@@ -162,7 +163,7 @@ class InterestSync(Component):
         return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
 
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
-        """Return the uuids of the peers to ask for the query.
+        """Return the uuids of the peers to ask for the query of the requesters `by`.
 
         `named` has the sources if they are known.
         """
@@ -193,7 +194,7 @@ class InterestSync(Component):
         return Sources(tuple(hops), everyone, sources.masters, sources.away)
 
     def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
-        """Return the masters of the message, if all are unreachable and this node replaces them."""
+        """Return the masters of the message if all are unreachable and this node replaces them, else none."""
         return self._mapping.stands_for(key, e, self._nodes)
 
     def is_reachable(self, query: Query) -> bool:
@@ -267,19 +268,16 @@ class InterestSync(Component):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all queries were sent, and all reachable peers have confirmed them."""
+        """Whether all queries were sent, and all reachable peers that are not slow have confirmed them."""
         return not self._aims.is_open and not self.unconfirmed()
 
     def interest_of(self, peer: Peer) -> PeerInterest:
-        """Return the queries that a peer is asked for."""
         return self.interests.interest_of(peer.node.uuid)
 
     def needs(self, peer: Peer) -> bool:
-        """Return whether the peer is asked for anything."""
         return bool(self.interests.interest_of(peer.node.uuid).queries)
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the nodes that are asked for a topic, for clients here or for other nodes."""
         if what.kind == TOPIC and (queries := self.interests.matching(what.text, what.domain)):
             asked = set[str]()
             for query in queries[:ASKED]:

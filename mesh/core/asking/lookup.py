@@ -131,7 +131,7 @@ class Lookup(Component):
         within: float,
         after: bool,
     ) -> None:
-        """Look up for a peer: own values, and those of the nodes that it reaches through this one."""
+        """Look up for a peer: own values, and those of the nodes that the peer reaches through this one."""
         if self._demand.is_relayed(query):
             then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
         self._own(query, then, is_local=False)
@@ -179,7 +179,6 @@ class Lookup(Component):
         after: bool,
         found: LookupResult,
     ) -> None:
-        """Add the values of other nodes to those found here."""
         me, life = self._desk.me.name, self._cache.life
         # A subscription begins with the values of all sources, as one of them may lag behind another.
         everybody = self._demand.sources(query)
@@ -213,7 +212,6 @@ class Lookup(Component):
         ask(self._demand.targets(query, {by}, sources))
 
     def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
-        """Process the first values of a subscription."""
         for value in found.values:
             self._merging.passed(value.envelope, value.source)
         if is_own and not (found.missing or found.away):
@@ -245,7 +243,7 @@ class Lookup(Component):
                 self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
-        """Drop cached values that no other query here keeps up to date."""
+        """Drop cached values that no other query here keeps up to date; all of them for an XPath query."""
         if query.kind == XPATH:  # matching values are not looked up again
             self._cache.empty()
             return
@@ -275,7 +273,6 @@ class Lookup(Component):
 
 
 def _fits(value: Envelope, query: Query) -> bool:
-    """Return whether the value matches the query."""
     if query.kind == "exact" and value.keys[0] != query.text:
         return False
     return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

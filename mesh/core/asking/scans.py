@@ -31,7 +31,10 @@ class Scans:
         return bool(self._begun or self._waiting)
 
     def begin(self, query: Query, then: OnFound) -> None:
-        """Begin a scan, which ends at once if there is little to scan; `then` gets the values."""
+        """Begin a scan; `then` gets the values.
+
+        The scan ends at once if there is little to scan and no other scan had its turn since the last tick.
+        """
         self._waiting.append((query, then))
         self._continue_scan()
 

@@ -1,1 +1,1 @@
-"""Forwarding of messages towards their masters, and of the answers back."""
+"""Forwarding of messages toward their masters and of the answers back; failed messages; dirty reads."""

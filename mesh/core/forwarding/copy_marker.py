@@ -1,4 +1,4 @@
-"""Marks on the copies of a message for several masters: which master serves durable subscriptions."""
+"""Marks the copies of a message for several masters, so that only one serves durable subscriptions."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ class CopyMarker:
         self._provisional = provisional
 
     def takes(self, node: str) -> bool | None:
-        """Return whether a node understands the mark FIRST, or `None` if it is unreachable."""
+        """Return whether a node understands the mark FIRST; `None` if it is unknown or unreachable."""
         if node == self._desk.me.name:
             return True
         peer = self._nodes.named(node)
         return DURABLE in peer.speaks if peer is not None and self._nodes.is_alive(node) else None
 
     def decided(self, entry: PendingForward, decision: Decision) -> None:
-        """Choose the FIRST master for a new decision."""
+        """Choose the FIRST master for a new decision.
+
+        If durable subscriptions may lack the messages after that, they are reported as missing.
+        """
         me = self._desk.me.name
         masters = decision.hops if decision.to_master else ()
         if decision.kind is Kind.HERE:
@@ -53,7 +56,10 @@ class CopyMarker:
     # --- outbound ---------------------------------------------------------------------------------------
 
     def here(self, entry: PendingForward) -> Envelope:
-        """Return the envelope with its mark, as this node accepts it."""
+        """Return the envelope with its mark, if any, as this node accepts it.
+
+        If this node is the FIRST master, the entry is recorded as sent to the FIRST master.
+        """
         if not entry.first:
             return self._perhaps_twice(entry, entry.envelope)
         is_first = entry.first == self._desk.me.name
@@ -61,7 +67,11 @@ class CopyMarker:
         return entry.envelope.marked(FIRST if is_first else SECOND)
 
     def to(self, peer: Peer, entry: PendingForward) -> Envelope:
-        """Return the envelope with its mark, as it leaves for a peer."""
+        """Return the envelope with its mark, if any, as it leaves for a peer.
+
+        Flags that the peer does not know are removed. If the peer is the FIRST master, the entry is recorded
+        as sent to the FIRST master.
+        """
         envelope = entry.envelope
         if STAYS not in peer.speaks:
             envelope = envelope.without(NO_RELAY)
@@ -84,7 +94,7 @@ class CopyMarker:
     # --- inbound ----------------------------------------------------------------------------------------
 
     def of_older(self, envelope: Envelope) -> Envelope:
-        """Mark an envelope of a node that sets no marks: SECOND unless this node is its first master."""
+        """Mark an envelope of a node that sets no marks as SECOND if another master is the FIRST."""
         if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
             return envelope
         masters = self._mapping.masters(envelope.keys[0], envelope)
@@ -95,7 +105,8 @@ class CopyMarker:
 def tailed(entry: PendingForward) -> Envelope:
     """Return the envelope as it is stored while it waits.
 
-    The `put` field holds the name of the FIRST master.
+    The `put` field holds the name of the FIRST master, if there is one; the entry then counts as sent to that
+    master.
     """
     e = entry.envelope
     if not entry.first:
@@ -105,5 +116,5 @@ def tailed(entry: PendingForward) -> Envelope:
 
 
 def untailed(e: Envelope) -> tuple[Envelope, str]:
-    """Return a restored envelope, and the name of its FIRST master."""
+    """Return a restored envelope, and the name of its FIRST master, or "" if there is none."""
     return (replace(e, put=()), e.put[2]) if e.put and not e.to else (e, "")

@@ -20,7 +20,7 @@ MASTER = "its master"  # in place of a receiver, before the master
 
 
 class DeadLetters:
-    """Publishes dead letters, each under its own key, to be read or erased like any topic."""
+    """Publishes dead letters: under their own keys, to be read or erased like any topic, or into a queue."""
 
     def __init__(self, desk: NodeContext, disk: Disk, router: Router) -> None:
         self._desk = desk
@@ -30,9 +30,9 @@ class DeadLetters:
         self._number = 0
 
     def publish_refused(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
-        """Republish the messages `answer.first` to `answer.last` of an envelope with their reason.
+        """Republish the messages `answer.first` to `answer.last` of an envelope, with the reason.
 
-        `owner` is the key whose inbox the messages were addressed to.
+        `owner` is the key whose inbox the messages were addressed to, or "". The messages also count as lost.
         """
         who, n = envelope.to or MASTER, answer.last - answer.first + 1
         self._desk.loss_counter(who)(envelope, answer.state, min(n, envelope.count))
@@ -53,7 +53,11 @@ class DeadLetters:
         self._router.publish(self._stream, envelope, answered)
 
     def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> DeadLetterContents:
-        """Return the contents to republish for message `i` of an envelope."""
+        """Return the contents to republish for message `i` of an envelope, with headers about the failure.
+
+        The headers of the message are left out if they cannot be read, or if all headers together are too
+        large.
+        """
         properties, content = e.message(i)
         try:
             own = decode_properties(properties)
@@ -81,7 +85,7 @@ class DeadLetters:
 
 
 class DeadLetterContents(NamedTuple):
-    """A message to republish: the original id and key, properties, content and flags."""
+    """A message to republish: the original id and key, properties, content, flags and queue terms."""
 
     name: str
     key: str

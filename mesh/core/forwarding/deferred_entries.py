@@ -38,7 +38,10 @@ class DeferredEntries:
         self._old: set[tuple[bytes, str]] = set()  # streams with entries sent by earlier rules
 
     def ruled(self) -> None:
-        """Decide waiting entries again, as new rules may send them by another route."""
+        """Schedule new decisions on all waiting entries, as new rules may send them by another route.
+
+        For 60 s from then, nodes may have different versions of the rules.
+        """
         self._until = self._desk.now + LATELY
         for lane in self._lanes.values():
             self._again.update(dict.fromkeys(lane, self._desk.now))
@@ -81,7 +84,10 @@ class DeferredEntries:
         return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
     def defer_returned(self, entry: PendingForward, why: str, is_changing: bool) -> None:
-        """Defer an entry that a hop returned. `is_changing`: the hop gives changing rules as the reason."""
+        """Defer an entry that a hop returned.
+
+        `is_changing` means that the hop gives changing rules as the reason.
+        """
         entry.was_sent = False
         self._defer(entry, why if is_changing else f"{RULES}{why}")
         self._plan(entry)
@@ -99,18 +105,20 @@ class DeferredEntries:
             self._plan(entry, self._again.get(other, 0.0))
 
     def _defer(self, entry: PendingForward, why: str) -> None:
-        """Take an entry off its route."""
         self._rulings.without(entry)
         self._onward.assign(entry, ("",), why)
 
     def _plan(self, entry: PendingForward, at: float = 0.0) -> None:
-        """Schedule a new decision on an entry, at `at` or after a while."""
+        """Schedule a new decision on an entry: at `at`, or after a delay if `at` is not in the future."""
         now = self._desk.now
         self._again[entry] = at if at > now else now + AGAIN * max(1.0, len(self._again) / LOOKS)
         self._desk.wake(self._again[entry])
 
     def take_due(self) -> Iterator[PendingForward]:
-        """Yield the entries to decide now, as the budget allows."""
+        """Yield the entries to decide now, within the budget of this turn of the event loop.
+
+        An entry stops waiting, unless the caller defers it again before asking for the next entry.
+        """
         now = self._desk.now
         ready = deque(entry for entry, at in self._again.items() if at <= now)
         while ready and self._rulings.takes_look():

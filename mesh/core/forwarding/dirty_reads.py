@@ -80,7 +80,11 @@ class DirtyReads(Component):
     # --- towards a master -------------------------------------------------------------------------------
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
-        """Offer a forwarded envelope as a dirty read; return whether its rule and subscribers allow it."""
+        """Return whether the rule and the subscribers of a forwarded envelope allow a dirty read.
+
+        If they do, the envelope is offered to the subscribers. Either way it is recorded as forwarded, unless
+        it is a direct message, which is never a dirty read.
+        """
         if e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))
@@ -93,7 +97,7 @@ class DirtyReads(Component):
         return is_dirty
 
     def _targets(self, e: Envelope) -> FeedTargets:
-        """Return the local subscribers that support dirty reads."""
+        """Return the matching local subscribers that support dirty reads and are not joining."""
         joining = self._router.joining
         return [
             (feed, indices)
@@ -110,7 +114,7 @@ class DirtyReads(Component):
                 lane.missed[feed] = e.last
 
     def retract_refused(self, e: Envelope, answer: Answer) -> None:
-        """Retract messages that the master refused."""
+        """Retract messages that the master refused from local subscribers with dirty reads."""
         part = e.part(answer.first, answer.last)
         flags = part.flags | RETRACTED
         parcel = StoredEnvelope(
@@ -120,13 +124,16 @@ class DirtyReads(Component):
             feed.offer(EnvelopeSlice(parcel, indices), self._desk.now)
 
     def held(self, e: Envelope) -> Envelope:
-        """Return the envelope as it leaves for a master that supports dirty reads."""
+        """Return the envelope as it leaves for a master that supports dirty reads, with its body held here.
+
+        If the body cannot be held, the envelope is returned unchanged.
+        """
         return self._bodies.hold_body(e, self._desk.now) or e
 
     # --- items of masters -------------------------------------------------------------------------------
 
     def whole(self, item: Envelope) -> Envelope | None:
-        """Return an item with the contents held here, or `None` if they are gone."""
+        """Return an item with the contents held here, or `None` if these were forgotten."""
         found = self._bodies.whole(item)
         if found is not None:
             self._desk.count("confirmed", found.count)

@@ -121,7 +121,6 @@ class Forwarder(Component):
         )
 
     def _on_rules(self, fact: RulesChanged) -> None:
-        """Prepare for new rules, or put them into effect."""
         now = self._desk.now
         self._put_off.ruled()
         self._deciding.holds_until = 0.0 if fact.is_agreed else now + HOLDS
@@ -151,7 +150,6 @@ class Forwarder(Component):
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield reasons about a message: the nodes it waits for here, or why it was refused."""
         if what.kind != MESSAGE:
             return
         stream, domain, number = what.message
@@ -203,12 +201,10 @@ class Forwarder(Component):
             self._accept(envelope, self._local, was_sent)
 
     def _at_home(self, envelope: Envelope) -> Envelope:
-        """Return the envelope with a local destination if it names this site."""
         site, name = split(envelope.to)
         return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
     def accept_from_site(self, envelope: Envelope, origin: Origin) -> None:
-        """Process an envelope of another site."""
         self._accept(envelope, origin)
 
     def put_in_queue(self, envelope: Envelope) -> None:
@@ -293,9 +289,9 @@ class Forwarder(Component):
         self.tailback.watch(entry)
 
     def _answers(self, e: Envelope, origin: Origin, decision: Decision, was_sent: bool) -> bool:
-        """Accept messages of streams that this node knows as their earlier master; return whether it did.
+        """Accept messages that this node accepted before as their master; return whether there were any.
 
-        Only the others go on to the new master, which would deliver known messages again.
+        Only the others go on to the new master, which would deliver the known messages again.
         """
         lane = self._router.log.find_stream(e.stream, e.domain)
         if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):
@@ -310,7 +306,6 @@ class Forwarder(Component):
         return True
 
     def _has_several(self, e: Envelope) -> bool:
-        """Return whether any of the messages may have more than one master."""
         mapping = self.mapping
         return mapping.has_several and any(len(mapping.holders(key, e)) > 1 for key in e.keys)
 
@@ -418,7 +413,6 @@ class Forwarder(Component):
         self.shipping.schedule_send(peer.node.name)  # its window may be open again
 
     def on_site_answer(self, entry: PendingForward, hop: str, answer: Answer) -> None:
-        """Handle the answer for a direct message to another site."""
         self._outcome(entry, hop, answer)
         self.shipping.schedule_send(hop)
 
@@ -442,7 +436,7 @@ class Forwarder(Component):
         return is_passing and not entry.was_divided
 
     def _retry_deferred(self) -> None:
-        """Decide entries again that were deferred after a routing loop."""
+        """Decide deferred entries again that are due, and all entries once routing loops are final again."""
         for entry in self._put_off.take_due():
             decision = self._deciding.decide(entry.envelope)
             self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
@@ -459,14 +453,17 @@ class Forwarder(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def linked(self, peer: Peer) -> None:
-        """Send the waiting entries to a peer whose data connection opened."""
+        """Send the entries that wait for a peer, as its data connection opened.
+
+        Entries in flight are sent again, as an earlier connection may have lost them.
+        """
         self.incoming.provenance.introduce(peer)
         self.onward.requeue_in_flight(peer.node.name)  # an earlier connection may have lost messages
         self._review_if_met(peer)
         self.shipping.schedule_send(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
-        """Requeue unanswered entries of a peer, as its data connection ended."""
+        """Requeue unanswered entries of a peer, as its data connection ended, and warn their publishers."""
         self.incoming.provenance.drop_peer(peer)
         for entry in self.onward.requeue_in_flight(peer.node.name):
             if not entry.was_divided:
@@ -474,7 +471,10 @@ class Forwarder(Component):
         self._review_if_met(peer)
 
     def on_route_lost(self, hop: str) -> None:
-        """Requeue entries that left by a lost hop to another site, and look for another hop."""
+        """Requeue entries that left by a lost route to another site, and decide all waiting entries again.
+
+        If no other gateway reaches the site, their publishers are warned.
+        """
         again = self.onward.requeue_in_flight(hop)
         if not self._desk.face.next_hops[WAY].has_way(hop):
             for entry in again:
@@ -482,7 +482,7 @@ class Forwarder(Component):
         self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
-        """Review all routes if the rules do not name that node: it is known only while linked."""
+        """Review all routes if the rules do not name that node, as it is known only while linked."""
         if not self._nodes.is_named(peer.node.name):
             self.review()
 
@@ -497,22 +497,18 @@ class Forwarder(Component):
         self._continue_review()
 
     def _continue_review(self) -> None:
-        """Continue the review within the budget of this turn of the event loop."""
         self.rulings.go_on()
         for hop in self.onward.hops():  # held entries may leave now
             self.shipping.schedule_send(hop)
 
     def _rouse(self, decision: Decision) -> None:
-        """Send the envelopes that a new decision releases."""
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 
     def _look_in_turn(self, entry: PendingForward, decision: Decision) -> None:
-        """Apply a decision on an entry whose predecessors have all been reviewed."""
         self._apply_decision(entry, decision, is_in_turn=True)
 
     def _apply_decision(self, entry: PendingForward, decision: Decision, is_in_turn: bool = False) -> None:
-        """Defer, accept, refuse or send an entry, as a new decision says."""
         is_here = decision.kind is Kind.HERE and not decision.copies
         may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
         before = self._put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
@@ -557,7 +553,6 @@ class Forwarder(Component):
             self._router.publish(entry.origin.pace(part.stream), part, answered, stamp)
 
     def _restore(self, position: int, envelope: Envelope) -> None:
-        """Restore a stored entry that waits for its master."""
         envelope, first = untailed(envelope)
         entry = self.onward.add(envelope, self._local, self._desk.now)
         entry.position, entry.warned = position, True

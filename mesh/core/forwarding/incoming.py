@@ -36,7 +36,8 @@ ODD_FROM_SITES = ODD & ~INITIAL  # likewise, from another site
 class Incoming:
     """The check of envelopes from other nodes.
 
-    `take(envelope, origin)` continues with one, and `of_older` adds marks to envelopes of earlier releases.
+    `take(envelope, origin)` continues with an accepted envelope, and `of_older` adds marks to envelopes of
+    earlier releases.
     """
 
     def __init__(
@@ -83,7 +84,6 @@ class Incoming:
             self.provenance.held.bound(peer)
 
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
-        """Yield the parts within the size limit of this node, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:

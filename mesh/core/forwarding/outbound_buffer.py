@@ -36,7 +36,7 @@ FEW_DUE = 1024  # size above which `_due` is compacted
 
 
 class OutboundBuffer:
-    """The entries of `onward` whose publisher is warned that they wait.
+    """The waiting entries of `onward`: their warnings, storage, expiry and final answers.
 
     `keep` remembers a refusal for resent messages.
     """
@@ -53,10 +53,9 @@ class OutboundBuffer:
         is_unsettled: Callable[[PendingForward], bool],
         retract: Callable[[Envelope, Answer], None],
     ) -> None:
-        """Create the buffer.
+        """`is_unsettled` returns whether an entry may still take another route.
 
-        `is_unsettled` returns whether an entry may still take another route. `retract` handles refused
-        messages that local clients have already received.
+        `retract` handles refused messages that local clients have already received.
         """
         self._desk = desk
         self._disk = disk
@@ -91,11 +90,11 @@ class OutboundBuffer:
         self._wake_for_due()
 
     def warn(self, entry: PendingForward, why: str = "") -> None:
-        """Warn the publisher that an entry waits, after a persistent entry is on disk.
+        """Warn the publisher that an entry waits, once a persistent entry is on disk.
 
-        Earlier entries of the publisher on the same route come first: the stored ones must be the beginning
-        of the stream, or the rest would reach the master late after a crash. This node's own answer as a
-        master also comes first, as publishers wait for it while readers are slow.
+        An entry for which there is no room is refused, unless it was sent. Earlier entries of the publisher
+        on the same route come first, as the stored ones must be the beginning of the stream after a crash.
+        Entries that this node must answer as a master are not warned yet.
         """
         young = self._young.get(entry.key, {})
         before = [
@@ -137,7 +136,7 @@ class OutboundBuffer:
             yield from lane
 
     def repeat(self, entry: PendingForward, again: Envelope) -> None:
-        """Repeat the answers of a resent entry to its origin, as they may be lost."""
+        """Repeat the answers of a resent entry, and its warning, to its origin, as they may be lost."""
         told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
         _answer_origins(entry, told, (entry.origin,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
@@ -316,7 +315,7 @@ class OutboundBuffer:
         return min(self._expiry_of(envelope), envelope.expires or self._expiry_of(envelope))
 
     def _expiry_of(self, envelope: Envelope) -> int:
-        """Return when an entry has waited long enough, whatever its own time to live.
+        """Return when an entry has waited long enough, in ns since 1970, whatever its own time to live.
 
         A message that another site keeps has no such limit, unless it is a direct message.
         """
@@ -325,7 +324,7 @@ class OutboundBuffer:
         return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
 
     def _expire(self, entry: PendingForward) -> None:
-        """Refuse the expired messages of an entry."""
+        """Refuse the expired messages of an entry, except those in flight."""
         e, end = entry.envelope, self._expiry_of(entry.envelope)
         void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
         for hop in entry.hops:
@@ -349,14 +348,20 @@ class OutboundBuffer:
         )
 
     def age(self) -> float:
-        """Return the age in s of the oldest waiting message, judged by the first entry of each queue."""
+        """Return the age in s of the oldest waiting message, judged by the first entry of each queue.
+
+        Entries without a warning do not count; without any other the age is 0.
+        """
         lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
         first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
         now = self._desk.believed
         return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
 
     def depth(self, hop: str) -> Depth:
-        """Return the backlog for a node; for "" the messages whose node is unknown."""
+        """Return the backlog for a node, without entries whose publishers were not warned.
+
+        For "" this is the backlog of messages whose node is unknown.
+        """
         messages = size = 0
         oldest = self._desk.believed  # never negative, even if a clock went back
         for line in self._onward.lines(hop):

@@ -31,7 +31,7 @@ class PeerSender(Component):
         may_leave: Callable[[PendingForward], bool],
         marked: Callable[[Peer, PendingForward], Envelope],
     ) -> None:
-        """Create the component.
+        """`marked` returns an entry's envelope as it leaves for a peer.
 
         `marked` returns an entry's envelope as it leaves for a peer.
         """
@@ -55,7 +55,7 @@ class PeerSender(Component):
         self._answers.setdefault(uuid, []).append(outcome)
 
     def flush(self) -> None:
-        """Send everything for which there is a connection."""
+        """Send everything for which there is a connection; answers for unknown peers are dropped."""
         while self._due:
             node, _ = self._due.popitem()
             peer = self._neighbours.named(node)

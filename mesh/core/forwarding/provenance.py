@@ -1,4 +1,7 @@
-"""Checks the routes of forwarded envelopes, which wait until they are vouched for or time out."""
+"""Checks the routes of forwarded envelopes.
+
+An envelope waits until its route is vouched for or denied, or time runs out.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +46,15 @@ class Provenance:
         return self._vouching.denies(peer, tuple([hop.node for hop in inside(envelope.route)]))
 
     def hold_envelope(self, peer: Peer, envelope: Envelope) -> None:
-        """Hold an envelope until its route is vouched for."""
+        """Hold an envelope until its route is vouched for or denied, or time runs out."""
         self.held.add(peer, envelope, self._desk.now)
         self._request_proofs()
 
     def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
-        """Call `then` with whether the route of a question is believed, perhaps later."""
+        """Call `then` with whether the route of a question is believed, perhaps later.
+
+        While too many questions wait, `then` is called with False at once.
+        """
         if self._vouching.believes(peer, route):
             then(True)
         elif len(self._waiting) >= QUESTIONS:
@@ -80,7 +86,10 @@ class Provenance:
         self.held.drop_peer(peer)
 
     def take_released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
-        """Return the envelopes that wait no longer, each with its error if it is refused."""
+        """Return the envelopes that wait no longer, each with its error if it is refused.
+
+        Questions whose wait is over are answered.
+        """
         if not self.held and not self._waiting:
             return []
         self._release_decided()
@@ -93,7 +102,7 @@ class Provenance:
         return found
 
     def forged(self, peer: Peer, envelope: Envelope, is_late: bool = False) -> PublishRefused:
-        """Return the refusal of a forged envelope, and report the peer.
+        """Return the refusal of a forged envelope, and report the peer at most every 10 minutes.
 
         `is_late` means that no node has vouched for the route in time.
         """

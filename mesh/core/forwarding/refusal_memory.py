@@ -31,7 +31,11 @@ class RefusalMemory:
         self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()
 
     def remember(self, stream: bytes, refusal: Answer) -> None:
-        """Remember a refusal, as its answer may be lost."""
+        """Remember a refusal, as its answer may be lost.
+
+        Beyond 1024 refusals of a stream, the refusal of the lowest number is forgotten; beyond 4096 streams,
+        the stream without a new refusal for the longest time.
+        """
         key = (stream, refusal.domain)
         said = self._said.setdefault(key, {})
         self._said.move_to_end(key)
@@ -44,14 +48,15 @@ class RefusalMemory:
             self._said.popitem(last=False)
 
     def refusal_of(self, stream: bytes, domain: str, number: int) -> Answer | None:
-        """Return the refusal of one message, or `None`."""
+        """Return the refusal of one message, or `None` if none is remembered."""
         said = self._said.get((stream, domain), {})
         return next((a for a in said.values() if a.first <= number <= a.last), None)
 
     def split_repeated(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
         """Yield the parts of `first` to `last`: refused ones with the answer, others with `None`.
 
-        Of a local client (`is_own`) this includes messages refused before the node restarted.
+        Of a local client (`is_own`) this includes messages refused before the node restarted. The parts are
+        then not always in order.
         """
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):

@@ -57,7 +57,6 @@ class RouteDecisions:
                 start = i
 
     def _looks_inside(self, envelope: Envelope) -> bool:
-        """Return whether the route depends on contents."""
         is_own = not self._visited(envelope)
         domain, xml = envelope.domain, envelope.xml
         return any(self._mapping.looks_inside(key, domain, xml, is_own) for key in envelope.keys)
@@ -77,18 +76,17 @@ class RouteDecisions:
                 start = i
 
     def _held(self, envelope: Envelope, i: int) -> FilterResults:
-        """Return the filter results of message `i`."""
         return self._mapping.held(FilterInput(envelope, i))
 
     def _held_by_first(self, envelope: Envelope) -> FilterResults:
         """Return the filter results of an envelope that was split by them, from its first message.
 
-        Called only if there are filters.
+        The caller has checked that there are filters.
         """
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
     def is_only_here(self, envelope: Envelope) -> bool:
-        """Return whether the envelope is the copy for this node, sent directly to several masters."""
+        """Return whether the envelope was sent straight to this node, which alone has to accept it."""
         route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies
@@ -120,7 +118,6 @@ class RouteDecisions:
         return [hop.node for hop in inside(envelope.route) if hop.node != self._desk.me.name]
 
     def _decide(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
-        """Return the decision on messages with that key and these filter results."""
         if envelope.route or envelope.to or self._mapping.may_choose:
             return self._decided(envelope, key, held)
         at = self._mapping.row(key, envelope.domain, envelope.xml), envelope.domain, held

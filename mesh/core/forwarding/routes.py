@@ -44,7 +44,6 @@ class Routes(Component):
     peer_verbs = client_verbs
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the claims on a topic, and the state of the nodes that have them."""
         if what.kind == TOPIC and what.is_start:
             for claim in self._mapping.claims(what.text, what.domain):
                 is_me = claim.node == self._desk.me.name
@@ -52,11 +51,13 @@ class Routes(Component):
                 yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
 
     def _on_route(self, asked: IncomingCall[AskRoute]) -> None:
-        """Answer with the steps of the route. Raises: LocalError for invalid names."""
         self.trace(asked.ask, lambda steps: asked.reply(Steps(steps=steps)))
 
     def trace(self, ask: AskRoute, then: OnSteps) -> None:
-        """Call `then` with the steps of the route. Raises: LocalError for invalid names."""
+        """Call `then` with the steps of the route, usually later.
+
+        Raises: LocalError for invalid names, and for a start that cannot be reached.
+        """
         if ask.start and ask.start != self._desk.me.name:
             if not self._nodes.is_alive(ask.start):
                 text = f"Node {ask.start} cannot be reached."
@@ -113,7 +114,7 @@ class Routes(Component):
     def _pass_on(
         self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: OnSteps
     ) -> None:
-        """Ask each of the nodes, and put their steps between `steps` and `waits`."""
+        """Ask each of the nodes, and call `then` with their steps between `steps` and `waits`."""
         peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}
 
         def came(replies: Replies[Steps], missing: list[str]) -> None:
@@ -124,7 +125,7 @@ class Routes(Component):
 
 
 def _steps(node: str, told: PeerReply[Steps] | None) -> list[Step]:
-    """Return the steps that another node reports, including those behind it."""
+    """Return the steps that another node reports, including those behind it, with truncated fields."""
     if told is None or told.code:
         why = "no answer" if told is None else f"no route ({told.code[:LONGEST]})"
         return [Step(node=node, decision="unknown", why=why)]

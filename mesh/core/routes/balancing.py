@@ -32,9 +32,9 @@ def name_of(balancer: Balancer) -> str:
 class Balancing:
     """Chooses between nodes.
 
-    `peer(name)` finds a node, `state_of(name)` returns its last reported state, `weight_of(name)` its learned
-    weight. `choose` selects a master or a next hop. `assign` and `several` select among the nodes that serve
-    an address; the outcome must be reported with `sent_to` and `count_answers`.
+    `peer(name)` finds a node, `state_of(name)` returns its last reported load, `weight_of(name)` its learned
+    weight. `choose` selects a master or a next hop; `assign` and `several` select among the nodes that serve
+    an address. The outcome of `assign` must be reported with `sent_to` and `count_answers`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Balancing:
     # --- masters and next hops ----------------------------------------------------------------------------
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str = "") -> str:
-        """Choose a node.
+        """Choose a node; nodes that answer at present are preferred.
 
         The same `of` gets the same node while that is a candidate; None gets a new choice each time.
         """
@@ -75,7 +75,6 @@ class Balancing:
         return chosen
 
     def _pick(self, nodes: Sequence[str], domain: str) -> str:
-        """Make a new choice, preferably a node that answers."""
         balancer = self._strategies.of_domain(domain)
         node = balancer.pick([self._candidate_of(node) for node in self._steady(nodes)])
         self._count_sent(node, 1)
@@ -97,7 +96,8 @@ class Balancing:
     ) -> dict[str, int]:
         """Return how many of n messages each node gets.
 
-        `nodes` has the number of consumers at each node. With a single node no strategy is asked.
+        `nodes` has the number of consumers at each node. With a single node no strategy is asked. A node that
+        does not answer at present gets none, unless no node answers.
         """
         if len(nodes) == 1:
             [node] = nodes
@@ -126,7 +126,8 @@ class Balancing:
     def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
         """Return the name of the strategy, and the candidates in its order of choice.
 
-        The order is unspecified if the strategy reads the message. Nothing is sent.
+        Nothing is sent. Nodes that do not answer at present come last. The order is unspecified if the
+        strategy reads the message.
         """
         balancer = self._strategies.of_address(address)
         found = {node: self._server(node, consumers) for node, consumers in nodes.items()}
@@ -159,7 +160,6 @@ class Balancing:
         return self._candidate(node, outstanding, latency, 0.0, consumers)
 
     def _boot(self, node: str) -> tuple[bytes, int] | None:
-        """Return the current process of the node, or None if it is unknown."""
         peer = self._peer(node)
         return (peer.node.uuid, peer.node.boot) if peer is not None else None
 
@@ -197,7 +197,6 @@ class Balancing:
         )
 
     def _count_sent(self, node: str, n: int) -> None:
-        """Count n messages that are sent to the node."""
         now = self._desk.now
         self._sent.add(node, now, n)
         if node != self._desk.me.name:

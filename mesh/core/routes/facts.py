@@ -24,7 +24,7 @@ class RulesChanged(Fact):
 class RouteLearned(Fact):
     """A question for the route to a node was answered.
 
-    `way` is the neighbor on the route, or "" if no node has a route.
+    `way` is the neighbor on the route, or "" if no node that was asked has a route.
     """
 
     way: str

@@ -36,7 +36,10 @@ class StrataFollowers:
         self._number = 0
 
     def set_followed(self, peer: Peer, command: Follow) -> None:
-        """Set the domains that a peer follows."""
+        """Set the domains that a peer follows.
+
+        All of them are reported anew. Without domains the peer follows no longer.
+        """
         self.peers.pop(peer.node.uuid, None)
         if command.domains:
             self.peers[peer.node.uuid] = Follower(dict.fromkeys(command.domains))

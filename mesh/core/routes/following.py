@@ -34,7 +34,7 @@ class Followed:
 class StrataFollowing:
     """The followed peers.
 
-    `wants(at)` requests a new measurement at that time.
+    `wants(at)` requests a new measurement at that time at the latest.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class StrataFollowing:
         self.peers: dict[bytes, Followed] = {}
 
     def connected(self, peer: Peer) -> None:
-        """Follow the peer again on its new connection."""
+        """Let the next measurement ask the peer again, on its new connection."""
         if (followed := self.peers.get(peer.node.uuid)) is not None:
             followed.asked = None
             followed.since = dict.fromkeys(followed.since, self._desk.now)
@@ -56,7 +56,10 @@ class StrataFollowing:
         self.peers.pop(peer.node.uuid, None)
 
     def follow_claims(self, claims: Mapping[str, Sequence[Claim]]) -> None:
-        """Follow all nodes that may be on the route, for each domain in `claims`."""
+        """Follow the nodes that may be on the route, for each domain in `claims`, and no others.
+
+        At most FOLLOWED domains are followed at one node.
+        """
         wanted: dict[bytes, dict[str, None]] = {uuid: {} for uuid in self.peers}
         for domain, claimed in claims.items():
             for claim in closer(self._desk.me.name, claimed):
@@ -80,7 +83,7 @@ class StrataFollowing:
             del self.peers[peer.node.uuid]
 
     def accept_report(self, peer: Peer, command: Strata) -> bool:
-        """Accept a report, and return whether it was requested."""
+        """Accept a report, and return whether it was requested and is newer than the last one."""
         followed = self.peers.get(peer.node.uuid)
         if followed is None or followed.asked is None or command.number <= followed.number:
             self._desk.count("unasked")  # or late
@@ -100,7 +103,11 @@ class StrataFollowing:
         followed.said[row.domain] = way or NOWHERE
 
     def way_of(self, domain: str, claim: Claim) -> Distance | None:
-        """Return the reported route of a claiming node, with the latency from here; None while pending."""
+        """Return the reported route of a claiming node, with the latency from here; None while pending.
+
+        A node that is unreachable, or has not reported in time, has no route (`NOWHERE`). The route of a node
+        that cannot report follows from the rules.
+        """
         peer = self._nodes.named(claim.node)
         if peer is None or not self._nodes.is_alive(claim.node):
             return NOWHERE

@@ -40,7 +40,7 @@ class Askable(Protocol):
 class NodeLocator(Component):
     """Component that finds routes to nodes.
 
-    Publishes the fact RouteLearned after each answer.
+    The fact RouteLearned is published after each answer to `ask_nodes`.
     """
 
     def __init__(self, desk: NodeContext, questions: PeerCalls, nodes: Askable) -> None:
@@ -60,7 +60,6 @@ class NodeLocator(Component):
         return (answer(AskWhere, self._on_where),)
 
     def _on_where(self, asked: IncomingCall[AskWhere]) -> None:
-        """Answer how far the node is from here."""
         ask = asked.ask
         if ask.node == self._desk.me.name:
             asked.reply(Hops(hops=0))
@@ -90,7 +89,10 @@ class NodeLocator(Component):
     def find(
         self, node: str, visited: Collection[str], within: float, then: Callable[[str, int], None]
     ) -> None:
-        """Call `then` with the nearest neighbor and its hops, or with ("", -1)."""
+        """Call `then` with the neighbor nearest to the node and the hops to the node, or with ("", -1).
+
+        That may be at once, or up to `within` seconds later.
+        """
         if self._nodes.is_alive(node):
             then(node, 1)
             return
@@ -114,7 +116,7 @@ class NodeLocator(Component):
 
 
 def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:
-    """Return the nearest neighbor to a node and the number of hops, or ("", -1).
+    """Return the neighbor nearest to a node and the number of hops to the node, or ("", -1).
 
     `answers` has names of neighbors with their reported hops. Only the node itself may report 0.
     """

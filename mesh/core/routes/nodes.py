@@ -36,7 +36,6 @@ class Nodes:
         self._balancing = balancing
 
     def named(self, node: str) -> Peer | None:
-        """Return the peer of that name, or None."""
         return self._neighbours.named(node)
 
     def is_named(self, node: str) -> bool:
@@ -44,7 +43,7 @@ class Nodes:
         return (self._is_open or node in self._named) and not self._desk.denies(node)
 
     def is_known(self, node: str) -> bool:
-        """Return whether the node may be linked, or is linked now."""
+        """Return whether the node is configured, may be linked, or is linked now."""
         peer = self.named(node)
         return node in self._named or (peer is not None and self.is_usable(peer))
 
@@ -58,16 +57,16 @@ class Nodes:
         return self._neighbours.settled()
 
     def is_usable(self, peer: Peer) -> bool:
-        """Return whether the peer may be linked, or is linked now."""
+        """Return whether the peer may be linked, or is linked now and not denied by the rules."""
         name = peer.node.name
         return self.is_named(name) or (peer.data is not None and not self._desk.denies(name))
 
     def usable(self) -> list[Peer]:
-        """Return all peers that may be linked, alive or not."""
+        """Return all peers that may be linked or are linked now, alive or not."""
         return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
 
     def unlinked(self) -> list[str]:
-        """Return the names of live nodes that may not be linked.
+        """Return the names of live nodes that neither are nor may be linked.
 
         No messages move between these nodes and this one.
         """
@@ -103,7 +102,7 @@ class Nodes:
 
     @property
     def is_open(self) -> bool:
-        """Whether all nodes may be linked."""
+        """Whether the settings allow links with all nodes."""
         return self._is_open
 
     def standing(self, node: str) -> Reason:
@@ -129,7 +128,7 @@ class Nodes:
         return self._balancing.choose(nodes, of, domain)
 
     def way_to(self, node: str) -> str | None:
-        """Return the neighbor through which a node is reached, if that is known."""
+        """Return the neighbor through which a node is reached, or None if that is not known."""
         return self.whereabouts.way_to(node)
 
     def ask_way(self, node: str) -> bool:

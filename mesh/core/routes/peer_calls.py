@@ -36,10 +36,7 @@ class PeerReply(Generic[R]):
     code: str = ""  # of its refusal
 
     def add_reply(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
-        """Add a reply or a part of one.
-
-        Raises RemoteError for an unreadable reply, which does not count.
-        """
+        """Add a reply or a part of one. Raises: RemoteError for an unreadable reply, which does not count."""
         self.value, self.code = says(), reply.code
         if not reply.code:
             value = read_result(says, reply.value)
@@ -118,14 +115,20 @@ class PeerCalls(Component):
         self._neighbours.review_login(peer)
 
     def when_settled(self, work: Callable[[], None]) -> None:
-        """Call `work` once this node had time to meet its peers, which seem absent after a start."""
+        """Call `work` once this node had time to meet its peers, which seem absent after a start.
+
+        Once that time is over, `work` is called at once.
+        """
         if self._neighbours.settled():
             work()
         else:
             self._early.append(work)
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
-        """Call `then` when the peers in `need` have confirmed their version, at the latest after CONFIRM."""
+        """Call `then` when the peers in `need` have confirmed these versions, at the latest after CONFIRM.
+
+        A peer that dies is no longer awaited.
+        """
         confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
         self._confirmations[confirmation] = None
         self._request += 1
@@ -165,6 +168,7 @@ class PeerCalls(Component):
     ) -> None:
         """Ask each peer, and call `then` with the replies that arrive within `within` seconds.
 
+        `then` is called once all have replied; if only slow or dead nodes are missing, it is called earlier.
         `by` sends the question in another way than on the data connection.
         """
         self._request += 1
@@ -188,7 +192,6 @@ class PeerCalls(Component):
         self._finish(call.request)
 
     def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
-        """Process a reply of a peer, or a part of one."""
         question = self._questions.get(reply.request)
         if question is None or peer.node.uuid not in question.need:
             peer.reads.pop(reply.request, None)
@@ -214,7 +217,6 @@ class PeerCalls(Component):
             self._begin()
 
     def _on_peer_lost(self, peer: Peer) -> None:
-        """End the waits for a peer that is dead."""
         peer.reads.clear()
         self.slow.forget_node(peer.node.uuid)
         for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
@@ -226,7 +228,7 @@ class PeerCalls(Component):
         self._begin()
 
     def review(self) -> None:
-        """Finish the waits whose time is over."""
+        """Finish the waits whose time is over, and ask slow nodes again when that is due."""
         self._begin()
         for confirmation in list(self._confirmations):
             self._finish_confirmation(confirmation)
@@ -237,14 +239,12 @@ class PeerCalls(Component):
         self.slow.review()
 
     def _begin(self) -> None:
-        """Begin the work that was deferred until the peers are known."""
         if self._early and self._neighbours.settled():
             early, self._early = self._early, []
             for work in early:
                 work()
 
     def _finish(self, request: int) -> None:
-        """Finish a question that is complete or whose time is over."""
         question = self._questions.get(request)
         if question is not None and question.need and self._desk.now < self._due(question):
             self._desk.wake(self._due(question))

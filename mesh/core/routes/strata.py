@@ -129,7 +129,7 @@ class LiveStrata(Component):
     # --- measuring ----------------------------------------------------------------------------------------
 
     def _domains(self) -> list[str]:
-        """Return the domains of own rules, requested domains, and domains that others follow."""
+        """Return at most MOST domains: those of own rules, then requested and followed ones."""
         now, me = self._desk.now, self._desk.me.name
         self._looked = {domain: until for domain, until in self._looked.items() if until > now}
         has_ways = any(rule.node != me for rule in self._mapping.rules)
@@ -149,7 +149,7 @@ class LiveStrata(Component):
         self.followers.send_changes(self.shown, changed, is_late)
 
     def _show(self) -> list[str]:
-        """Publish the measured distances, and return the domains in which they have changed.
+        """Set the distances that others receive, and return the domains in which they have changed.
 
         A route that changes too often is held back.
         """
@@ -170,7 +170,7 @@ class LiveStrata(Component):
     # --- questions ----------------------------------------------------------------------------------------
 
     def when_measured(self, domain: str, then: Callable[[], None]) -> None:
-        """Call `then` when the distance in that domain is known."""
+        """Call `then` when the distance in that domain is known, or if too many domains are measured."""
         self._looked[domain] = self._desk.now + LOOKED
         while len(self._looked) > FOLLOWED:
             self._looked.pop(next(iter(self._looked)))
@@ -207,7 +207,6 @@ class LiveStrata(Component):
         return "" if is_way(me, way, claims) else f"ends at {way.way[-1]}, which is not a master"
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the distance to the master of a topic, and broken routes while their nodes are alive."""
         own = self.own.get(what.domain)
         is_stale = self._due <= self._desk.now
         if what.kind != TOPIC or own is None or is_stale or not self._is_of_domain(what):
@@ -226,6 +225,5 @@ class LiveStrata(Component):
             yield reason("WAY_BROKEN", next=node, says=says)
 
     def _is_of_domain(self, what: What) -> bool:
-        """Return whether rules assign the topic by its domain."""
         claims = self._mapping.claims(what.text, what.domain)
         return bool(what.domain and claims) and all(claim.by.startswith("DOMAIN") for claim in claims)

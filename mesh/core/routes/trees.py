@@ -50,7 +50,7 @@ class Trees(Component):
         return (answer(AskTree, self._asked_by_node),)
 
     def _on_tree(self, asked: IncomingCall[AskTree]) -> None:
-        """Answer for a domain, or list the domains. Raises LocalError for an invalid domain."""
+        """Answer for a domain, or list the domains. Raises: LocalError for an invalid domain."""
         ask = asked.ask
         check_domain(ask.domain)
         if not ask.domain:
@@ -89,7 +89,6 @@ class Trees(Component):
         return _row(me, own, by, list(islice(broken, BROKEN)))
 
     def _ask_nodes(self, ask: AskTree, then: OnTree) -> None:
-        """Ask all nodes that the question has not visited."""
         peers = {peer.node.uuid: peer for peer in self._nodes.askable(ask.visited)}
         names = [*ask.visited, self._desk.me.name, *(peer.node.name for peer in peers.values())]
         further = replace(ask, visited=names[:ROWS])

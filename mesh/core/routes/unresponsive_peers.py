@@ -1,6 +1,6 @@
 """Tracks live nodes that do not answer, so that questions hardly wait for them.
 
-A late answer may have waited for a broken connection, so its node is asked again. Slow nodes are also asked
+A late answer may have waited for a broken connection, so the node is asked again. Slow nodes are also asked
 now and then; otherwise the first question after a quiet time would not wait for a recovered node.
 """
 
@@ -24,7 +24,7 @@ class UnresponsivePeers:
     """The nodes that are slow, by uuid.
 
     A question that nothing waits for is a probe: an answer in time ends the slow state. `who` finds a node,
-    `ask` sends it a question that is answered at once.
+    `ask` sends a question that the node can answer at once.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class UnresponsivePeers:
         return uuid in self._slow
 
     def waited_for(self, uuid: bytes, seconds: float) -> None:
-        """Record that a node has not answered a waiting question for `seconds`."""
+        """Record that a node has not answered a question for `seconds`; from 1 s, the node is slow."""
         if seconds >= ENOUGH and uuid not in self._slow:
             self._slow[uuid] = self._desk.now + TRY
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
@@ -53,7 +53,7 @@ class UnresponsivePeers:
                 )
 
     def answers(self, uuid: bytes) -> None:
-        """Record an answer in time."""
+        """Record an answer in time, after which the node is not slow."""
         if uuid in self._slow:
             del self._slow[uuid]
             self._report_event(uuid, "answers in time again", "info")
@@ -61,7 +61,10 @@ class UnresponsivePeers:
     # --- probes -----------------------------------------------------------------------------------------
 
     def tells(self, uuid: bytes, version: int, is_new: bool = False) -> None:
-        """Record that a version of our interest was sent; `is_new` means on a new connection."""
+        """Record that a version of our interest was sent, unless an earlier version is not confirmed yet.
+
+        `is_new` means on a new connection, where earlier versions do not count.
+        """
         if is_new or uuid not in self._versions:
             self._versions[uuid] = version, self._desk.now
 

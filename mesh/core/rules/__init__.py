@@ -1,1 +1,1 @@
-"""Values on which the whole mesh agrees: shared rows, rules, weights and backups."""
+"""Shared rows, mesh-wide rules and weights, and the values that a new master or a backup takes over."""

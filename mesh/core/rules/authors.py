@@ -89,7 +89,7 @@ class Authors(Component):
         )
 
     def count_row(self, row: SharedRow) -> None:
-        """Count the accepted row if its author is not known."""
+        """Count the accepted row if its author is not known; otherwise stop counting the row of that name."""
         if self._is_known(row.author):
             self.forgotten(row.kind, row.name)
         else:

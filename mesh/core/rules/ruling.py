@@ -99,7 +99,10 @@ class Ruling(Component):
         asked.reply(ReloadTold(now=fitting(found.now, LINES), later=fitting(found.later, LINES)))
 
     def reload(self, by: str) -> Reloaded:
-        """Read the configuration again, and apply it. Raises: LocalError, with nothing changed."""
+        """Read the configuration again, and apply the settings that need no restart.
+
+        LocalError leaves everything unchanged.
+        """
         found = self._read()
         if found.ruleset is not None:
             self.adopt(found.ruleset.rules, found.ruleset.known)
@@ -131,7 +134,7 @@ class Ruling(Component):
     def share(self, agreed: Agreed, summary: Summary) -> None:
         """Set the shared rules, which come into force when all nodes have confirmed or SWITCH has passed.
 
-        LocalError leaves everything unchanged.
+        Before the node serves clients, they come into force at once. LocalError leaves everything unchanged.
         """
         self.check(self.own, agreed)
         self.agreed, self._summary = agreed, summary
@@ -176,7 +179,7 @@ class Ruling(Component):
             then()
 
     def _expect(self, is_shared: bool) -> None:
-        """Subscribe by both sets of rules from now on."""
+        """Subscribe by both sets of rules, and begin the wait for the switch to the next ones."""
         self._settle()
         if self._next is not None:  # other nodes may use these
             self._went_by(self._next.rules)
@@ -254,7 +257,7 @@ class Ruling(Component):
         return Summary(ASKS_BY, it.stamp, it.digest) if it is not None else None
 
     def _all_ask(self) -> bool:
-        """Return whether all live nodes, including this one, have announced the new rules."""
+        """Return whether all live nodes, including this one, have announced the new shared rules."""
         mine = self._asks_by()
         if not self._is_shared or self._gossiping.shared.get(ASKS_BY) != mine:
             return False

@@ -50,8 +50,8 @@ class RowKind:
     """A kind of rows, with the callbacks of its component.
 
     `check(row)` raises LocalError for an invalid row. `changed(row, by)` reports a row in force; `by` is the
-    peer that sent it, None for this node. `ahead` is how many ns a timestamp may be ahead of the clock. With
-    `by_admin` the admin signs the rows.
+    peer that sent it, None for this node. A timestamp may be `ahead` ns ahead of the clock; with `by_admin`
+    the admin signs the rows.
     """
 
     name: str
@@ -101,15 +101,12 @@ class Shared(Component):
     # --- for components with rows -------------------------------------------------------------------------
 
     def add(self, kind: RowKind) -> None:
-        """Register a kind of rows."""
         self._kinds[kind.name], self._tables[kind.name] = kind, RowTable(kind.name)
 
     def get(self, kind: str, name: str) -> SharedRow | None:
-        """Return the row of that name, or None."""
         return self._tables[kind].get(name)
 
     def summary(self, kind: str) -> Summary:
-        """Return the summary of all rows of that kind."""
         return self._tables[kind].summary
 
     def stamp(self, kind: str, name: str) -> int:
@@ -119,7 +116,11 @@ class Shared(Component):
         return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
 
     def write_row(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
-        """Write a row, signed by this node. Raises LocalError for an invalid row, or if there is no room."""
+        """Write a row, signed by this node. Raises: LocalError for an invalid row, or if there is no room.
+
+        A row that is not newer than the one in force is ignored. `by` is the peer whose value this is, if
+        any.
+        """
         me, keyring = self._desk.me, self._desk.settings.keyring
         row = SharedRow(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
         if keyring is not None:
@@ -128,7 +129,10 @@ class Shared(Component):
         self._accept_row(row, by)
 
     def bring(self, row: SharedRow) -> None:
-        """Accept a row of the admin from a client. Raises LocalError as `write_row` does, or CLOCK_AHEAD."""
+        """Accept a row of the admin from a client.
+
+        Raises: LocalError as `write_row` does, or for a timestamp in the future.
+        """
         self._check_time(row)
         self._check(row)
         self._accept_row(row, None)
@@ -142,7 +146,7 @@ class Shared(Component):
         self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())
 
     def ask_speaking(self, word: str, ask: Ask, says: type[R], then: OnReplies[R]) -> None:
-        """Ask all reachable nodes with the feature `word`, once it is known which these are."""
+        """Ask all reachable nodes with the feature `word`, once this node had time to meet its peers."""
 
         def work() -> None:
             peers = [peer for peer in self._neighbours.alive() if word in peer.speaks]
@@ -169,7 +173,6 @@ class Shared(Component):
     # --- one row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that cannot be accepted."""
         if not self._tables[row.kind].has_room(row):
             what = (
                 f"The mesh has no room for more rows of {row.kind!r}: the limit is {ROWS:,} rows, and 16 MiB."
@@ -208,7 +211,6 @@ class Shared(Component):
         self._forget_deletions(row.kind)
 
     def _forget_deletions(self, kind: str) -> None:
-        """Forget the deletions that are no longer kept (Law 3)."""
         for name in self._tables[kind].drop_deletions(self._desk.believed):
             key = f"{kind}\0{name}".encode()
             self._disk.later(TABLE, key, Delete(TABLE, key))
@@ -249,21 +251,19 @@ class Shared(Component):
     # --- exchange with nodes ------------------------------------------------------------------------------
 
     def _on_rows(self, asked: IncomingCall[AskRows]) -> None:
-        """Answer a question for the rows of a kind behind a position."""
         ask = asked.ask
         table = self._tables.get(ask.kind)
         rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
         asked.reply(RowsTold(rows=list(fitting(rows, AT_ONCE))))
 
     def _given(self, asked: IncomingCall[AskRow]) -> None:
-        """Accept a row that another node sends."""
+        """Accept a row that another node sends, and reply when it is on disk."""
         row = row_of(asked.ask.row)
         if row.kind in self._tables:
             self._one(row, row.kind, (-1, ""), asked.who)
         self._disk.commit_if_any(lambda error: asked.reply(ReplyValue()) if error is None else None)
 
     def _on_state(self, fact: StateReceived) -> None:
-        """Ask a node for its rows if its state announces different ones."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
         if peer is None or SHARED not in peer.speaks:
             return
@@ -297,7 +297,7 @@ class Shared(Component):
         return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
 
     def ask_peer(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
-        """Ask the peer, and call `then` with its reply.
+        """Ask the peer, and call `then` with the reply, if there is one.
 
         A MeshError from `then` marks the reply as invalid.
         """
@@ -324,7 +324,6 @@ class Shared(Component):
     def _rows(
         self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None], told: RowsTold
     ) -> None:
-        """Accept some rows of a node, then ask for more if there were any."""
         for said in told.rows[:AT_ONCE]:
             row = row_of(said)
             try:

@@ -68,13 +68,11 @@ class SharedRules(Component):
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that does not contain valid rules."""
         if row.name:
             raise LocalError(f"A row of rules must not have the name {row.name[:80]!r}.", code="BAD_ROW")
         unpacked(row.value)
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply the rules of the row."""
         before, agreed = self._ruling.agreed, unpacked(row.value)
         is_news = self._desk.serves
         whose = f"rules of {iso(row.stamp)}" + (f" by {harmless(agreed.by)}" if agreed.by else "")
@@ -119,7 +117,7 @@ class SharedRules(Component):
         return found if len(found) <= VALUE else b""
 
     def _behind(self) -> list[str]:
-        """Return the live nodes that have not announced these rules."""
+        """Return the names of live nodes that have not announced these rules, at most 16."""
         if not self.stamp:
             return []
         mine = self._shared.summary(RULES)
@@ -130,7 +128,6 @@ class SharedRules(Component):
         return sorted(name for name in alive if name not in has)[:SHOWN]
 
     def _on_rules_put(self, asked: IncomingCall[AskRulesPut]) -> None:
-        """Put the rules of a client in force at all nodes."""
         row = self._admins(asked.ask.row)
         is_again = row == self._shared.get(RULES, "")  # the answer was lost
         if not is_again:
@@ -191,7 +188,7 @@ class SharedRules(Component):
 
 
 def as_agreed(own: RuleSet) -> Agreed:
-    """Return the rules of the settings in the form of shared ones, to be shown beside them."""
+    """Return the rules of the settings in the form of shared ones, for display beside the shared ones."""
     by_node: dict[str, tuple[Rule, ...]] = dict.fromkeys(own.known, ())
     for rule in own.rules:
         by_node[rule.node] = (*by_node.get(rule.node, ()), rule)
@@ -199,7 +196,7 @@ def as_agreed(own: RuleSet) -> Agreed:
 
 
 def difference(before: Agreed, after: Agreed) -> list[str]:
-    """Return the nodes with changed rules, as text for an event."""
+    """Return a text for each node with a changed entry, at most 8 and an ellipsis."""
     names = sorted({*before.nodes, *after.nodes})
     changed = [name for name in names if before.nodes.get(name) != after.nodes.get(name)]
     return [_said(name, after.nodes.get(name)) for name in changed[:8]] + (["…"] if len(changed) > 8 else [])

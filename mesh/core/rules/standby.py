@@ -1,6 +1,6 @@
 """Keeps masters and their backups in step, so that each can continue where another one stopped."""
 
-# Law 1: each of them subscribes at all others to everything that they accept. So every accepted message is
+# Law 1: each of these nodes subscribes at all others to all that they accept. So every accepted message is
 # owed to some node, also while another one is disconnected.
 # Law 2: each also asks once for the values from before, whenever one of the two processes is new to the
 # other.
@@ -67,7 +67,6 @@ class Standby(Component):
     # --- values -------------------------------------------------------------------------------------------
 
     def _fetch_values(self, peer: Peer) -> None:
-        """Ask the node for all values from before the subscription."""
         for query in self._open(peer):
             ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
 
@@ -104,7 +103,6 @@ class Standby(Component):
     # --- events -------------------------------------------------------------------------------------------
 
     def _report_master(self, peer: Peer, is_back: bool) -> None:
-        """Report that a master with this node as a backup has appeared or disappeared."""
         what = self._mapping.stands_in_for(peer.node.name)
         if what:
             text = (

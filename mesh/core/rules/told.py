@@ -78,9 +78,10 @@ class Told:
 
 
 def is_worth_asking(theirs: Summary, ours: Summary, since_change: float) -> bool:
-    """Return whether the other node has rows that are missing here.
+    """Return whether the other node may have rows that are missing here.
 
-    A node without newer rows may only lack ours, and will ask for them.
+    A node without newer rows may only lack ours, and asks for them. Such a node counts once our rows have not
+    changed for SETTLED seconds.
     """
     if not theirs.digest or (theirs.digest == ours.digest and theirs.stamp <= ours.stamp):
         return False

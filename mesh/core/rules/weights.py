@@ -48,8 +48,8 @@ SHOWN = 16  # node names in an answer
 class Weights(Component):
     """Component for the set of weights, which is a shared row.
 
-    A node of an earlier release has no shared rows. It is asked for its set when its state has a higher
-    timestamp, and the receiver signs the row.
+    A node of an earlier release has no shared rows. Such a node is asked for its set when its state has a
+    higher timestamp, and the receiver signs the row.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Weights(Component):
         shared: Shared,
         strategy: str,
     ) -> None:
-        """Create the component. `strategy` is the name of this node's balancer."""
+        """`strategy` is the name of this node's balancer."""
         self._desk = desk
         self._disk = disk
         self._gossiping = gossiping
@@ -90,7 +90,7 @@ class Weights(Component):
             yield reason("WEIGHTS_EXPIRED")
 
     def start(self, beginning: Beginning) -> None:
-        """Convert the weights that an earlier release stored into a row."""
+        """Convert weights that were stored by an earlier release to a row."""
         stored = beginning.rows(WEIGHTS).get(ROW)
         if stored is None:
             return
@@ -105,14 +105,12 @@ class Weights(Component):
     # --- the row ------------------------------------------------------------------------------------------
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that is no valid set."""
         new = weight_set(unpack(row.value))
         check_times(new, self._desk.wall)
         if row.name or new.stamp != row.stamp:
             raise bad("The row of the weights has a name, or another timestamp than the weights.")
 
     def _on_row_changed(self, row: SharedRow, by: Peer | None) -> None:
-        """Apply the weights of the row."""
         new, old = weight_set(unpack(row.value)), self._set
         self._set, self._are_over = new, self._desk.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
@@ -133,7 +131,10 @@ class Weights(Component):
         asked.reply(self.called(asked.ask, asked.who.text))
 
     def called(self, ask: AskWeights, by: str) -> ReplyValue:
-        """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one."""
+        """Execute the call: `set` applies a set, `clear` an empty one, neither returns the current one.
+
+        Raises: LocalError for invalid or expired weights, and for weights of another mesh.
+        """
         if ask.set is not None:
             self._apply(learnt(ask.set), by)
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
@@ -171,7 +172,6 @@ class Weights(Component):
         self._report_weights(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
-        """Return the names with a weight that belong to no known node."""
         is_met = self._neighbours.membership.by_name
         return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
 

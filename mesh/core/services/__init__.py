@@ -1,1 +1,1 @@
-"""Messages and requests to addresses: choice of nodes, assignment to consumers, and replies."""
+"""Messages and requests to addresses and groups: choice of nodes, assignment to consumers, and replies."""

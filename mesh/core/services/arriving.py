@@ -1,4 +1,4 @@
-"""Delivers replies to clients of this node, also after a short reconnect."""
+"""Delivers replies to clients of this node, also after a reconnect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class RequestFeeds:
         return Feed(key, self._desk.settings.credit, send, lambda parcel: None)
 
     def resume(self, session: Session) -> None:
-        """Resume delivery after a reconnect."""
         if REPLIES in session.feeds:
             self._connect(session, session.feeds[REPLIES])
 

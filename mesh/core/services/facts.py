@@ -9,4 +9,4 @@ from mesh.core.context.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class RequestAnswered(Fact):
-    """The outcome of a message from a client here to an address here is known."""
+    """Answers or replies for senders at this node, or at another site, wait in `ReplyBatch.here`."""

@@ -1,7 +1,7 @@
-"""Delivers each message to one member of a group: the master chooses the node, and the node the member.
+"""Delivers each message to at most one member of a group: the master chooses a node, and the node a member.
 
 With several masters the FIRST one chooses (see mesh/routing/first.py). Messages that a member had when it
-disconnected are lost, as for any subscriber.
+disconnected are lost, as for any subscriber. A message without a member that accepts it is dropped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mesh.services.requester import CLIENT
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
-TRIES = 3  # nodes tried per message
+TRIES = 3  # further nodes tried per message
 OPEN = 100_000  # open messages; the oldest are given up
 
 
@@ -103,7 +103,6 @@ class Groups(Component):
         )
 
     def _on_group_changed(self, fact: GroupChanged) -> None:
-        """Add the group as a sink with its first member, and remove it with its last one."""
         has_members = bool(self._nodes(fact.name, is_here=False))
         group = self._groups.get(fact.name)
         _, domain, pattern = check_group(fact.name)
@@ -119,7 +118,7 @@ class Groups(Component):
         self._router.has_groups = bool(self._groups)
 
     def _nodes(self, name: str, is_here: bool, in_vain: Collection[str] = ()) -> dict[str, int]:
-        """Return the nodes with members, and the number of members at each.
+        """Return the nodes with members, except those in `in_vain`, and the number of members at each.
 
         `is_here` restricts the result to this node.
         """
@@ -165,7 +164,7 @@ class Groups(Component):
             self._departing.add(uuid, sent, 0)
 
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
-        """Apply the answer of a node to messages of a stream."""
+        """Apply the answer of a node to messages of a stream; refused messages go to another node."""
         key = (uuid, stream, a.domain)
         waiting = self._open.get(key)
         if not waiting:
@@ -198,7 +197,6 @@ class Groups(Component):
             self._desk.count("group_dropped", self._settled(key))
 
     def _settled(self, key: tuple[bytes, bytes, str]) -> int:
-        """Remove the open messages under a key, and return their number."""
         n = len(self._open.pop(key))
         self._count_settled(key[0], n)
         return n

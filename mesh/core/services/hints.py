@@ -23,7 +23,7 @@ class Hints:
         self._said: dict[str, tuple[float, str]] = {}
 
     def nobody(self, address: str) -> str:
-        """Return the error text for an address that no node serves, with a hint."""
+        """Return the error text for an address that no node serves, with a hint; cached for 5 s."""
         until, text = self._said.get(address, (0.0, ""))
         if self._desk.now >= until:
             if len(self._said) >= REMEMBERED:

@@ -33,7 +33,8 @@ def _home(session: str) -> tuple[str | None, str | None]:
 class IncomingSends(Component):
     """Component that accepts messages for addresses from other nodes.
 
-    A node may send for its own clients, and for clients of other sites if it is a gateway.
+    A node may send for its own clients, for clients of other sites from which this site accepts messages, and
+    as a master for groups.
     """
 
     def __init__(
@@ -91,7 +92,6 @@ class IncomingSends(Component):
             check_properties(e)
 
     def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
-        """Return the parts within the size limit, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:

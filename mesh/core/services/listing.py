@@ -1,4 +1,4 @@
-"""Lists the served addresses with their nodes, and the node that would be chosen.
+"""Lists the served addresses with their nodes, and ranks the nodes of one address.
 
 Nothing is sent to the services.
 """
@@ -61,7 +61,6 @@ class Listing(Component):
         return (answer(AskAddresses, lambda asked: asked.reply(self._own(asked.ask))),)
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the nodes that serve an address, in the order of choice, and whether it is busy here."""
         if what.kind != ADDRESS:
             return
         address = self._serving.addresses.get(what.text)
@@ -88,7 +87,6 @@ class Listing(Component):
         return (name for kind, name in self._presence.known_names() if kind == ADDRESS)
 
     def _own(self, ask: AskAddresses) -> ServedRows:
-        """Return a page of the addresses served here."""
         me = self._desk.me
         served = {name: n for (kind, name), n in self._presence.own.items() if kind == ADDRESS}
 
@@ -100,8 +98,6 @@ class Listing(Component):
         return ServedRows(addresses=rows, next=after)
 
     def _on_list(self, asked: IncomingCall[AskAddresses]) -> None:
-        """Answer with a page of the addresses served at any node."""
-
         def came(replies: Replies[ServedRows], missing: list[str]) -> None:
             pages = [self._own(asked.ask), *(told.value for told in replies.values() if not told.code)]
             asked.reply(merged(pages, asked.ask, missing))
@@ -114,7 +110,7 @@ class Listing(Component):
     # --- one address --------------------------------------------------------------------------------------
 
     def _servers(self, asked: IncomingCall[AskServers]) -> None:
-        """Answer with the ranked nodes of one address. Raises LocalError for an invalid address."""
+        """Answer with the nodes of one address, best first. Raises: LocalError for an invalid address."""
         address = check_address(asked.ask.address)
         self._questions.when_settled(
             lambda: self._presence.when_known((ADDRESS, address), lambda: asked.reply(self._ranked(address)))
@@ -141,7 +137,6 @@ class Listing(Component):
         return Servers(servers=fitting(rows, ROWS), strategy=strategy, is_ordered=is_ordered, text=text)
 
     def _consumers(self, address: str) -> dict[str, int]:
-        """Return the nodes that serve the address, with their number of consumers."""
         peers = self._neighbours.peers
         served = self._presence.servers((ADDRESS, address))
         nodes = {peers[uuid].node.name: consumers for uuid, consumers in served.items()}

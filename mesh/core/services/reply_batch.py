@@ -23,9 +23,9 @@ TimedEnvelopes = list[tuple[Envelope, int]]  # with the remaining ms of each
 class ReplyBatch:
     """Collects answers and replies during an event.
 
-    `here` has those for clients of this node, and for clients of other sites for which it is the gateway. A
-    reply implies that its request was accepted, so the OK of a lone request waits briefly for the reply,
-    which replaces it. Otherwise the OK is sent before anything later of the same stream.
+    `here` has those for clients of this node, and for clients of other sites whose gateway is this node. A
+    reply implies that its request was accepted, so the OK of a lone request waits up to 50 ms for the reply,
+    which replaces the OK. Otherwise the OK is sent before anything later of the same stream.
     """
 
     def __init__(self, desk: NodeContext, peer: Callable[[bytes], Peer | None]) -> None:
@@ -39,7 +39,10 @@ class ReplyBatch:
         ] = {}  # one per stream, with its deadline
 
     def outcome(self, requester: Requester, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
-        """Queue the answer to messages of a stream. `may_wait` lets the answer wait for the reply."""
+        """Queue the answer to messages of a stream.
+
+        `may_wait` lets an answer to a single message wait for the reply to that message.
+        """
         held = self._held.pop((requester, stream), None)
         if held is not None:
             self._add_outcome(requester, stream, held[0])
@@ -69,7 +72,7 @@ class ReplyBatch:
             self._desk.say_last(RequestAnswered())
 
     def reply(self, requester: Requester, envelope: Envelope) -> None:
-        """Queue a reply to requests."""
+        """Queue a reply to requests, in place of an OK that waits for the reply."""
         held = self._held.get((requester, envelope.stream))
         if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
             del self._held[requester, envelope.stream]
@@ -81,7 +84,7 @@ class ReplyBatch:
             self._desk.say_last(RequestAnswered())
 
     def _flush(self) -> None:
-        """Send all answers and replies; for a disconnected peer they are useless, and dropped."""
+        """Send all answers and replies; those for disconnected peers are useless, and dropped."""
         for uuid, streams in self._outcomes.items():
             outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]
             for at in range(0, len(outcomes), OUTCOMES):
@@ -100,7 +103,10 @@ class ReplyBatch:
 
 
 def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
-    """Split the envelopes, in order, into batches that fit in one message."""
+    """Yield the envelopes, in order, in batches for one message each.
+
+    A batch exceeds the limit of bytes, or of frames, by at most its last envelope.
+    """
     batch: TimedEnvelopes = []
     size = frames = 0
     for pair in envelopes:
@@ -116,6 +122,6 @@ def batches(envelopes: TimedEnvelopes) -> Iterator[TimedEnvelopes]:
 
 
 def sends(batch: TimedEnvelopes) -> Sends:
-    """Return the command that carries these envelopes to a node."""
+    """Return the command that carries these envelopes to a node or a gateway of another site."""
     ttls = tuple(ttl for _, ttl in batch)
     return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

@@ -1,4 +1,4 @@
-"""Buffers messages to addresses until they are sent to the nodes that serve them."""
+"""Buffers messages to addresses and groups until they are sent to other nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RequestBatch:
         self._due: dict[bytes, TimedEnvelopes] = {}
 
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
-        """Queue the envelope for that node."""
+        """Queue the envelope for that node; `ttl` is its remaining time in ms, or 0 for no limit."""
         self._due.setdefault(uuid, []).append((envelope, ttl))
         self._desk.ending[self._flush] = None
 

@@ -1,4 +1,4 @@
-"""Tracks the messages that clients here sent to addresses: answers, replies, and losses."""
+"""Tracks messages that clients here, or in other sites, sent to addresses: answers, replies, losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mesh.services.sent_requests import EnvelopeWay, SentRequests
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
 
-TRIES = 3  # nodes that may answer NO_HANDLERS
+TRIES = 3  # further nodes tried after NO_HANDLERS
 SWEEP = 5.0  # s between two scans for expired requests
 
 # Chooses a new destination. Arguments: the memory of the sender, the messages, their deadline, the number of
@@ -72,7 +72,7 @@ class RequestOutcomes:
     # --- answers ----------------------------------------------------------------------------------------
 
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
-        """Apply the answer of a node."""
+        """Apply the answer of a node to messages of a stream."""
         memory = self.streams.get(stream)
         found: dict[EnvelopeWay, list[int]] = {}
         if memory is not None:
@@ -90,7 +90,7 @@ class RequestOutcomes:
             self._on_answer(memory, way, uuid, numbers, a)
 
     def _given_back(self, memory: SentRequests, uuid: bytes, a: Answer) -> None:
-        """Handle requests that a consumer returned unstarted, and no other consumer there accepted."""
+        """Handle requests that a consumer returned unstarted and that no other consumer there accepted."""
         found: dict[EnvelopeWay, list[int]] = {}
         for n in _within(memory.asked, a.first, a.last):
             way = memory.asked[n]
@@ -162,7 +162,7 @@ class RequestOutcomes:
             self._drop(memory, way, numbers)
 
     def _heard_of(self, way: EnvelopeWay, n: int, is_done: bool) -> None:
-        """Report the outcome of n messages to the strategies.
+        """Report the outcome of n messages to the strategies, unless they were sent to all consumers.
 
         The latency is the time until acceptance, or until the reply to a request; None means failure.
         """
@@ -203,7 +203,6 @@ class RequestOutcomes:
         self.report_answer(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
     def _drop(self, memory: SentRequests, way: EnvelopeWay, numbers: Iterable[int]) -> None:
-        """Remove messages for which nothing more is expected."""
         for n in numbers:
             way.open.pop(n, None)
             memory.asked.pop(n, None)
@@ -221,7 +220,7 @@ class RequestOutcomes:
     # --- replies ----------------------------------------------------------------------------------------
 
     def deliver_replies(self, uuid: bytes, e: Envelope) -> None:
-        """Deliver the replies of that node to their session; unexpected replies are dropped."""
+        """Deliver the replies of that node to their requester; unexpected replies are dropped."""
         memory, site = self.streams.get(e.stream), site_of(e.sender)
         wanted: list[int] = []
         implied: list[int] = []  # numbers without an answer so far
@@ -254,7 +253,7 @@ class RequestOutcomes:
                 self._sessions.owe(self._sessions.by_stream[e.stream], Answer(SENDS, first, last, matched=1))
 
     def _offer(self, stream: bytes, envelope: Envelope) -> bool:
-        """Offer a reply to the requester, and return `False` if it was dropped for lack of room."""
+        """Offer a reply to the requester; return `False` if a full feed dropped it."""
         if (guest := self.guests.get(stream)) is not None:
             guest(envelope)
             return True
@@ -281,7 +280,7 @@ class RequestOutcomes:
         """Handle the loss of a node or its connection.
 
         Messages at that node may have been handled, so they fail with HANDLER_LOST. Messages that have not
-        left go to another node.
+        left go to another node. A message to all consumers still gets the replies of the other nodes.
         """
         name = self.faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
@@ -301,7 +300,7 @@ class RequestOutcomes:
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
     def _lost_for_all(self, memory: SentRequests, way: EnvelopeWay, uuid: bytes, text: str) -> None:
-        """Fail each reply that the lost node owes; one if it did not report how many it owes."""
+        """Fail each reply that the lost node owes; at most one if it did not report how many it owes."""
         owed = way.nodes[uuid]
         if owed is None:
             has_others = any(count != 0 for other, count in way.nodes.items() if other != uuid)
@@ -325,9 +324,9 @@ class RequestOutcomes:
         return len(memory.unanswered) + len(memory.asked), size
 
     def cut_off(self, stream: bytes) -> None:
-        """Give up all requests of a stream whose session uses too much memory.
+        """Give up all open messages of a stream whose session uses too much memory.
 
-        Some of the requests may have been handled.
+        Some of the messages may have been handled.
         """
         memory = self.streams.get(stream)
         if memory is None:
@@ -349,7 +348,7 @@ class RequestOutcomes:
                     self._close(way)
 
     def sweep(self) -> None:
-        """Forget requests long after their deadline."""
+        """Forget accepted requests that got no reply until 5 s after their deadline."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
@@ -367,7 +366,7 @@ class RequestOutcomes:
 def _has_others(way: EnvelopeWay) -> bool:
     """Return whether another node may be tried.
 
-    A message for another site is not tried again, as that site has tried all its nodes.
+    A message for another site is not tried again, as that site chooses between its own nodes.
     """
     return way.tries < TRIES and not site_of(way.to)
 

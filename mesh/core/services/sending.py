@@ -49,7 +49,10 @@ _known_address = lru_cache(256)(check_asked)  # clients repeat the same addresse
 
 
 class Sending(Component):
-    """Component that sends the messages of clients here to the nodes that the strategies choose."""
+    """Component that sends messages to the nodes that the strategies choose.
+
+    The senders are clients here, and sessions of other sites for which this node is the gateway.
+    """
 
     def __init__(
         self,
@@ -141,7 +144,7 @@ class Sending(Component):
         return self._fates.load(guest.stream)
 
     def leave(self, guest: SiteGuest) -> None:
-        """Forget a session of another site that waits for nothing."""
+        """Forget a session of another site, with the messages for which it still waits."""
         self._sessions.others.pop(guest.stream, None)
         self._fates.guests.pop(guest.stream, None)
         self._fates.drop_session(guest.stream)
@@ -218,7 +221,10 @@ class Sending(Component):
         tries: int = 0,
         in_vain: frozenset[bytes] = frozenset(),
     ) -> None:
-        """Send the envelope through a gateway to that site, the same one for all messages of a sender."""
+        """Send the envelope through a gateway to that site, or refuse it.
+
+        While the gateways stay the same, all messages of a sender use the same one.
+        """
         if self._fates.streams.get(e.stream) is not memory:
             return
         why = self._remote.why_none(site)
@@ -231,7 +237,6 @@ class Sending(Component):
             self._fates.report_answer(memory, e.stream, range(e.first, e.last + 1), answer)
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
-        """Return the nodes that serve the address, with their number of consumers."""
         me = self._desk.me
         nodes = {}
         if not e.flags & LOCAL_ONLY:
@@ -296,7 +301,7 @@ class Sending(Component):
             self._strategies.registrations([Registration(fact.name, node, fact.change)])
 
     def _came_back(self) -> None:
-        """Process answers and replies from addresses here to clients here."""
+        """Process the answers and replies that wait for senders at this node."""
         here = self._back.here
         while here:
             back = here.popleft()

@@ -26,7 +26,6 @@ class ServiceStats:
         self._busiest = Busiest(FARED)
 
     def as_metrics(self) -> dict[str, int | float]:
-        """Return the statistics as metrics."""
         every, now = self.figures.all, self._desk.now
         return {
             "requests": every.requests,
@@ -47,12 +46,12 @@ class ServiceStats:
         )
 
     def nobody(self, e: Envelope, code: str) -> None:
-        """Count messages to an address that no node serves."""
+        """Count requests to an address that no node serves; other messages are not counted."""
         if e.flags & REQUEST:
             self.figures.count_requests(e.to, NOWHERE, e.count, code)
 
     def count_answers(self, way: EnvelopeWay, n: int, state: str) -> None:
-        """Count n answers: messages that each node accepted or refused."""
+        """Count n messages that each node of `way` accepted or refused, as the state says."""
         for uuid, matched in way.nodes.items():
             if n and way.is_request and (matched != 0 or state != "OK"):
                 self.figures.count_requests(way.to, self.name(uuid), n, state)
@@ -60,7 +59,7 @@ class ServiceStats:
                 self.figures.sent(way.to, self.name(uuid), n)
 
     def count_replies(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
-        """Count the replies of that node to some messages of an envelope."""
+        """Count the replies of that node to some messages of an envelope; late replies count as failures."""
         now, name = self._desk.now, self.name(uuid)
         if now > way.until:
             self.figures.count_failed(way.to, name, len(places), "EXPIRED")

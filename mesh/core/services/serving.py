@@ -101,7 +101,10 @@ class ServedAddresses(Component):
     # --- registration -----------------------------------------------------------------------------------
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
-        """Register, change or end a consumer. Raises LocalError for an address that cannot be served."""
+        """Register, change or end a consumer, and reply with its epoch. Raises: LocalError.
+
+        Credit 0 ends the consumer. A group member gets its reply once other nodes know it.
+        """
         number = command.subscription
         address = command.address
         if is_group(address):
@@ -164,7 +167,8 @@ class ServedAddresses(Component):
     def _end_consumer(self, session: Session, number: int, begun: int = ALL) -> None:
         """End a consumer.
 
-        Messages that it has begun are lost; the others go to other consumers.
+        Messages up to the tag `begun`, and messages to all consumers, are lost; the others go to other
+        consumers.
         """
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
@@ -196,7 +200,7 @@ class ServedAddresses(Component):
         self._of.pop(session, None)
 
     def _ping_all(self) -> None:
-        """Ping all consumers, so that a lost connection is detected at once."""
+        """Ping all consumers, so that a lost connection is detected soon."""
         for session in self._of:
             self._desk.send(session.conn, Ping(0))
 
@@ -211,7 +215,7 @@ class ServedAddresses(Component):
     # --- received messages ------------------------------------------------------------------------------
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
-        """Accept messages for an address here.
+        """Accept messages for an address here, or refuse them if it has no consumer or no room.
 
         `ttl` is their remaining time in ms; 0 means no limit.
         """
@@ -256,7 +260,6 @@ class ServedAddresses(Component):
         self._desk.ending[self._give_out] = None
 
     def _give_out(self) -> None:
-        """Assign messages as far as consumers have credit."""
         while self._due:
             address, _ = self._due.popitem()
             for server in address.servers.values():
@@ -319,7 +322,6 @@ class ServedAddresses(Component):
         server.push(server, EnvelopeSlice(parcel, None if whole else tuple(indices)))
 
     def _refuse(self, work: QueuedRequests, code: str, text: str) -> None:
-        """Refuse the messages that were not delivered."""
         self._answer_work(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
     def _answer_work(
@@ -341,7 +343,10 @@ class ServedAddresses(Component):
     # --- settlement -------------------------------------------------------------------------------------
 
     def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
-        """Settle deliveries, and send their replies. Raises RemoteError for tags that were never assigned."""
+        """Settle deliveries, and send their replies. Raises: RemoteError for an invalid command.
+
+        Tags that were never assigned are invalid. A command for a consumer that has ended changes nothing.
+        """
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
             what = f"the replies do not match the {len(command.replied)} that were announced"
             raise RemoteError(what, code="MALFORMED")

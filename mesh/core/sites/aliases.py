@@ -1,8 +1,8 @@
 """Renames the streams of other sites, so that no other site can write into a stream of this one.
 
-Every reader of a stream sees its name, and a sequence number is accepted once. A site that knew the local
-name of a stream could therefore use up its numbers. An alias is unpredictable for other sites, and every node
-of this site can reverse it.
+Every reader of a stream sees the name of the stream, and accepts a sequence number once. A site that knew the
+local name of a stream could therefore use up its sequence numbers. An alias is unpredictable for other sites,
+and every node of this site can reverse an alias.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ ROUNDS = 4
 
 
 class Aliases:
-    """A keyed permutation of stream names, one for each other site (a Feistel network)."""
+    """Keyed permutations (Feistel networks) of stream names, a different one for each other site.
+
+    `here(site, stream)` returns the alias in this site of a stream of `site`; `there(site, alias)` returns
+    the name in `site` of the stream with that alias.
+    """
 
     def __init__(self, secret: bytes) -> None:
         self._key = blake2b(b"heronry streams of other sites", key=secret[:64], digest_size=32).digest()
@@ -26,14 +30,12 @@ class Aliases:
         self.there = lru_cache(maxsize=4096)(self._there)
 
     def _alias_here(self, site: str, stream: bytes) -> bytes:
-        """Return the name in this site of a stream of `site`."""
         left, right = stream[:HALF], stream[HALF:]
         for number in range(ROUNDS):
             left, right = right, self._mixed(site, number, right, left)
         return left + right
 
     def _there(self, site: str, alias: bytes) -> bytes:
-        """Return the name in `site` of the stream that has this alias here."""
         left, right = alias[:HALF], alias[HALF:]
         for number in reversed(range(ROUNDS)):
             left, right = self._mixed(site, number, left, right), left

@@ -1,4 +1,4 @@
-"""Returns answers to the gateways of other sites that brought the messages."""
+"""Sends the answers to messages back to the gateways of other sites that brought the messages."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Answering:
         self.aliases = Aliases(desk.settings.secret)
 
     def send_answer(self, origin: FromSite, alias: bytes, answer: Answer, to: str = "") -> None:
-        """Send the answer to messages of the stream with this alias to the gateway that brought them.
+        """Queue the answer to messages of the stream with this alias for the gateway that brought them.
 
-        `to` is the destination site if it is not this one.
+        If that gateway is disconnected when the event ends, the answer is dropped: the peer resends the
+        messages on another connection. `to` is the destination site of the messages; "" means this site.
         """
         outcome = Outcome(self.aliases.there(origin.site, alias), answer)
         self._answers.setdefault((origin, to or self._desk.settings.site), []).append(outcome)
@@ -42,17 +43,17 @@ class Answering:
                 say_relayed(self._desk, gateway.conn, to, outcomes)
 
     def origin_of(self, gate: SiteConnection, conn: Conn) -> FromSite:
-        """Return the origin of what the gateway at the other end of a connection sends."""
+        """Return the origin of the messages that the gateway at the other end of `conn` sends."""
         return FromSite(self, gate.name, gate.uuid_of(conn))
 
     def gateway_of(self, origin: FromSite) -> Gateway | None:
-        """Return the gateway of `origin`, or `None` if it is disconnected."""
+        """Return the gateway of `origin`, or `None` if it is not connected here."""
         gate = self._gateways.gate(origin.site)
         return gate.gateways.get(origin.uuid) if gate is not None else None
 
 
 class FromSite(Struct, frozen=True):
-    """A gateway of a neighbor site, which keeps its messages until they are answered."""
+    """A gateway of a neighbor site, as the origin of the messages that it brought."""
 
     is_local: ClassVar[bool] = False
     answering: Answering

@@ -36,8 +36,8 @@ class SiteRights(Protocol):
 class NeighbourSite:
     """A neighbor site whose gateway is connected to `node` of this site.
 
-    `rights` has the rights of every site. `ways` maps each site to the neighbor through which it is reached;
-    only that neighbor may speak for the site.
+    `rights` maps each site from which messages are accepted to its rights. `ways` maps each site to the
+    neighbor through which it is reached; only that neighbor may speak for the site.
     """
 
     name: str
@@ -51,7 +51,8 @@ class NeighbourSite:
     def no_right(self, what: str, setting: str, site: str, here: str) -> LocalError:
         """Return the error for a missing right of `site`.
 
-        The sender reads the text at the other site, so the text names the file here that has the setting.
+        The sender reads the text at the other site, so the text names the section here, and the node whose
+        file has it.
         """
         where = f"[sites.{site}] at {here}, in the file of {self.node}"
         return PublishRefused(
@@ -82,7 +83,10 @@ def unfit_to_ask(envelope: Envelope, came: NeighbourSite, here: str, to: str) ->
 
 
 def sender_of(envelope: Envelope, came: NeighbourSite) -> str:
-    """Return the site that the envelope names as its origin if `came` speaks for it, otherwise `came`."""
+    """Return the name of the site that published the envelope, if `came` may speak for it.
+
+    Otherwise, or if the route of the envelope is empty or malformed, return the name of `came`.
+    """
     try:
         site = origin(envelope) if envelope.route else came.name
     except BadName:
@@ -91,12 +95,12 @@ def sender_of(envelope: Envelope, came: NeighbourSite) -> str:
 
 
 def origin(envelope: Envelope) -> str:
-    """Return the site that published the envelope, which must have passed the checks."""
+    """Return the site of the first hop of the envelope, whose route must not be empty. Raises: BadName."""
     return parse_hop(envelope.route[0].node)[0]
 
 
 def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
-    """Return an error for a forged sender, a routing loop, or too many hops; otherwise None.
+    """Return an error for a forged or malformed envelope, a routing loop, or too many hops; otherwise None.
 
     `is_sent` means that the envelope is for an address.
     """
@@ -116,7 +120,6 @@ def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool =
 
 
 def _hint(sites: list[str], came: NeighbourSite, here: str) -> str:
-    """Return a hint if the two sites disagree on the route between them, otherwise ""."""
     other = next((site for site in sites if came.ways.get(site, came.name) != came.name), "")
     way = f"{here} reaches {other} through {came.ways.get(other)}: compare `via` in [sites.{other}] there."
     return way if other else ""
@@ -130,7 +133,7 @@ def _is_forged(envelope: Envelope, sites: list[str], came: NeighbourSite) -> boo
 
 
 def _is_strange(envelope: Envelope, sites: list[str], came: NeighbourSite, flags: int) -> bool:
-    """Return whether the neighbor may not send this sender, route or flags. Raises: BadName."""
+    """Return whether a field of the envelope may not come from the neighbor. Raises: BadName."""
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
         return True
@@ -186,7 +189,7 @@ def _right(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | N
 def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
     """Return why a direct message may not enter, or None.
 
-    Its names have been parsed before, so no BadName is raised here.
+    The names in the message have been parsed before, so no BadName is raised here.
     """
     to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:

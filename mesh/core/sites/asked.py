@@ -17,7 +17,7 @@ W = TypeVar("W")
 class AnsweredPart(NamedTuple, Generic[W]):
     """The part of an answer that is for one requester.
 
-    The answer ends the transit of `freed` bytes.
+    `freed` is the number of bytes that are no longer in transit after this part.
     """
 
     who: W
@@ -28,7 +28,7 @@ class AnsweredPart(NamedTuple, Generic[W]):
 class AskedNumbers(Generic[W]):
     """The unanswered sequence numbers of one stream in a domain, by requester.
 
-    Numbers that wait for a remote master stay unanswered.
+    Numbers that wait for a remote master stay unanswered, but their bytes are no longer in transit.
     """
 
     __slots__ = ("_numbers", "_sizes")
@@ -47,15 +47,16 @@ class AskedNumbers(Generic[W]):
     def add(self, who: W, first: int, last: int, size: int = 0) -> None:
         """Add the numbers from `first` to `last`, for which `who` waits.
 
-        `size` is the size of their messages in bytes while they are in transit.
+        `size` is the number of bytes that their messages add to the bytes in transit.
         """
         self._numbers.setdefault(who, Ranges()).add(first, last)
         self._sizes[who] = self._sizes.get(who, 0) + size
 
     def answered(self, answer: Answer) -> Iterator[AnsweredPart[W]]:
-        """Yield for each requester its part of the answer.
+        """Yield the parts of an answer, one for each requester and range, and remove their numbers.
 
-        Numbers for which no requester waits are ignored.
+        Numbers for which no requester waits are ignored. Numbers that only wait for a remote master are not
+        removed.
         """
         if not 1 <= answer.first <= answer.last:
             return
@@ -71,9 +72,8 @@ class AskedNumbers(Generic[W]):
                 self.drop(who)
 
     def drop(self, who: W) -> tuple[Ranges, int]:
-        """Remove `who`, and return the numbers for which it waited and the bytes that this frees."""
+        """Remove `who`, which must wait, and return its unanswered numbers and its bytes in transit."""
         return self._numbers.pop(who), self._sizes.pop(who)
 
     def all(self) -> list[W]:
-        """Return all requesters that wait for an answer."""
         return list(self._numbers)

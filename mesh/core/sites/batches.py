@@ -1,4 +1,4 @@
-"""Splits envelopes and answers for another site into messages."""
+"""Splits envelopes and answers for another site into messages, and sends them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MOST_DROPPED = 2**32 - 1  # largest count that one message reports
 
 
 def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
-    """Split the envelopes, in order, into batches that fit in one message."""
+    """Yield the envelopes, in order, in batches for one message each.
+
+    A batch exceeds the limit of bytes, or of frames, by at most its last envelope.
+    """
     batch: list[Envelope] = []
     size = frames = 0
     for envelope in envelopes:
@@ -34,7 +37,11 @@ def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
 def say_relay(
     desk: NodeContext, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
 ) -> None:
-    """Send the envelopes toward the site, with the number of messages dropped before them."""
+    """Send the envelopes toward the site, with the number of messages dropped before them.
+
+    The first message reports `dropped`, at most 2**32 - 1. Without envelopes nothing is sent, and `dropped`
+    is not reported.
+    """
     for batch in batches(envelopes):
         desk.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
         dropped = 0

@@ -32,7 +32,7 @@ class PartlySent(Struct, eq=False):
 
 
 class Custody:
-    """The unanswered messages of one site at one master here."""
+    """The unanswered messages for one site at one master here."""
 
     def __init__(self) -> None:
         self._promises = Promises()
@@ -40,7 +40,7 @@ class Custody:
         self._count = 0
 
     def __len__(self) -> int:
-        """Return the number of sent slices without a final answer."""
+        """Return the number of slices that were passed to `send` and have no final answer."""
         return sum(map(len, self._given.values()))
 
     def offer(self, portion: EnvelopeSlice) -> None:
@@ -55,7 +55,7 @@ class Custody:
             self._promises.close(stream_key(envelope), first, last)
 
     def send(self, portion: EnvelopeSlice) -> PartlySent:
-        """Record a slice as sent, and return the record of its unanswered numbers."""
+        """Record that a slice may leave, and return the record of its unanswered numbers."""
         envelope, left = _wanted(portion), Ranges()
         left.add_all(envelope.ranges())
         self._count += 1
@@ -82,11 +82,10 @@ class Custody:
         return self._promises.is_open(key, number)
 
     def has(self, key: bytes) -> bool:
-        """Return whether the stream has unanswered slices."""
         return key in self._given
 
     def unanswered(self, key: bytes) -> list[PartlySent]:
-        """Return the unanswered slices of a stream in the publisher's order.
+        """Return the unanswered slices of a stream in a domain in the publisher's order.
 
         After a crash they may have been sent in another order, and the other site holds back messages that
         follow a deferred one.
@@ -96,14 +95,15 @@ class Custody:
     def low(self, envelope: Envelope, publishers: int) -> int:
         """Return the number below which this master sends the site nothing more of the stream.
 
-        `publishers` is the same number as the publisher announced it.
+        `publishers` is the corresponding number that the publisher announced.
         """
         return self._promises.low(stream_key(envelope), publishers)
 
     def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[PartlySent, list[tuple[int, int]]]]:
-        """Yield the slices that an answer concerns, with the numbers that it settles.
+        """Settle the numbers of a final answer, and yield the slices concerned with those numbers.
 
-        Unexpected answers change nothing.
+        A FORWARD_WARNING and unexpected answers change nothing. Each slice is settled when the caller asks
+        for it.
         """
         key = answer_key(stream, answer)
         given = self._given.get(key)
@@ -134,7 +134,7 @@ class Custody:
 def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:
     """Return whether the site may accept the messages later.
 
-    Messages that expired only at the other site, and not by their own time, are sent again.
+    An EXPIRED answer counts as temporary if none of the slices in `about` has an expiry time.
     """
     if answer.state == "EXPIRED":
         return not any(given.envelope.expires for given in about)
@@ -147,6 +147,5 @@ def answer_key(stream: bytes, answer: Answer) -> bytes:
 
 
 def _wanted(portion: EnvelopeSlice) -> Envelope:
-    """Return the messages of a slice that are for the site."""
     envelope = portion.parcel.envelope
     return envelope if portion.indices is None else envelope.cut(portion.indices)

@@ -12,16 +12,16 @@ SITE = "site"  # kind of the names under which gateways announce the sites that 
 
 @dataclass(frozen=True, slots=True)
 class PauseChanged(Fact):
-    """A site has been paused or resumed."""
+    """A site, or the neighbor through which it is reached, has been paused or resumed."""
 
     site: str
 
 
 @dataclass(frozen=True, slots=True)
 class GateChanged(Fact):
-    """A gateway of another site has connected or disconnected.
+    """A gateway of another site has connected to this node, or its connection was lost or replaced.
 
-    `is_less` means that messages in transit to it may be lost.
+    `is_less` means that messages in transit on the former connection may be lost.
     """
 
     site: str
@@ -52,9 +52,11 @@ class ExitsChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswered(Fact):
-    """Another site has answered messages that this node keeps for it as a master.
+    """Answers of another site have arrived, for messages that this node sent toward that site.
 
-    `by` is the uuid of the gateway of this site that reports the answer.
+    This node is the master of the messages, the node of their sender, or a gateway through which they pass to
+    a third site. `by` is the uuid of the gateway of this site that reports the answers, which may be this
+    node.
     """
 
     site: str

@@ -39,8 +39,8 @@ WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be 
 
 # Rule 1: a gateway of another site is neither a peer nor a client. It may send only the commands listed in
 # `from_gateways`.
-# Rule 2: it speaks for the site whose secret it proved, or whose socket was dialed.
-# Rule 3: any message from it is a sign of life, so a PING needs no reply.
+# Rule 2: a gateway speaks for the site whose secret it proved, or whose socket was dialed.
+# Rule 3: any message from a gateway is a sign of life, so a PING needs no reply.
 
 
 class Gateways(Component):
@@ -111,7 +111,10 @@ class Gateways(Component):
             self._desk.wake(self.views.deadline())
 
     def on_second(self) -> None:
-        """Report membership changes once a second, so that several changes make one report."""
+        """Update which sites are reached, and announce this site to others if its members have changed.
+
+        Several changes within a second make one announcement.
+        """
         if not self._gates:
             return
         self.views.reached(self._is_reached, self._desk.now)
@@ -120,12 +123,15 @@ class Gateways(Component):
             self._announce_site(now)
 
     def finish(self) -> None:
-        """Announce to other sites that this site stops, if this node is its last live one."""
+        """Announce to other sites that this site stops, if this node is the last live node of the site."""
         if self._gates and not self._alive():
             self._announce_site(replace(self._own(), leaving=True))
 
     def link(self, site: str) -> SiteLink | None:
-        """Return the state of the link with that site, or None if this node is no gateway to it."""
+        """Return the state of the link with that site, or None if no link here leads to it.
+
+        A site behind a neighbor is reached by the link with the neighbor.
+        """
         gate, now = self._gates.get(self._desk.settings.ways.get(site, "")), self._desk.now
         if gate is None:
             return None
@@ -146,7 +152,10 @@ class Gateways(Component):
     # --- configured sites ---------------------------------------------------------------------------------
 
     def _adopt(self) -> None:
-        """Apply the sites of the settings; only connections to removed sites are closed."""
+        """Apply the sites of the settings.
+
+        Connections with sites that remain stay open. A site with other addresses or keys is dialed anew.
+        """
         s, before = self._desk.settings, self._keys
         self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
         wanted = s.sites if s.is_relay else {}
@@ -160,7 +169,6 @@ class Gateways(Component):
                 self._dial_at(name, addresses)
 
     def _dial_at(self, name: str, addresses: tuple[str, ...]) -> None:
-        """Dial the site at these addresses, with the current keys."""
         s, now, old = self._desk.settings, self._desk.now, self._gates.get(name)
         timing = Timing(low=s.backoff_min, high=s.backoff_max)
         gate = self._gates[name] = SiteConnection(name, addresses, now, self._desk.jitter, timing)
@@ -188,17 +196,17 @@ class Gateways(Component):
         return gate if gate is not None and gate.has(conn) else None
 
     def all(self) -> Iterable[SiteConnection]:
-        """Return the sites to which this node is a gateway."""
+        """Return the connections with the configured neighbor sites; none if this node is no gateway."""
         return self._gates.values()
 
     def clocks(self) -> Iterator[tuple[bytes, str, int]]:
-        """Yield the uuid of each connected gateway, its name, and by how many ns its clock is ahead."""
+        """Yield the uuid and name of each connected gateway, and by how many ns its clock is ahead."""
         for gate in self._gates.values():
             for uuid, gateway in gate.gateways.items():
                 yield uuid, f"{gateway.node.name} of the site {gate.name}", gateway.conn.clock.ahead
 
     def gate(self, site: str) -> SiteConnection | None:
-        """Return the connection with that site, or None if this node is no gateway to it."""
+        """Return the connection with that neighbor site, or None if this node is no gateway to it."""
         return self._gates.get(site)
 
     def greet(self, conn: Conn) -> Hello:
@@ -218,7 +226,10 @@ class Gateways(Component):
         )
 
     def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
-        """Accept or refuse the HELLO of a gateway that has proved its site."""
+        """Return WELCOME or a refusal for the HELLO of a gateway that has proved its site.
+
+        `conn` is assigned to the site if the gateway is welcome.
+        """
         assert h.node is not None  # checked by the handshake
         gate, uuid = self._gates[h.site], h.node.uuid
         both_dial = gate.dial is not None and self._desk.now - gate.dial.opened < DUEL and not gate.gateways
@@ -231,7 +242,10 @@ class Gateways(Component):
         return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.features)
 
     def on_opened(self, conn: Conn, node: Introduction) -> None:
-        """Register a connection after the handshake, on either side."""
+        """Register a connection after the handshake, on either side.
+
+        An older connection with the same gateway is closed.
+        """
         gate, now = self._gates[conn.site], self._desk.now
         if conn is gate.dial:
             gate.dial = None
@@ -295,7 +309,7 @@ class Gateways(Component):
             self._apply(gate, gate.link.disconnected(self._desk.now))
 
     def _remove(self, gate: SiteConnection, conn: Conn) -> bool:
-        """Remove a connection, and return whether the site has none left."""
+        """Remove a connection, and return whether the site has none left; False if it was removed before."""
         was_open = gate.has(conn)
         uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
@@ -311,7 +325,6 @@ class Gateways(Component):
         self._desk.hang_up(conn)
 
     def _apply(self, gate: SiteConnection, actions: tuple[LinkAction, ...]) -> None:
-        """Execute the actions of the link table."""
         for action in actions:
             if action is LinkAction.DIAL:
                 gate.dial = self._dialler.dial(gate.next_address(), RELAY, b"", site=gate.name)
@@ -338,11 +351,9 @@ class Gateways(Component):
         self._desk.wake(self.views.deadline())
 
     def _behind(self, gate: SiteConnection) -> list[str]:
-        """Return the sites that are reached through the site of `gate`."""
         return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
 
     def _own(self) -> Site:
-        """Return this site as announced to others."""
         others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
         return Site(self._desk.settings.site, ((self._desk.me.name, self._desk.me.uuid), *others))
 

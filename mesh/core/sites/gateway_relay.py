@@ -1,7 +1,7 @@
 """Gateway side of site relay: forwards messages to other sites and returns their answers.
 
-The gateway keeps no message. The master here does, and resends through another gateway, or this one, when a
-connection is lost. The gateway remembers the requester, so that it can return the answer.
+The gateway keeps no message. The node that requested the forwarding resends through another gateway, or this
+one, when a connection is lost. The gateway remembers the requester, so that it can return the answer.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class GatewayRelay(Component):
         return (on_command(Relayed, self._on_relayed),)
 
     def note(self, site: str) -> bytes | None:
-        """Return the note with which this node announces the site, or None while it is not linked with it."""
+        """Return the note with which this node announces the site, or None while the two are not linked."""
         gate = self._gate(site)
         if gate is None or not self._linked(gate, site):
             return None
@@ -113,7 +113,6 @@ class GatewayRelay(Component):
         return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> SiteConnection | None:
-        """Return the connection with the neighbor through which that site is reached, or None."""
         return self._gateways.gate(self._desk.settings.ways.get(site, ""))
 
     def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
@@ -127,7 +126,7 @@ class GatewayRelay(Component):
     def _linked(self, gate: SiteConnection, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
         """Return the connections of gateways that reach the site.
 
-        Older releases accept only messages of this site.
+        A neighbor's gateway of an older release accepts only messages of this site.
         """
         there = gate.gateways.items()
         if site != gate.name:
@@ -137,9 +136,11 @@ class GatewayRelay(Component):
     # --- to the site ------------------------------------------------------------------------------------
 
     def forward(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
-        """Forward envelopes of the master `source`.
+        """Forward envelopes of the node `source`, with the number of messages dropped before them.
 
-        Without a connection they are dropped: the master knows from the announcement that there is none.
+        Without a connection, envelopes of this site are dropped, as their node learns from the announcement
+        that there is no connection. Envelopes of other sites, and direct messages that no gateway there
+        supports, are refused. Envelopes that follow a lost one are also dropped or refused.
         """
         gate = self._gate(site)
         going: dict[Conn, list[Envelope]] = {}
@@ -165,7 +166,11 @@ class GatewayRelay(Component):
             dropped = 0
 
     def _is_early(self, asker: Asker, site: str, envelope: Envelope) -> bool:
-        """Return whether the envelope precedes the resending of lost messages."""
+        """Return whether the envelope follows lost messages that were not resent.
+
+        Otherwise the loss is forgotten, as the envelope resends the lost messages, or does not depend on
+        them.
+        """
         key = site, stream_key(envelope), asker
         number = self._lost.get(key)
         if number is None:
@@ -179,7 +184,7 @@ class GatewayRelay(Component):
         return False
 
     def tick(self) -> None:
-        """Report another loss for early messages that were not resent."""
+        """Report another loss for messages that were lost and not resent within KNOWN_BY."""
         late = [key for key, since in self._early.items() if self._desk.now >= since + KNOWN_BY]
         for key in late:
             del self._early[key]
@@ -204,7 +209,6 @@ class GatewayRelay(Component):
         return is_of(self._desk.settings.site, envelope.sender)
 
     def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
-        """Refuse an envelope that no linked gateway accepts at present."""
         e, text = (
             envelope,
             f"{self._desk.me.name} has no connection with a gateway of {site} that accepts it.",
@@ -248,13 +252,11 @@ class GatewayRelay(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def _on_gate_changed(self, fact: GateChanged) -> None:
-        """Review all sites that are reached through the neighbor."""
         for site, way in [*self._ways.items()]:
             if way == fact.site:
                 self._review(site, fact.is_less)
 
     def _resettle(self) -> None:
-        """Review all sites, as the settings may name other gateways for them."""
         before, self._ways = self._ways, self._desk.settings.ways
         for site in {**before, **self._ways}:
             self._review(site, before.get(site) != self._ways.get(site))
@@ -262,7 +264,7 @@ class GatewayRelay(Component):
     def _review(self, site: str, is_less: bool) -> None:
         """Announce whether the site is reached from here, and record messages on lost connections as lost.
 
-        `is_less` means that a connection was lost.
+        `is_less` means that messages in transit may be lost.
         """
         gate, lines = self._gate(site), self._lines.get(site, {})
         conns = [*self._linked(gate, site).values()] if gate is not None else []
@@ -279,7 +281,7 @@ class GatewayRelay(Component):
         self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
 
     def _logged_out(self, fact: LoggedOut) -> None:
-        """Forget the requests of a master that logged out, as it resends them on another connection."""
+        """Forget the requests of a node that logged out, as it resends them on another connection."""
         uuid = fact.peer.node.uuid
         self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
         self._early = {key: since for key, since in self._early.items() if key in self._lost}

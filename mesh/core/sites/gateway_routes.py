@@ -1,4 +1,4 @@
-"""Chooses the gateway of this site for messages to a named receiver in another site."""
+"""Looks up the gateways of this site through which a named receiver in another site is reached."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class GatewayRoutes(Component):
         return f"{self._desk.me.name} has no route to the site {site}: see `mesh why site {site}`"
 
     def is_known(self, site: str) -> bool:
-        """Return whether the gateways to `site` are known, and keep them up to date if so."""
+        """Return whether the gateways to `site` were looked up or used in the last 30 s.
+
+        If so, this is another use, and the gateways are kept up to date.
+        """
         now = self._desk.now
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
@@ -73,7 +76,10 @@ class GatewayRoutes(Component):
         return True
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways are known: usually at once, at the latest after 2 s."""
+        """Call `then` when the gateways to `site` are known: usually at once, at the latest after 2 s.
+
+        If the settings do not name the site, `then` is called at once.
+        """
 
         def heard() -> None:
             self._used[site] = self._desk.now
@@ -90,7 +96,7 @@ class GatewayRoutes(Component):
         return [uuid for uuid in self._notes.get(site, ()) if self._is_able(uuid)]
 
     def has(self, site: str, uuid: bytes) -> bool:
-        """Return whether that node is a gateway to the site."""
+        """Return whether that node is a gateway to the site, as of the last lookup."""
         return uuid in self._notes.get(site, ())
 
     def _is_able(self, uuid: bytes) -> bool:
@@ -109,6 +115,5 @@ class GatewayRoutes(Component):
                 self._on_gateways_changed(site, {each: note for each, note in notes.items() if each != uuid})
 
     def _on_gateways_changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
-        """Report that gateways or connections to the site have changed."""
         before, self._notes[site] = self._notes[site], now
         self._desk.publish_fact(ExitsChanged(site, frozenset(broken(before, now))))

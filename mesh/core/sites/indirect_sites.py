@@ -1,4 +1,4 @@
-"""Exchanges with neighbor sites which third sites can be reached through them."""
+"""Reports to neighbor sites which third sites are reached through this one, and reads their reports."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class IndirectSites(Component):
         )
 
     def on_second(self) -> None:
-        """Look up and report the members of sites, once a second."""
+        """Look up the members of sites, and report to the neighbors which sites are reached."""
         if self._gateways.all():
             self._ask_gateways()
             self._announce_all()
@@ -130,7 +130,6 @@ class IndirectSites(Component):
         return Behind(site, DOWN) if view is not None and view.state == DOWN else Behind(site)
 
     def _ask_gateways(self) -> None:
-        """Ask other gateways of this site for the members of sites that are linked only there."""
         if self._desk.now < self._asked + ASKED_AGAIN:
             return
         self._asked = self._desk.now

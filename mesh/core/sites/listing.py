@@ -1,4 +1,4 @@
-"""Lists the other sites with their members and gateways, without a request to them."""
+"""Lists the other sites with their members and gateways, without a request that leaves this site."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ STATES = ("up", "down", "unreachable")  # best first; the best of all gateways c
 class Sites(Component):
     """Component that lists all other sites.
 
-    Each gateway reports what it sees and each master what it keeps; the node that a client asks merges the
-    reports. `waiting(site)` returns what this node keeps for a site, `lacks(site)` how many messages were
-    dropped.
+    Each gateway reports the sites as it sees them, and each master the messages that it keeps. The node that
+    a client asks merges the reports. `waiting(site)` returns how much this node keeps for a site,
+    `lacks(site)` how many messages it dropped.
     """
 
     def __init__(
@@ -57,7 +57,6 @@ class Sites(Component):
         return (answer(AskSites, lambda asked: asked.reply(self._own(asked.ask))),)
 
     def explain(self, what: What) -> Iterator[Reason]:
-        """Yield the reasons why that site is reached from here, or is not."""
         if what.kind != SITE:
             return
         site, known = what.text, self._desk.settings.ways
@@ -83,7 +82,6 @@ class Sites(Component):
             yield reason("SITE_NOT_LINKED", site=site, state=state)
 
     def _own(self, ask: AskSites) -> SiteRows:
-        """Return a page of the list as this node sees it."""
         rows, after = page(self._desk.settings.ways, self._row, ask)
         return SiteRows(site=self._desk.settings.site, sites=rows, next=after)
 
@@ -131,7 +129,7 @@ def merged(pages: Sequence[SiteRows], ask: AskSites, missing: Sequence[str]) -> 
 
 
 def _whole(rows: Sequence[SiteRow]) -> SiteRow:
-    """Merge the rows of one site from several nodes; the best state of a gateway counts."""
+    """Merge the rows of one site from several nodes; the best state that a gateway reports counts."""
     seen = [row for row in rows if row.links] or rows
     best = min(seen, key=lambda row: (STATES.index(row.state), -row.count))
     since = max((r.since for r in seen if r.state == best.state and r.since is not None), default=None)
@@ -147,7 +145,6 @@ def _whole(rows: Sequence[SiteRow]) -> SiteRow:
 
 
 def _sum(depths: Iterable[Depth]) -> Depth:
-    """Return the sum of the depths, with the age of the oldest."""
     every = list(depths)
     messages, size = sum(each.messages for each in every), sum(each.bytes for each in every)
     return Depth(messages=messages, bytes=size, age=max(each.age for each in every))

@@ -20,9 +20,10 @@ class LostValue(NamedTuple):
 
 
 def letter_of(lost: LostValue, here: str) -> DeadLetterContents:
-    """Return the content and headers of the losing value, with headers about the winner.
+    """Return the contents to publish for a losing value, with headers of its own and about both values.
 
-    `here` is the name of this site.
+    `here` is the name of this site. The own headers are left out if they cannot be read, or if all headers
+    together are too large.
     """
     value, winner = lost
     e, w = value.envelope, winner.envelope

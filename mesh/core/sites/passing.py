@@ -1,4 +1,4 @@
-"""Decides which messages leave a site, and rewrites the envelope for the other site."""
+"""Decides which messages leave this site, and rewrites envelopes for other sites."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of messages that sta
 
 
 def may_leave(envelope: Envelope) -> bool:
-    """Return whether the envelope may leave this site; messages of other sites do not leave again."""
+    """Return whether a published envelope may leave this site.
+
+    Direct messages leave by other means. Messages of other sites, and those with a flag in `AT_HOME`, stay.
+    """
     return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
 
 def leaving(envelope: Envelope, site: str, low: int, gateway: Hop | None = None) -> Envelope:
     """Return the envelope as it leaves this site.
 
-    `low` is the lowest number that its master promises. `gateway` is the hop of the gateway, or None if the
-    master is the gateway.
+    `low` is the lowest number that its master promises. `gateway` is a hop to append to the route, if any.
     """
     hops = (*envelope.route, replace(gateway, stratum=GATEWAY)) if gateway is not None else envelope.route
     sender = envelope.sender if is_foreign(envelope.sender) else f"/site/{site}{envelope.sender}"

@@ -1,4 +1,7 @@
-"""Pauses other sites: each paused site is a shared row, which all nodes have."""
+"""Pauses other sites.
+
+A pause is a shared row, which all nodes have.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ MOST = 1024  # paused sites, whatever other nodes report
 class Pausing(Component):
     """Component that pauses and resumes sites.
 
-    Other nodes may pause sites that this node does not know.
+    Rows from other nodes may pause sites that this node does not know.
     """
 
     def __init__(self, desk: NodeContext, disk: Disk, shared: Shared) -> None:
@@ -44,7 +47,7 @@ class Pausing(Component):
         return (answer(AskSitePause, self._on_pause, Right.RUN),)
 
     def is_paused(self, site: str) -> bool:
-        """Return whether the site is paused, or the neighbor through which it is reached."""
+        """Return whether the site is paused, or the neighbor through which it is reached is."""
         return bool(self._paused(site))
 
     def why_paused(self, site: str) -> str:
@@ -60,7 +63,6 @@ class Pausing(Component):
         return f"{here} has paused messages for {named} (`mesh relay resume {paused}` in {here})"
 
     def _paused(self, site: str) -> str:
-        """Return the site, or the neighbor through which it is reached, if paused, otherwise ""."""
         way = self._desk.settings.ways.get(site, "")
         return next((each for each in (site, way) if self._rows.get(each)), "")
 
@@ -69,7 +71,7 @@ class Pausing(Component):
             yield reason("SITE_PAUSED", site=paused)
 
     def _on_pause(self, asked: IncomingCall[AskSitePause]) -> None:
-        """Pause or resume a site; a repeated request changes nothing."""
+        """Pause or resume a site, and reply when that is on disk; a repeated request changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
         if site not in self._desk.settings.ways:
             what = f"{self._desk.me.name} does not know the site {site[:64]!r}."
@@ -83,7 +85,6 @@ class Pausing(Component):
         self._disk.commit_if_any(lambda error: asked.reply(said) if error is None else None)
 
     def _check(self, row: SharedRow) -> None:
-        """Raise LocalError for a row that is no valid pause."""
         node_name(row.name)
         if row.value not in (b"", PAUSED):
             raise LocalError(

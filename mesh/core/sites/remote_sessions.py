@@ -1,7 +1,7 @@
-"""Requests from sessions of other sites to addresses here, and their answers.
+"""Requests from sessions of other sites to addresses here or in a third site, and their answers.
 
-To services, a session of another site is a client of this gateway. The gateway remembers the session while it
-has open messages. Requests are assigned as if a client here had sent them.
+To services, a session of another site is a client of this gateway. The gateway remembers the session while
+the session has open messages. Requests are assigned as if a client here had sent them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ class RemoteSessions(Component):
                 self._sending.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: SiteConnection, e: Envelope) -> None:
-        """Raise LocalError for a message that may not enter."""
         s, (to, address) = self._desk.settings, split(e.to)
         came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
         error = unfit_to_ask(e, came, s.site, to)
@@ -148,7 +147,7 @@ class RemoteSessions(Component):
         self._desk.ending[self._flush] = None
 
     def _reply(self, alias: bytes, e: Envelope) -> None:
-        """Send a reply to another site, with the site in the name of a sender here."""
+        """Queue a reply to a session of another site, with this site in the name of a sender here."""
         visit = self._visits[alias]
         is_ours = e.sender and not is_foreign(e.sender)
         sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
@@ -170,7 +169,7 @@ class RemoteSessions(Component):
     # --- changes ----------------------------------------------------------------------------------------
 
     def _on_gate_changed(self, site: str) -> None:
-        """End visits over lost connections; their own site has already reported the loss to the senders."""
+        """End visits over lost connections; the site of the senders reports the loss to them."""
         gate = self._gateways.gate(site)
         conns = gate.conns() if gate is not None else []
         for alias, visit in list(self._visits.items()):

@@ -102,7 +102,7 @@ class SiteRequests(Component):
     # --- to the site ------------------------------------------------------------------------------------
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known."""
+        """Call `then` when the gateways to that site are known, or at once if nothing may be sent to it."""
         if self.why_none(site):
             then()
         else:
@@ -117,12 +117,18 @@ class SiteRequests(Component):
         return self._exits.why_no_way(site)
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
-        """Return the uuid of our gateway for a stream to that site, except those in `in_vain`, or None."""
+        """Return the uuid of the gateway of this site that a stream to `site` uses, or None if there is none.
+
+        Gateways in `in_vain` are left out.
+        """
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
         return gateway(stream, site, able, self._desk.settings.relays)
 
     def accept(self, requester: Requester, envelope: Envelope, ttl: int) -> None:
-        """Send the envelope to its site, or refuse it."""
+        """Send the envelope to its site when the event ends, or refuse it.
+
+        `ttl` is the remaining time in ms; 0 means no limit.
+        """
         site, e = site_of(envelope.to), envelope
         conn = self._conn(site, e)
         if conn is None:
@@ -176,7 +182,6 @@ class SiteRequests(Component):
                 self._forward_answer(outcome.stream, self._within(outcome.stream, conn, a), a)
 
     def _within(self, stream: bytes, conn: Conn, a: Answer) -> list[int]:
-        """Return the open numbers that the answer concerns."""
         trips = self._open.get(stream, {})
         if a.last - a.first < len(trips):
             return [n for n in range(a.first, a.last + 1) if n in trips and trips[n].conn is conn]
@@ -259,7 +264,7 @@ class SiteRequests(Component):
                 self._drop(stream, (n,))
 
     def on_second(self) -> None:
-        """Forget requests long after their deadline, and answer LOST for those without an answer."""
+        """Forget requests 5 s or more after their deadline, and answer LOST for those without an answer."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now

@@ -35,7 +35,7 @@ TOLD_AGAIN = 60.0  # s until the next warning
 
 
 class SiteConflicts(Component):
-    """Component that detects conflicts, at each master."""
+    """Component that detects conflicts, at each master, and at gateways for topics without a master."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class SiteConflicts(Component):
 
 
 def _outline(envelope: Envelope) -> Envelope:
-    """Return the envelope without its contents, to save memory."""
+    """Return the envelope without contents and route, to save memory."""
     return replace(envelope, sizes=0, body=b"", props=0, route=(), xml="")
 
 

@@ -10,7 +10,7 @@ from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.wire.commands import Behind, Introduction
 
-PING = 5.0  # s without sending after which we ping
+PING = 5.0  # s between two pings
 UP = "up"  # state of a site that is reached
 PAUSED = "paused"  # state of a site that its neighbor has paused
 SILENCE = 15.0  # s without receiving until a gateway counts as lost
@@ -20,8 +20,8 @@ SILENCE = 15.0  # s without receiving until a gateway counts as lost
 class Gateway:
     """A connected gateway of the other site.
 
-    `said` is when this node last pinged it. `behind` has the reports of the gateway about sites behind its
-    own, and `told` the reports that this node sent about sites behind this one.
+    `said` is when this node last pinged it, or when the connection was opened. `behind` has the reports of
+    the gateway about sites behind its own, and `told` the reports that this node sent about other sites.
     """
 
     node: Introduction
@@ -31,11 +31,11 @@ class Gateway:
     told: dict[str, Behind] = field(default_factory=dict)
 
     def reaches(self, site: str) -> bool:
-        """Return whether the gateway reaches `site`, which lies behind its own site."""
+        """Return whether the gateway reports that it reaches `site`, which lies behind its own site."""
         return site in self.behind and self.behind[site].state == UP
 
     def has_paused(self, site: str) -> bool:
-        """Return whether the gateway's own site has paused `site`."""
+        """Return whether the gateway reports that its own site has paused `site`."""
         return site in self.behind and self.behind[site].state == PAUSED
 
     @property
@@ -51,8 +51,8 @@ class Gateway:
 class SiteConnection:
     """The connections of this node to one site.
 
-    The site is dialed while there is no connection, at each of its addresses in turn. Inbound connections are
-    accepted in addition.
+    A site with addresses is dialed while there is no connection, at each address in turn. Inbound connections
+    are accepted in addition.
     """
 
     def __init__(
@@ -84,7 +84,10 @@ class SiteConnection:
         return next(uuid for uuid, each in self.gateways.items() if each.conn is conn)
 
     def remove(self, conn: Conn) -> bool:
-        """Remove a connection, and return whether the site has none left; `False` if it was unknown."""
+        """Remove a connection, and return whether the site has none left.
+
+        The result is `False` if the connection was unknown.
+        """
         if conn is self.dial:
             self.dial = None
         else:

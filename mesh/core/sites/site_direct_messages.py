@@ -96,7 +96,10 @@ class SiteDirectMessages(Component):
     # --- route decisions --------------------------------------------------------------------------------
 
     def decide(self, site: str, waits: bool) -> Decision:
-        """Decide on a message to that site; `waits` means that it may wait for a route."""
+        """Decide on a message to that site; `waits` means that it may wait for a route.
+
+        While the gateways are looked up, every message waits.
+        """
         hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE, is_final=True)
@@ -110,7 +113,7 @@ class SiteDirectMessages(Component):
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def when_known(self, site: str, then: Callable[[], None]) -> None:
-        """Call `then` when the gateways to that site are known."""
+        """Call `then` when the gateways to that site are known, or at once for an unknown site."""
         self._exits.when_known(site, then)
 
     def has_way(self, hop: str) -> bool:
@@ -134,13 +137,17 @@ class SiteDirectMessages(Component):
             self._exits.when_known(site, heard)
 
     def tick(self) -> None:
-        """Retry messages that another site had no room for."""
+        """Retry messages that another site had no room for, or that were lost in transit."""
         for sending in self._trials.due_keys(self._desk.now):
             self._try(sending)
         self._desk.wake(self._trials.deadline())
 
     def on_second(self) -> None:
-        """Keep the gateways of sites with waiting messages up to date."""
+        """Keep the gateways of sites with waiting messages up to date.
+
+        Also replace retried messages that have ended without an answer, and forget the gateways of streams of
+        which nothing is in transit.
+        """
         for sending, serial in self._trials.tried():
             if self._forwarder.onward.entry(serial) is None:  # for example expired, so never answered
                 self._try(sending)
@@ -159,7 +166,6 @@ class SiteDirectMessages(Component):
     # --- gateways ---------------------------------------------------------------------------------------
 
     def _on_exits_changed(self, site: str, lost: frozenset[bytes]) -> None:
-        """React to other gateways, or other connections, to the site."""
         ways = self._ways.get(site, {})
         for stream in [stream for stream, way in ways.items() if way in lost]:
             del ways[stream]
@@ -169,7 +175,7 @@ class SiteDirectMessages(Component):
             self._forwarder.review()
 
     def ship(self, hop: str) -> None:
-        """Send the messages that may leave, as far as there is a route."""
+        """Send the messages that may leave, if a gateway reaches the site and the site is not paused."""
         site, onward = hop.removeprefix(WAY), self._forwarder.onward
         able = self._exits.able(site)
         if not able or self._why_paused(site):

@@ -1,4 +1,7 @@
-"""Admits messages from gateways of other sites, which then continue as if they were published here."""
+"""Admits messages from gateways of other sites.
+
+An admitted message continues as if it was published here.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,6 @@ class SiteIngress(Component):
                 self._forwarder.accept_from_site(part, origin)
 
     def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
-        """Report a gap in an event, and to subscribers that messages of that site may reach."""
         now, total = self._desk.now, self._dropped.get(site, 0) + dropped
         self._dropped[site] = total
         self._desk.publish_fact(MissedFromSite(neighbour, dropped))
@@ -112,7 +114,6 @@ class SiteIngress(Component):
         return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.split_known(envelope)[0]
 
     def _short(self, origin: FromSite, envelope: Envelope) -> Iterator[Envelope]:
-        """Yield the parts that are within the size limit of this node, and refuse the others."""
         most = self._desk.settings.max_content
 
         def too_long(part: Envelope) -> None:

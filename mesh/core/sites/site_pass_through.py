@@ -1,6 +1,6 @@
-"""Passes messages of other sites through this site to a third one, by the gateways that are linked there.
+"""Passes messages of other sites through this site to a third one, by the gateways linked with that site.
 
-Nothing is kept here: the master in the publishing site keeps the messages until the last site answers.
+Nothing is kept here: the site that sent the messages keeps them until the last site answers.
 """
 
 from __future__ import annotations
@@ -111,7 +111,10 @@ class SitePassThrough(Component):
     def forward(
         self, origin: FromSite, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]
     ) -> None:
-        """Forward the envelopes of a gateway that are for another site than this one."""
+        """Forward envelopes from another site to the third site that `command` names, or refuse them.
+
+        Envelopes that are in transit already are ignored.
+        """
         going: dict[bytes, list[Envelope]] = {}
         here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
         for envelope in envelopes:
@@ -136,8 +139,8 @@ class SitePassThrough(Component):
     ) -> LocalError | None:
         """Return why the envelope is not forwarded now, or None.
 
-        Later messages of its publisher wait until it is sent again; direct messages wait only behind a lost
-        one.
+        After a refusal, later messages of its publisher wait until it is sent again. Direct messages wait
+        only behind a message that was refused as WAY_LOST.
         """
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
@@ -158,7 +161,10 @@ class SitePassThrough(Component):
         return error
 
     def _is_full(self, name: str, envelope: Envelope) -> bool:
-        """Return whether the neighbor has used up half of the buffer limit; one message always passes."""
+        """Return whether the neighbor has used up half of the buffer limit.
+
+        A message always passes while none of that neighbor is in transit.
+        """
         under_way = self._sizes[name]
         return (
             under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
@@ -230,7 +236,7 @@ class SitePassThrough(Component):
             self._on_gateway_lost(uuid, fact.name)
 
     def _on_gateway_lost(self, uuid: bytes, site: str = "") -> None:
-        """Defer the messages in transit through a gateway to `site`, or to all sites if it is empty."""
+        """Defer the messages in transit through a gateway to `site`, or to all sites if `site` is empty."""
         for to in [site] if site else list(self._lines):
             lines = self._lines.get(to, {})
             for key in [key for key, line in lines.items() if line.way == uuid]:

@@ -1,4 +1,4 @@
-"""Site relay at a master: keeps messages for other sites until a master there has them."""
+"""Site relay at a master: keeps messages for other sites until these have given the final answer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TEXT = 300  # characters of another site's text
 # Rule 1: a stream uses one gateway while any of it is unanswered, unless that gateway is lost.
 # Rule 2: after a loss, all unanswered messages of the stream are sent again, in order, through another
 # gateway.
-# Rule 3: they are also sent again, after a pause, when the site cannot accept some of them now.
+# Rule 3: unanswered messages are also sent again, after a pause, when the site cannot accept some now.
 
 
 @dataclass(slots=True)
@@ -160,7 +160,7 @@ class SiteRelay(Component):
         return site in self._outbound and bool(self._outbound[site].notes)
 
     def is_through(self, site: str) -> bool:
-        """Return whether everything that waited for the site has left."""
+        """Return whether everything that waited for the site has left; False for an unknown site."""
         return site in self._outbound and self._outbound[site].feed.is_through
 
     def is_coming(self, site: str, value: RetainedValue) -> bool:
@@ -169,7 +169,10 @@ class SiteRelay(Component):
         return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)
 
     def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
-        """Send envelopes that another component keeps, while there is a route to the site."""
+        """Send envelopes that another component keeps.
+
+        The caller checks that a gateway is linked with the site.
+        """
         if envelopes:
             s, notes = self._desk.settings, self._outbound[site].notes
             way = gateway(stream, site, notes.keys(), s.relays)
@@ -192,7 +195,10 @@ class SiteRelay(Component):
         }
 
     def start(self, beginning: Beginning) -> None:
-        """Resume the feed of each site from its stored position, or a new site from the end of the log."""
+        """Resume the feed of each site from its stored position, or a new site from the end of the log.
+
+        The positions of sites that are no longer configured are deleted.
+        """
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
         for key, feed in feeds.items():
@@ -223,7 +229,7 @@ class SiteRelay(Component):
         return new, [out for site, out in before.items() if site not in self._outbound]
 
     def _resettle(self) -> None:
-        """Apply new settings: a new site is owed messages from now on, a removed site none."""
+        """Apply new settings: a new site is owed the messages accepted after this, a removed one none."""
         new, gone = self._adopt()
         for out in gone:
             self._give_up(out.feed)
@@ -258,7 +264,6 @@ class SiteRelay(Component):
             out.feed.expire_waiting(came)
 
     def _expire(self, out: Outbound, void: Sequence[PartlySent]) -> None:
-        """Drop slices that were never sent and have expired."""
         if not void:
             return
         before = out.feed.position
@@ -276,7 +281,10 @@ class SiteRelay(Component):
     # --- messages for other sites -----------------------------------------------------------------------
 
     def plan(self, envelope: Envelope) -> Targets:
-        """Return the sites that are owed messages of the envelope, each with the indices of its messages."""
+        """Return the feeds of the sites that are owed messages of the envelope. Raises: SiteFull.
+
+        Each feed comes with the indices of its messages; `None` means all messages.
+        """
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
@@ -330,13 +338,12 @@ class SiteRelay(Component):
         self._requeue_in_flight(out, gone)
 
     def _on_gateway_lost(self, uuid: bytes) -> None:
-        """Resend messages in transit through that node, whose connection is lost."""
         for out in self._outbound.values():
             if out.notes.pop(uuid, None) is not None:
                 self._requeue_in_flight(out, [uuid])
 
     def _requeue_in_flight(self, out: Outbound, lost: Sequence[bytes]) -> None:
-        """Resend the unanswered messages of streams that used the gateways in `lost`."""
+        """Resend the unanswered messages of streams that used the gateways in `lost`, unless deferred."""
         self._is_due(out.feed.site)
         streams = {stream for stream, way in out.ways.items() if way in lost}
         for stream in streams:
@@ -356,7 +363,6 @@ class SiteRelay(Component):
                 self._send_unsent(self._outbound[site])
 
     def _send_unsent(self, out: Outbound) -> None:
-        """Send the messages that may leave, as far as there is a route."""
         if not out.notes or not out.unsent:
             return
         going: dict[bytes, list[Envelope]] = {}

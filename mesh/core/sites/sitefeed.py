@@ -1,4 +1,4 @@
-"""The feed of another site at this master: owed messages, in order, until a master there has them."""
+"""The feed of another site at this master: owed messages, in order, until the site has answered them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def site_key(site: str) -> bytes:
 class SiteFeed(Feed):
     """The feed of one site.
 
-    `leaves` is called with slices that may be sent now. `transient` is how many bytes of non-persistent
-    messages may wait. `passes` is called with the first and last position of a run that is no longer owed.
+    `leaves` is called with slices that may be sent now. No non-persistent message is added while `transient`
+    bytes wait. `passes` is called with the first and last position of a run that is no longer owed.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class SiteFeed(Feed):
         self.position, self.passed_over, self._not_owed = position, passed_over, passed_over.places()
 
     def resumed(self) -> None:
-        """End the restore phase: messages offered from now on are new."""
+        """End the restore phase: messages offered after this call are new."""
         self._not_owed = None
 
     def adopt(self, size: int, rejects: bool) -> None:
@@ -143,7 +143,10 @@ class SiteFeed(Feed):
         return found
 
     def waits(self, stream: bytes, answer: Answer) -> None:
-        """Remove slices that wait at the site for a master from the window, so that they block no others."""
+        """Remove from the window the slices that wait at the site for a master, so that they block no others.
+
+        Slices for which `WaitingAtSite` has no room stay in the window.
+        """
         for given in self.custody.about(stream, answer):
             if given in self._row and self._parked.has_room(self.credit):
                 self._parked.add(given, self._recall(given))
@@ -203,7 +206,10 @@ class SiteFeed(Feed):
         self.pump()
 
     def depth(self, wall: int) -> Depth:
-        """Return the count, size and greatest age of waiting and unanswered messages."""
+        """Return the count and size of waiting and unanswered messages, and the age of the oldest that left.
+
+        `wall` is the time in ns since 1970; without unanswered slices the age is 0.
+        """
         sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 

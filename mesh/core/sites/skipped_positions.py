@@ -1,4 +1,4 @@
-"""Positions of a master's log that are no longer owed to a site, because its messages were dropped.
+"""Positions of a master's log that are no longer owed to a site, because messages for it were dropped.
 
 The stored messages may still be owed to other sinks, and so be in the log after a restart.
 """
@@ -44,7 +44,7 @@ class SkippedPositions:
         return settled
 
     def places(self) -> Ranges:
-        """Return all positions."""
+        """Return all positions of all runs."""
         ranges = Ranges()
         for first, last in self._lasts.items():
             ranges.add(first, last)

@@ -1,4 +1,4 @@
-"""Marks the sites for which this node has dropped messages, so that they need a transfer."""
+"""Marks sites for a transfer: after dropped messages, for a new store, or at the request of a client."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TransferMarks(Component):
         return self._marks[site].since if self.dropped_count(site) else None
 
     def dropped(self, site: str, messages: int) -> None:
-        """Record that `messages` more were dropped."""
+        """Record that `messages` more were dropped for the site."""
         mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
         mark.dropped += messages
         self._write_mark(site, mark)
@@ -88,11 +88,11 @@ class TransferMarks(Component):
         self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
 
     def sites(self) -> list[str]:
-        """Return the sites that need a transfer and accept one."""
+        """Return the sites that need a transfer, except those whose transfer is deferred."""
         return [site for site in self._marks if site not in self._put_off]
 
     def want(self, site: str, then: Callable[[], None]) -> None:
-        """Mark the site for a transfer on request, and call `then` when the mark is on disk."""
+        """Mark the site for a transfer, and call `then` when the mark is on disk, or never if that fails."""
         self._put_off.discard(site)
         self._write_mark(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
@@ -100,7 +100,8 @@ class TransferMarks(Component):
     def sees(self, site: str, notes: Iterable[bytes]) -> None:
         """Read the notes with which gateways here announce `site`, and mark it if it has a new store.
 
-        A new store lacks the messages that the site was sent before, so it needs a transfer.
+        A new store lacks the messages that were sent to the site before, so the site needs a transfer. A
+        further new store counts only an hour after the last one.
         """
         said = list(notes)
         stores = [store for note in said for store in stores_of(note)]
@@ -119,7 +120,7 @@ class TransferMarks(Component):
             self._disk.later(TABLE, row, Put(TABLE, row, known.pack()))
 
     def defer_transfer(self, site: str) -> None:
-        """Begin no transfer to the site until a client requests one."""
+        """Begin no transfer to the site until a client requests one, or the site has a new store."""
         self._put_off.add(site)
 
     def clear(self, site: str) -> None:
@@ -128,7 +129,7 @@ class TransferMarks(Component):
         self._disk.later(TABLE, site.encode(), Delete(TABLE, site.encode()))
 
     def forget_site(self, site: str) -> None:
-        """Forget a site that is no longer configured."""
+        """Forget the mark and the stores of a site that is no longer configured."""
         self.clear(site)
         self._put_off.discard(site)
         self._stores.pop(site, None)
@@ -166,6 +167,5 @@ def _run_key(site: str, first: int) -> bytes:
 
 
 def _site_of(key: bytes) -> str:
-    """Return the site that a row is about."""
     name = key[1:-8] if key.startswith(PLACES) else key.removeprefix(STORES)
     return name.decode()

@@ -88,9 +88,9 @@ class Transferring(Component):
     # --- beginning --------------------------------------------------------------------------------------
 
     def _want(self, site: str, say: Callable[[SiteSync], None]) -> None:
-        """Begin a transfer, at once or when the site is reachable.
+        """Mark a site for a transfer, and call `say` once the mark is on disk.
 
-        A running transfer continues.
+        The transfer begins when the site is reachable. A running transfer continues.
         """
         if site not in self._relaying.sites:
             what = f"{self._desk.me.name} sends nothing to a site {site[:64]!r}."
@@ -99,8 +99,6 @@ class Transferring(Component):
         self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
 
     def _on_sync(self, asked: IncomingCall[AskSiteSync]) -> None:
-        """Begin a transfer at all masters."""
-
         def ask() -> None:
             peers = list(self._nodes.askable())
             names = {peer.node.uuid: peer.node.name for peer in peers}
@@ -175,7 +173,10 @@ class Transferring(Component):
                 transfer.ahead += value is not None
 
     def _values(self, site: str, keys: Sequence[str]) -> Iterator[RetainedValue]:
-        """Yield the retained values of the given keys that are for that site."""
+        """Yield the values of the given keys to transfer.
+
+        Values with a timestamp too far ahead are only counted.
+        """
         for key in keys:
             for domain in self._retained.domains(key):
                 value = self._value(site, (key, domain))
@@ -187,7 +188,7 @@ class Transferring(Component):
                     yield value
 
     def _is_ahead(self, value: RetainedValue) -> bool:
-        """Return whether the timestamp is so far ahead that no later value could win for years."""
+        """Return whether the timestamp is so far ahead that later values could not replace the value yet."""
         return not is_followed(value.envelope.sent, self._desk.wall)
 
     def _value(self, site: str, topic: Topic) -> RetainedValue | None:

@@ -45,7 +45,6 @@ class WaitingAtSite:
             self._places.add(place, place)
 
     def pop(self, given: PartlySent) -> EnvelopeSlice:
-        """Remove a slice, and return it."""
         portion = self._portions.pop(given)
         self.bytes -= portion.size
         self._places.remove(portion.parcel.position, portion.parcel.position)
@@ -59,5 +58,4 @@ class WaitingAtSite:
         return min(passed, self._places.bottom() - 1) if self._places else passed
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        """Return whether one of the slices has this message."""
         return any(portion.holds(stream, domain, number) for portion in self._portions.values())

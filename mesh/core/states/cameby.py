@@ -13,7 +13,7 @@ from mesh.patterns import SYSTEM
 def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] = ()) -> bool:
     """Return whether the route leads from the sender's node to `last`, with valid names, each once.
 
-    If the sender is of one of the `sites`, the route begins at a gateway of this site, with any name.
+    For a sender of one of the `sites`, the route may begin at any node, as that is a gateway of this site.
     """
     try:
         if not nodes or nodes[-1] != last:

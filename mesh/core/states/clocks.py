@@ -22,7 +22,7 @@ NAMED = 3  # nodes that one event names
 
 
 class Clocks(Component):
-    """Component that reports wrong clocks of connected nodes, before a wrong clock causes a loss.
+    """Component that reports wrong clocks of connected nodes.
 
     `gateways` yields the uuid of each connected gateway of another site, its name, and by how many ns its
     clock is ahead.

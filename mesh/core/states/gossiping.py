@@ -104,7 +104,7 @@ class Gossiping(Component):
             self._desk.send(peer.control or peer.data, Hear(False))
 
     def _process_gossip(self, gossip: bytes) -> bytes:
-        """Process a gossip message, and return the uuid of its sender."""
+        """Process a gossip message, and return the uuid of its sender, or b"" if it is malformed."""
         try:
             message = decode(gossip)
         except ValueError as error:
@@ -170,7 +170,6 @@ class Gossiping(Component):
         self._listen()
 
     def before_read(self, query: Query) -> None:
-        """Provide the state topics before a client reads them."""
         known = [known.state for known in self.gossip.known.values()]
         self.topics.provide_topics(query, known if self.mine is None else [self.mine, *known])
 
@@ -215,7 +214,6 @@ class Gossiping(Component):
         self._born = self._desk.now
 
     def tick(self) -> None:
-        """Publish our state when it is due."""
         now = self._desk.now
         if self.sample is None or not self._desk.serves:
             return
@@ -225,7 +223,7 @@ class Gossiping(Component):
         self._desk.wake(self._due)
 
     def hurry(self) -> None:
-        """Publish our state at once."""
+        """Publish our state at the next tick, which is requested for now."""
         self._due = self._desk.now
         self._desk.wake(self._due)
 
@@ -233,7 +231,7 @@ class Gossiping(Component):
         """Send the last state to all peers, before the goodbye on each of their connections.
 
         Peers use that state while this node is stopped. The PUB socket may close before they have received
-        it.
+        it. A node that has not served, or whose identity another process has, sends none.
         """
         if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
             _, message = self._next_state(self.sample)
@@ -258,7 +256,7 @@ class Gossiping(Component):
         return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._desk.now))
 
     def is_mine(self, line: StateLine) -> bool:
-        """Return whether this node has signed the state, in any boot."""
+        """Return whether this node has signed the state, in any boot; without keys, whether its user has."""
         me, text = self._desk.me, signed_text(line)
         if line.uuid != me.uuid or not line.signature:
             return False
@@ -303,7 +301,7 @@ class Gossiping(Component):
         return {name: max(0.0, (figures[name] - before[name]) / seconds) for name in RATES}
 
     def described(self, uuid: bytes) -> Gossiped:
-        """Return the columns of `mesh ls` that come from gossip."""
+        """Return the columns of `mesh ls` that come from gossip; empty ones for a node without a state."""
         known = self.gossip.known.get(uuid)
         state = self.mine if uuid == self._desk.me.uuid else known.state if known else None
         if state is None:
@@ -320,5 +318,5 @@ SAME = [name for name in Gossiped.__struct_fields__ if name not in ("cpu", "stat
 
 
 def signed_text(line: StateLine) -> bytes:
-    """Return the text that the signature of a state covers."""
+    """Return the bytes that the signature of a state covers."""
     return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state

@@ -23,7 +23,8 @@ INFO = "__sys__cluster.node.info"
 class NodeTopics(Component):
     """Component for the topics `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`.
 
-    They contain XML, for clients of this node only. The first one exists for nodes with rules.
+    The topics contain XML, and only clients of this node can read them. The first topic exists for nodes with
+    rules.
     """
 
     def __init__(
@@ -39,7 +40,6 @@ class NodeTopics(Component):
         return (on_fact(RulesChanged, self._on_rules),)
 
     def before_read(self, query: Query) -> None:
-        """Provide these topics before a client reads them."""
         if query.text.startswith(MASTER):
             rules = self._mapping.rules
             self._create_topics(
@@ -53,14 +53,12 @@ class NodeTopics(Component):
     def _create_topics(
         self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]
     ) -> None:
-        """Create the topics that the query reads."""
         for name, content in contents:
             key = f"{prefix}[{name}]"
             if matches(query.text, key):
                 self._telling.store_value(key, name, content())
 
     def _on_rules(self, fact: RulesChanged) -> None:
-        """Send changed rules to the subscribers."""
         if not fact.is_now:
             self._masters = self._rules()
             return
@@ -76,7 +74,6 @@ class NodeTopics(Component):
         return {name: master_xml(name, self._mapping.rules) for name in self._names()}
 
     def _names(self) -> Iterable[str]:
-        """Return the nodes with rules."""
         return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
     def _known(self) -> Iterator[tuple[str, str]]:

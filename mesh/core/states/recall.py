@@ -47,10 +47,7 @@ class Recall(Component):
         gossiping: Gossiping,
         learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
-        """Create the component.
-
-        `learn(peer, then)` fetches the rows that this node needs before it serves.
-        """
+        """`learn(peer, then)` fetches the rows that this node needs before it serves."""
         self._dialler = dialler
         self._desk = desk
         self._neighbours = neighbours
@@ -89,7 +86,7 @@ class Recall(Component):
         self._desk.wake(self._ends)
 
     def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
-        """Call `work` when the check is over.
+        """Call `work` when the check is over: at once if it is, and never if the check fails.
 
         Of several calls with the same `who` only the last counts.
         """
@@ -104,7 +101,6 @@ class Recall(Component):
         return (answer(AskState, self._on_state_asked),)
 
     def _on_state_asked(self, asked: IncomingCall[AskState]) -> None:
-        """Answer with the newest state of the requester that this node has."""
         line = self._gossiping.gossip.last_of(asked.who.node.uuid)
         fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)
         asked.reply(StateTold(line=fields))

@@ -71,7 +71,10 @@ class RouteProofs(Component):
     # --- verification -----------------------------------------------------------------------------------
 
     def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
-        """Return whether the peer may send messages that took `route`, which ends at the peer."""
+        """Return whether the peer may send messages that took `route`, which ends at the peer.
+
+        Every route is believed in a mesh without keys, and so is a route without other nodes.
+        """
         if len(route) < 2 or self._keyring is None or (peer.node.uuid, route) in self._believed:
             return True
         if not all(self._names(peer, node, way) for node, way in pairwise(route)):
@@ -102,7 +105,7 @@ class RouteProofs(Component):
         return peer is not None and (peer.alive or bool(key_of(peer.node.uuid)))
 
     def request_proofs(self, peer: Peer, names: Iterable[str]) -> None:
-        """Ask a peer for the hops of the given nodes, unless it was asked a moment ago."""
+        """Ask a peer for the hops of the given nodes, unless it was asked in the last 0.25 s."""
         if self._desk.now - peer.asked_for_ways >= AGAIN:
             peer.asked_for_ways = self._desk.now
             self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
@@ -110,7 +113,6 @@ class RouteProofs(Component):
     # --- received declarations --------------------------------------------------------------------------
 
     def _on_state(self, fact: StateReceived) -> None:
-        """Process the state of a live node."""
         known = fact.known
         peer, line = self._neighbours.peers.get(known.state.uuid), self._line_of(known.state.uuid)
         if self._keyring is None or peer is None or line is None or peer.node.name != known.state.name:
@@ -119,7 +121,7 @@ class RouteProofs(Component):
             self._learn(b"", Vouched(peer.node, line, known.state.ways))
 
     def on_proofs(self, peer: Peer, command: c.Ways) -> None:
-        """Process a question or an answer of a peer."""
+        """Process a question or an answer of a peer. Raises: RemoteError for malformed states."""
         if command.names:
             self._send_declarations(peer, command.names[:HOPS])
             return
@@ -137,7 +139,6 @@ class RouteProofs(Component):
     def _process_state(
         self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None
     ) -> None:
-        """Process a state that a peer passed on."""
         assert self._keyring is not None
         known = self._neighbours.peers.get(line.uuid)
         kept = self._neighbours.acquaintances.key_of(line.uuid)
@@ -178,7 +179,10 @@ class RouteProofs(Component):
         self._send_proofs(peer, [said for said in known.values() if said is not None])
 
     def introduce(self, peer: Peer) -> None:
-        """Send our declaration to a peer that is one of our hops, before it forwards our messages."""
+        """Send our declaration to a peer that is one of our hops, before it forwards our messages.
+
+        Without keys, or before our first state, nothing is sent.
+        """
         line = self._line_of(self._desk.me.uuid)
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
             self._send_proofs(peer, [Vouched(self._desk.me, line, ())])

@@ -15,9 +15,9 @@ from mesh.mapping.rules import Rule, has_several
 
 
 class OwnWays(Component):
-    """The names of these nodes, at most WAYS, with nodes that forward our messages first.
+    """The names of the nodes through which this one publishes and subscribes, at most WAYS.
 
-    Publishes the fact OurWaysChanged.
+    Nodes that forward our messages come first. A change publishes the fact OurWaysChanged.
     """
 
     def __init__(self, desk: NodeContext) -> None:
@@ -35,7 +35,7 @@ class OwnWays(Component):
         self._choose()
 
     def _found(self, node: str) -> None:
-        """Add a neighbor that reaches another node, as direct messages use it from now on."""
+        """Add a neighbor that reaches another node, as direct messages may now leave through it."""
         self._by_word[node] = None
         self._by_word.move_to_end(node)
         while len(self._by_word) > WAYS:

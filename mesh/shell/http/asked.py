@@ -1,6 +1,6 @@
 """Parses and authorizes one HTTP request, without I/O.
 
-Law: a request with a foreign Host, as after DNS rebinding of a browser, is refused, and so is a request for
+Law: a request with a foreign Host, as after DNS rebinding of a browser, is refused. So is a request for
 metrics without the token, which other users of this machine do not know.
 """
 
@@ -35,7 +35,10 @@ class HttpResponse:
     more: tuple[str, ...] = ()  # further header lines
 
     def frames(self, has_body: bool = True) -> bytes:
-        """Return the bytes to send. The connection closes afterwards."""
+        """Return the bytes to send, without the text unless `has_body`.
+
+        The connection closes afterwards.
+        """
         head = (
             f"HTTP/1.1 {self.status}",
             f"Content-Type: {self.kind}",
@@ -55,7 +58,10 @@ def no(status: str, why: str, *more: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """Head of a request. Header names are lower case."""
+    """Head of a request.
+
+    Header names are lower case.
+    """
 
     method: str
     path: str
@@ -63,7 +69,10 @@ class HttpRequest:
 
 
 def read(head: bytes) -> HttpRequest | HttpResponse:
-    """Return the request, or the refusal of a malformed one. `head` ends with the empty line."""
+    """Return the request, or the refusal of a malformed one.
+
+    `head` ends with the empty line.
+    """
     bad = no("400 Bad Request", "not a request of HTTP/1.1")
     lines = head.decode("latin-1").split("\r\n")
     first = lines[0].split(" ")
@@ -85,7 +94,10 @@ def read(head: bytes) -> HttpRequest | HttpResponse:
 
 
 def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpResponse:
-    """Return the allowed path, or a refusal. `port` is the local port."""
+    """Return the allowed path, or a refusal.
+
+    `port` is the local port.
+    """
     if not is_here(request.headers.get("host", ""), port):
         return no(
             "421 Misdirected Request", "Host must be the address of this machine or localhost, with the port"

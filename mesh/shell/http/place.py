@@ -33,7 +33,7 @@ def check_listen(text: str) -> tuple[str, int]:
 
 
 def bound(text: str) -> socket.socket:
-    """Return a socket that listens at the address. Raises: BindRefused."""
+    """Return a socket that listens at the address. Raises: BadConfig, BindRefused."""
     host, port = check_listen(text)
     server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:

@@ -30,7 +30,10 @@ END = 2.0  # s to wait for the end of the thread
 
 
 class HttpThread:
-    """HTTP server on `server`. `ask` makes the node's own loop fill a future."""
+    """HTTP server on the socket `server`.
+
+    `ask` makes the node's own loop fill a future with the node's state.
+    """
 
     def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[SeenNode]], None]) -> None:
         self._server, self._token, self._ask = server, token, ask
@@ -54,7 +57,7 @@ class HttpThread:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering, and end the thread."""
+        """Stop answering, and wait at most 2 s for the end of the thread."""
         with contextlib.suppress(RuntimeError):  # its loop has ended
             self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(END)
@@ -90,7 +93,10 @@ class HttpThread:
     async def _read_request(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> HttpRequest | HttpResponse:
-        """Read the request. Idle connections are limited: the oldest is closed for a new one."""
+        """Read the request.
+
+        Idle connections are limited: the oldest is closed for a new one.
+        """
         if len(self._silent) >= SILENT:
             oldest = next(iter(self._silent))
             del self._silent[oldest]
