@@ -5,7 +5,7 @@ from mesh.routing.overflow import Credit
 
 
 class Flight(EnvelopeSlices):
-    """Slices sent to a subscriber and not acknowledged, within its credit."""
+    """Slices sent to a subscriber and not acknowledged, with the limits of its credit."""
 
     def __init__(self, credit: Credit) -> None:
         super().__init__()

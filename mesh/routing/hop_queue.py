@@ -1,4 +1,4 @@
-"""The queue of entries to one next hop for one domain, in order of arrival."""
+"""The queue of entries to one next hop, in order of arrival."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class HopQueue:
             self.waiting[entry] = None
 
     def first(self) -> PendingForward | None:
-        """Return the oldest waiting entry."""
+        """Return the oldest waiting entry, or None."""
         oldest = next(iter(self.waiting), None)
         if not self.late:
             return oldest
@@ -106,10 +106,7 @@ class HopQueue:
         self.insert(entry)
 
     def requeue_in_flight(self) -> list[PendingForward]:
-        """Let all entries in flight wait again, before later ones.
-
-        Return the entries.
-        """
+        """Let all entries in flight wait again, before later ones, and return them in order."""
         flight = sorted(self.flight, key=lambda entry: entry.serial)
         for entry in reversed(flight):
             if self.waiting and next(iter(self.waiting)).serial < entry.serial:

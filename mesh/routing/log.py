@@ -26,7 +26,7 @@ ENDED = 10_000  # ended topics whose end is remembered
 
 
 class Accepted(Struct, eq=False):
-    """An accepted envelope, delivered once it and everything before it is stored."""
+    """An accepted envelope, delivered when it and everything before it in its stream is stored."""
 
     deliveries: list[tuple[StoredEnvelope, Targets]]
     answer: Answer
@@ -122,12 +122,12 @@ class Log:
         return bool(self._lanes)
 
     def forget_idle(self, before: float) -> None:
-        """Forget streams unused since `before`: their publisher will not return."""
+        """Forget streams unused since `before` with nothing waiting: their publisher will not return."""
         for stream, lanes in list(self._lanes.items()):
             self._forget_domains(stream, [d for d, lane in lanes.items() if lane.used < before])
 
     def forget_stream(self, stream: bytes) -> None:
-        """Forget the stream of a session that is closed, with everything settled."""
+        """Forget the stream of a closed session, except in domains where messages wait."""
         self._forget_domains(stream, list(self._lanes.get(stream, ())))
 
     def _forget_domains(self, stream: bytes, domains: list[str]) -> None:
@@ -182,7 +182,7 @@ class Log:
         return accepted, ops
 
     def passes(self, accepted: Accepted) -> bool:
-        """Record that the accepted envelope is handed on, and retain its values.
+        """Record that the accepted envelope is handed on, and retain its values or end its topic.
 
         Return whether a value that was not stored with it will be certain on disk only after the next commit.
         """
@@ -202,7 +202,7 @@ class Log:
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def inherit(self, values: Iterable[RetainedValue]) -> int:
-        """Retain the values of another master that are newer than the known ones.
+        """Retain the values of another master that are newer than the known values and ends of their topics.
 
         Return their number. Persistent values are written with the next commit.
         """
@@ -240,7 +240,6 @@ class Log:
             self.shelf.later("retained", end.store_key, self._end_row(end))
 
     def _end_row(self, end: RetainedValue) -> Op:
-        """Return the row that is written in place of the retained value."""
         if self.keeps_end(end.key, end.envelope):
             return Put("retained", end.store_key, end.pack())
         return Delete("retained", end.store_key)
@@ -284,7 +283,7 @@ class Log:
         lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
-        """Refuse numbers that expired here for good, even after a restart."""
+        """Finally refuse numbers that have expired here. The refusal outlives a restart."""
         lane = self.lane(envelope.stream, envelope.domain, now)
         lane.origin.give_up(first, last)
         self.write(lane, envelope)

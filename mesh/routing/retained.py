@@ -77,10 +77,6 @@ class Retained:
             self._settle()
 
     def _settle(self) -> None:
-        """Insert the values of recent envelopes.
-
-        There is room for these values, because `retain_last` inserts them before the limit is reached.
-        """
         if self._recent:
             self._place(self._recent.take_all())
 
@@ -101,10 +97,6 @@ class Retained:
         self._put_all(values)
 
     def _put_value(self, last: RetainedValue) -> list[RetainedValue]:
-        """Insert a value.
-
-        Return the evicted values.
-        """
         key, domain = topic = last.key, last.envelope.domain
         topics = self._topics_of(key)
         old = topics.get(topic)
@@ -132,10 +124,6 @@ class Retained:
             self._on_met(came, stood, stays)
 
     def _put_all(self, values: Iterable[RetainedValue]) -> list[RetainedValue]:
-        """Insert many values.
-
-        Return the evicted values.
-        """
         evicted: list[RetainedValue] = []
         topics = self._topics
         for last in values:
@@ -184,20 +172,18 @@ class Retained:
         return self._lost if key.startswith(CONFLICTS) else self._topics
 
     def value_of(self, stream: bytes, domain: str, number: int, most: int) -> RetainedValue | None:
-        """Return this message if it is among the `most` latest retained values, else None."""
+        """Return this message if it is among the `most` latest values of ordinary topics, else None."""
         self._settle()
         late = islice(reversed(self._topics.values()), most)
         same = (v for v in late if v.number == number and v.envelope.stream == stream)
         return next((v for v in same if v.envelope.domain == domain), None)
 
     def keys(self) -> list[str]:
-        """Return the keys of all topics with a value."""
         self._settle()
         return list(self._domains)
 
     @property
     def key_count(self) -> int:
-        """The number of keys with a value."""
         self._settle()
         return len(self._domains)
 
@@ -230,7 +216,6 @@ class Retained:
             self._forget_topic((key, domain))
 
     def clear(self) -> None:
-        """Remove all values."""
         self._recent = Recent()
         self._topics.clear()
         self._dead.clear()
@@ -257,7 +242,7 @@ class Retained:
         return [last for last in values if not last.is_void(wall)]
 
     def find(self, query: Query, wall: int) -> Iterator[RetainedValue]:
-        """Yield the values that match a query and have not expired at `wall` (ns since 1970).
+        """Yield unexpired values that match an exact key or a pattern. `wall` is in ns since 1970.
 
         For an XPath use XPathScan, because it may take long.
         """

@@ -1,4 +1,4 @@
-"""The retained value of each topic that is on disk, or being written."""
+"""Records which retained value of each topic is on disk or being written."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,10 @@ from mesh.routing.retained_value import RetainedValue
 class RetainedValueRows:
     """Retained values on disk, by the row of the topic.
 
-    `later(table, key, op)` writes with the next commit.
+    `later(table, key, op)` writes with the next commit. `here` is the name of this site.
     """
 
     def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None], here: str = "") -> None:
-        """Create the table.
-
-        `here` is the name of this site.
-        """
         self._here = here
         self._retained = retained
         self._later = later
@@ -41,7 +37,7 @@ class RetainedValueRows:
         return row in self._newest
 
     def goes(self, value: RetainedValue) -> bool:
-        """Return whether the value is the newest, and record it if so.
+        """Return whether no newer value is on disk or being written, and record the value if so.
 
         The caller then writes it with its message.
         """

@@ -48,7 +48,7 @@ class StoredEnvelope(Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """The size, independent of the part that is in memory."""
+        """The size in bytes, independent of the part that is in memory."""
         # Bodies may be empty, but messages have a cost, too.
         e = self.envelope
         if e.xml:
@@ -84,7 +84,7 @@ class StoredEnvelope(Struct, eq=False):
 def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
     """Return a placeholder with the message numbers of an envelope, without its contents.
 
-    `void_at` is when all its messages have expired (ns since 1970).
+    `void_at` is when all its messages have expired (ns since 1970); 0 = never.
     """
     e = envelope
     return Envelope(b"", "", e.first, e.last, (), e.count, 0, b"", expires=void_at, numbers=e.numbers)
@@ -92,7 +92,10 @@ def absent(envelope: Envelope, void_at: int = 0) -> Envelope:
 
 @lru_cache(1024)
 def nameless(count: int, void_at: int = 0) -> Envelope:
-    """Return a placeholder for an envelope of `count` messages that is never cut on disk."""
+    """Return a placeholder for an envelope of `count` messages that is never cut on disk.
+
+    `void_at` is when all its messages have expired (ns since 1970); 0 = never.
+    """
     return Envelope(b"", "", 0, 0, (), count, 0, b"", expires=void_at)
 
 

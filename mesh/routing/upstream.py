@@ -1,6 +1,6 @@
 """Progress in the log of one master.
 
-This node relays, and settles only what its clients have processed.
+This node relays the log, and settles only what its own readers have settled.
 """
 
 from collections import OrderedDict
