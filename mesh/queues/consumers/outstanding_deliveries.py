@@ -96,7 +96,7 @@ class OutstandingDeliveries:
 
     @property
     def first_over(self) -> float:
-        """The time when the first lease ends, or infinity."""
+        """The time when the first lease ends; infinity if none does."""
         return min((run.until for run in self._runs), default=inf)
 
     def take_lapsed(self, now: float) -> list[DeliveryRun]:

@@ -106,7 +106,6 @@ def differences(old: QueueTerms, new: QueueTerms) -> list[str]:
 
 
 def same(old: QueueTerms, new: QueueTerms) -> bool:
-    """Return whether two declarations agree."""
     return old == new
 
 

@@ -20,7 +20,10 @@ LONG = 100  # characters shown of a name
 
 
 class WaitReason(NamedTuple):
-    """Why `messages` messages wait. `is_cause` if no consumer matches them, here or elsewhere."""
+    """Why `messages` messages wait.
+
+    `is_cause` is set if no consumer here matches them and they do not move.
+    """
 
     messages: int
     text: str
@@ -67,7 +70,6 @@ def reasons(
 
 
 def _going(part: LocalQueue) -> Counter[bytes]:
-    """Count the messages that move to each node."""
     there = Counter[bytes]()
     for lot in part.leaving:
         for runs, node, _ in lot.going:

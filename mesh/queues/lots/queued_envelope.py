@@ -176,7 +176,10 @@ class QueuedEnvelope:
         return True
 
     def with_somebody(self, runs: Runs) -> Runs:
-        """Return the messages among `runs` that a consumer may have after a restart."""
+        """Return the messages among `runs` that a consumer may have after a restart.
+
+        These are all if the row does not name any.
+        """
         given = self.given
         return runs if given is None else [each for run in runs for each in given.common(*run)]
 
@@ -185,7 +188,6 @@ class QueuedEnvelope:
         return self.ready.remove_all(runs)
 
     def add_ready(self, runs: Runs) -> None:
-        """Make `runs` ready again."""
         self.ready.add_all(runs)
 
     def mark_done(self, runs: Runs) -> int:
@@ -214,7 +216,7 @@ class QueuedEnvelope:
         return self.tries.get(number, 0) % PERHAPS
 
     def may_have_been_given(self, runs: Runs) -> None:
-        """Mark `runs` as possibly redelivered."""
+        """Mark `runs` as possibly redelivered, except messages that have a count already."""
         for number in numbers_of(runs):
             self.tries.setdefault(number, PERHAPS)
 

@@ -80,7 +80,7 @@ def _is_right(move: object, others: Mapping[NodeUuid, QueueReport], busy: Collec
 def policy(name: str = "") -> Policy:
     """Return the policy of that name, or the default rules for "".
 
-    Raises: LocalError with the installed policies.
+    Raises: LocalError if the policy is not installed, installed twice, or cannot be loaded.
     """
     if not name:
         return moves
@@ -112,8 +112,8 @@ def _made(entry: EntryPoint) -> Policy:
 class Policies:
     """The policies that queues name, each loaded once.
 
-    `tell` is called with a text when a policy is not installed, so that the default rules decide, and at the
-    first fault of an installed one.
+    `tell` is called with a text when a policy cannot be loaded, so that the default rules decide, and at the
+    first fault of a loaded one.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:

@@ -120,7 +120,7 @@ def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iter
 class RefusingNodes:
     """The nodes that refused messages, which get none for SHUT s.
 
-    The time doubles with each further refusal, up to LONGEST s.
+    The time doubles with each refusal after it has passed, up to LONGEST s, until the node accepts messages.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,10 @@ class RefusingNodes:
 
 
 def may_move(lot: QueuedEnvelope, is_stranded: bool, now: float) -> bool:
-    """Return whether an envelope may move again; messages of a group stay unless they are stranded."""
+    """Return whether an envelope may move again.
+
+    Messages of a group move only when stranded. Law 3 limits the other moves.
+    """
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False
     return (is_stranded and lot.moves < MOST) or now - lot.came >= APART

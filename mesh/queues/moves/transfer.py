@@ -42,7 +42,7 @@ class Outgoing(Generic[T]):
 
     @property
     def low(self) -> int:
-        """The first open number; the end of all earlier ones is on disk."""
+        """The first open number, or else the next number; the end of all earlier ones is on disk."""
         return min((*self.going, *self._ending), default=self._next)
 
     @property
@@ -119,10 +119,9 @@ class IncomingPieces:
         return len(self._taken) >= MOST_RANGES
 
     def classify(self, number: int, low: int, is_again: bool) -> PieceVerdict:
-        """Classify a piece.
+        """Classify a piece, and forget the numbers below `low`, the first open number at its source.
 
-        `low` is the first open number at its source. `is_again` means that the piece may have been sent
-        before.
+        `is_again` means that the piece may have been sent before.
         """
         self.drop_below(low)
         if not is_again:

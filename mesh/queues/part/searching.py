@@ -163,9 +163,9 @@ def _fans(queue: LocalQueue, lot: QueuedEnvelope) -> Iterator[Runs]:
 
 
 def in_vain(queue: LocalQueue) -> tuple[int, bool]:
-    """Return the most messages that a consumer has searched without a match, and whether it searches on.
+    """Return the most messages that a consumer has searched without a match, and whether searches continue.
 
-    Returns `(0, False)` below a limit of VAIN messages.
+    Return `(0, False)` below a limit of VAIN messages.
     """
     vain = max((taker.vain for taker in queue.eligible() if taker.room), default=0)
     looks_on = queue.is_searching or queue.looks_at < inf

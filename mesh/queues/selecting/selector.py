@@ -71,7 +71,6 @@ class _Compiler:
         self._text = text
 
     def test(self) -> SelectorTerm:
-        """Return the function of the whole expression."""
         self._check_words()
         try:
             tree = ast.parse(self._text.strip(" "), mode="eval")
