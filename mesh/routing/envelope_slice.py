@@ -61,7 +61,7 @@ class EnvelopeSlice(Struct, eq=False):
         return gap
 
     def is_void(self, wall: int) -> bool:
-        """Return whether the envelope is in memory and the whole slice has expired at `wall` (ns since 1970)."""
+        """Return whether the envelope is in memory and the slice has expired at `wall` (ns since 1970)."""
         envelope = self.parcel.envelope
         is_due = 0 < envelope.expires <= wall and self.parcel.is_here
         return is_due and not unexpired(envelope, self.every, wall)

@@ -120,7 +120,10 @@ class Merging:
         return repeats
 
     def _streams(self, e: Envelope) -> list[MergedStream | None]:
-        """Return the merged stream of each key; None for keys with one master, or with this node as master."""
+        """Return the stream of each key that is merged.
+
+        A key with one master, or with this node as a master, has None.
+        """
         shared = [self._masters(key, e) for key in e.keys]
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 

@@ -121,7 +121,10 @@ class PagedLots:
         return self._pages[0].sent[self._pages[0]._at] if self._pages else 0
 
     def last(self, n: int) -> int:
-        """Return the acceptance time of the envelope `n` places behind the first, or of the last one, or 0."""
+        """Return the acceptance time of the envelope `n` places behind the first, or of the last one.
+
+        Return 0 if there is none.
+        """
         for page in self._pages:
             if n < len(page):
                 return page.sent[page._at + n]
