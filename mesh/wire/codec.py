@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as msgpack."""
     return msgpack.packb(value, use_bin_type=True)
 
 

@@ -167,11 +167,11 @@ class Envelope(Struct, frozen=True, dict=True):
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
-        """Return the envelope with a further hop. The first hop sets the timestamp."""
+        """Return the envelope with a further hop, and with `stamp` as its timestamp if it had none."""
         return replace(self, route=(*self.route, hop), sent=self.sent or stamp)
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:
-        """Return the envelope as its master accepts it.
+        """Return the envelope as its master accepts it, without marks of copies and resends.
 
         Strata count down to 0 at the master, whose clock determines the order.
         """
@@ -186,7 +186,7 @@ class Envelope(Struct, frozen=True, dict=True):
 
     @property
     def master(self) -> str:
-        """The name of the node that accepted the envelope, or "" before that."""
+        """The last node on the route with stratum 0, or "": after acceptance, the master."""
         return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
 
     def marked(self, mark: int) -> Envelope:
@@ -222,7 +222,6 @@ class Envelope(Struct, frozen=True, dict=True):
         )
 
     def _slices(self, indices: Sequence[int]) -> list[bytes]:
-        """Return the bytes of the messages at `indices`, including properties."""
         body, size = self.body, self.sizes
         if isinstance(size, int):
             return [body[i * size : i * size + size] for i in indices]
@@ -237,7 +236,6 @@ class Envelope(Struct, frozen=True, dict=True):
         return replace(cut, first=first, last=last, numbers=())
 
     def _cut_keys(self, indices: Sequence[int]) -> tuple[tuple[str, ...], bytes]:
-        """Return the keys of the messages at `indices`, and their index column."""
         column = u16(self.index)
         rows = [column[i] for i in indices]
         used = sorted(set(rows))
@@ -259,7 +257,7 @@ def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return increasing numbers as (first, last) pairs."""
+    """Return increasing numbers as (first, last) pairs; none for no numbers."""
     ranges = as_ranges(numbers) if numbers else ()
     return zip(ranges[::2], ranges[1::2], strict=True)
 
@@ -267,7 +265,7 @@ def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
     """Return the numbers in runs (first, last, whether all contents have at most `most` bytes).
 
-    A cut envelope is a single run.
+    A cut envelope is a single run, which counts as short.
     """
     if envelope.numbers:
         return [(envelope.first, envelope.last, True)]

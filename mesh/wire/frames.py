@@ -55,9 +55,8 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
     """Return (command, envelopes). Raises: RemoteError if the frames are not as the command announces.
 
-    `max_content` applies to published messages. A peer's forwarded messages are refused where they are
-    accepted, and messages accepted by a master are always relayed: a closed connection would only make the
-    peer resend them.
+    `max_content` applies to messages from clients. Those from other nodes may have up to MAX_CONTENT_EVER,
+    because a closed connection would only make the peer resend them.
     """
     if not frames or len(frames) > FRAMES:
         raise RemoteError(f"message of {len(frames)} frames; 1 to {FRAMES} are allowed", code="MALFORMED")

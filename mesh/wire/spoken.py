@@ -22,7 +22,7 @@ def agreed(oldest: int, newest: int, ours: int = VERSION_MAX) -> int:
 
 
 def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> frozenset[str]:
-    """Return the features of both ends. Other features of the peer are not kept."""
+    """Return the features of both ends; in wire version 1 only those that version 1 can have."""
     both = frozenset(ours).intersection(theirs)
     return both if version >= UNKNOWN_IS_TOLD else both & OF_VERSION_1
 
@@ -41,7 +41,7 @@ class Seldom:
         self._since = self._told = 0.0
 
     def allows(self, now: float) -> bool:
-        """Return whether a further notice may be sent."""
+        """Return whether a further notice may be sent at `now` (s), and count it."""
         if now - self._since >= 1:
             self._since, self._told = now, 0
         self._told += 1
