@@ -70,7 +70,7 @@ class NodeStore(Store, Protocol):
 
 
 class Untended:
-    """A store that needs no maintenance."""
+    """A store without maintenance, metrics, backups, or a limit of its room."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -189,10 +189,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def look(chosen: str, directory: Path) -> None:
-    """Check that the node could open its store, without a change.
-
-    Raises: NotAvailable, StoreError.
-    """
+    """Check that the node could open its store, without a change. Raises: NotAvailable, StoreError."""
     if chosen == SQLITE:
         SQLiteStore.check_openable(directory / "store.sqlite")
     elif chosen != MEMORY:

@@ -140,7 +140,7 @@ class DiskSpace:
         return found.f_bavail * found.f_frsize
 
     def measure(self) -> None:
-        """Measure the free room, and report changes of `is_short`."""
+        """Measure the free room, restore the reserve when there is room, and report changes of `is_short`."""
         if not self._wanted:
             return
         left = self._left

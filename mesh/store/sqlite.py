@@ -129,7 +129,10 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file. Errors are not raised: the data is safe in the log."""
+        """Move the write-ahead log into the file. Errors are not raised: the data is safe in the log.
+
+        An error other than a full disk ends the use of this object.
+        """
         self._logged, self.is_cramped = 0, False
         try:
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()

@@ -67,7 +67,7 @@ def read_witness(path: Path, store: bytes) -> Statement | None:
 
 
 class Witness:
-    """The witness file of one store. `known` is its content. Every method may raise OSError."""
+    """The witness file of one store. `known` is its content, or `None`. Every method may raise OSError."""
 
     def __init__(self, path: Path, store: bytes, boot: int) -> None:
         self.path = path

@@ -89,12 +89,13 @@ class StoreWorker:
 
     Jobs that are submitted during a commit become one commit together. There is no timer: a lone job never
     waits, and a busy disk makes larger commits. `done(tokens, error)` is called on the thread. With `None`
-    these jobs are durable. With StoreFull nothing of them was written, and the store is usable. After any
-    other StoreError the store must not be used, and the next load shows whether they were written.
-    `fetched(token, envelopes)` is called there too, or with the error. `tend()` is called there whenever
-    nothing waits, and again after the returned seconds; its errors are reported without jobs.
+    the jobs are durable. With StoreFull nothing of them was written, and the store is usable. After any other
+    StoreError the store must not be used, and the next load shows whether they were written.
 
-    The thread starts with `start` or the first request. Until then the caller may read the store.
+    `fetched(token, found)` is called there with the envelopes or the error. `tend()` is called there before
+    each batch of requests, and again after the returned seconds; its first error is reported without jobs,
+    and ends these calls. The thread starts with `start` or the first request. Until then the caller may read
+    the store.
     """
 
     def __init__(
@@ -134,9 +135,9 @@ class StoreWorker:
         self._enqueue(_Wish(token, tuple(positions)), "nothing is read")
 
     def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
-        """Request a copy of the store without blocking, one at a time. Jobs do not wait for it.
+        """Request a copy of the store without blocking. Jobs do not wait for the copy.
 
-        `done` is called on the thread.
+        `done` is called on the thread, with BUSY if another copy is being made. Raises: Closed after `close`.
         """
         self._enqueue(_Copy(path, done), "nothing is copied")
 
