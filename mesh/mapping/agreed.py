@@ -59,14 +59,14 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
 
     def with_(self, name: str, entry: AgreedNode) -> Agreed:
-        """Return the list with another entry for the node.
-
-        An empty entry removes it.
-        """
+        """Return the list with another entry for the node. An empty entry removes the node."""
         return self.with_all({name: entry})
 
     def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
-        """Return the list with `entries` in place of the present entries of these nodes."""
+        """Return the list with `entries` in place of the present entries of these nodes.
+
+        An empty entry removes its node.
+        """
         nodes = {name: entry for name, entry in {**self.nodes, **entries}.items() if entry != NOTHING}
         return msgspec.structs.replace(self, nodes=dict(sorted(nodes.items())))
 
@@ -112,10 +112,7 @@ def check(agreed: Agreed) -> None:
 
 
 def _check_rule(name: str, rule: Rule, left: int) -> int:
-    """Check a rule.
-
-    Return the number of its alternatives.
-    """
+    """Check a rule, and return the number of its alternatives."""
     if rule.node != name:
         raise bad(f"A rule of {name} belongs to {rule.node[:80]!r}.")
     if not 0 <= rule.stratum <= STRATA:

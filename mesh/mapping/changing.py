@@ -20,7 +20,10 @@ PLAIN = frozenset((EXACT, DOMAIN))
 
 
 def leaves_shared(before: Sequence[Rule], after: Sequence[Rule]) -> bool:
-    """Return whether topics with several masters under either rules have the same masters under both."""
+    """Return whether all topics with several masters under either rules surely keep their claims.
+
+    The result is False, too, if that is not cheap to decide.
+    """
     terms, others = list(_terms(before)), list(_terms(after))
     shared = _shared(before) | _shared(after)
     if not shared:
@@ -56,7 +59,6 @@ def _are_plain(shared: set[KeyText], terms: Iterable[Term]) -> bool:
 
 
 def _defaults(rules: Iterable[Rule], shared: set[KeyText]) -> Hashable:
-    """Return the nodes that accept messages without a domain, if several do."""
     if (DOMAIN, "") not in shared:
         return ()
     return tuple((rule.node, rule.stratum, rule.accept_default, rule.accept_other_default) for rule in rules)

@@ -40,7 +40,7 @@ def in_vain(rule: Rule) -> list[str]:
 
 
 def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
-    """Return warnings why `rules[number]` never applies at the node `me`, or none if it may apply."""
+    """Return warnings about parts of `rules[number]` that have no effect at the node `me`."""
     rule = rules[number]
     keys = tuple(rule.alternatives())
     takes_default = rule.accept_other_default or (rule.node == me and rule.is_master)

@@ -24,10 +24,7 @@ NO_CLAIMS: tuple[Claim, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class RuleTerm:
-    """An alternative of one rule.
-
-    `filters` are the indices of its filters.
-    """
+    """An alternative of one rule. `filters` are the indices of its filters."""
 
     rule: Rule
     key: KeyRule
@@ -46,10 +43,7 @@ class RuleTerm:
 
 
 class Claims:
-    """A set of rules, as one node applies it.
-
-    Immutable: other rules need another instance.
-    """
+    """A set of rules, as one node applies it. Immutable: other rules need another instance."""
 
     def __init__(self, me: str, rules: Sequence[Rule], scope: str) -> None:
         self._me = me
@@ -91,8 +85,8 @@ class Claims:
     ) -> tuple[Claim, ...]:
         """Return the claims on one message.
 
-        With `is_own` it is from a client of this node, which may leave its own clients' messages without a
-        domain to other nodes. `held` are the results of the filters, if the rules have some.
+        With `is_own` the message is from a client of this node, which may leave its own clients' messages
+        without a domain to other nodes. `held` are the results of the filters, if the rules have some.
         """
         if not self._rules or is_own_domain(domain):
             return NO_CLAIMS
@@ -182,7 +176,10 @@ class Claims:
     # --- queries ----------------------------------------------------------------------------------------
 
     def of_domain(self, domain: str) -> tuple[Claim, ...]:
-        """Return the claims on any message in the domain."""
+        """Return the claims without filters on all messages of a domain.
+
+        There are none for "" and for the domains of the mesh itself.
+        """
         if not domain or is_own_domain(domain):
             return NO_CLAIMS
         by_name = tuple(term.claim for term in self._by_domain.get(domain, ()) if not term.filters)

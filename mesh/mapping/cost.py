@@ -113,10 +113,7 @@ class _Bill:
                     self.term(each, at)
 
     def _texts(self, term: XPathTerm, at: _Crowd) -> int:
-        """Count the cost of one side of a comparison.
-
-        Return the number of texts on that side.
-        """
+        """Count the cost of one side of a comparison, and return the number of texts on that side."""
         match term:
             case LocationPath():
                 crowd = self.path(term, at)

@@ -70,7 +70,8 @@ def made(filter_: Filter) -> Test:
 def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...]) -> Callable[..., Test]:
     """Return the factory that another distribution registers as `NAME` or `NAME:VERSION`.
 
-    Exceptions of its tests count as false.
+    Exceptions of its tests count as false. Raises: BadFilter if there is none. The factory raises BadFilter
+    if it fails.
     """
     found = {entry.name: entry for entry in _foreign(group)}
     entry = found.get(f"{name}:{version}") or (found.get(name) if version == VERSION else None)

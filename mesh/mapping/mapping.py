@@ -31,8 +31,9 @@ from mesh.wire.envelope import Envelope
 class Mapping:
     """The rules as one node applies them.
 
-    `scope` decides messages that no rule names: with "mesh" each node is master of its own clients' messages,
-    with "local" messages with a domain wait.
+    `scope` decides messages that no rule names. With "mesh" each node is master of its own clients' messages.
+    With "local" this node accepts messages without a domain, unless its rules exclude them, and the others
+    wait.
     """
 
     def __init__(self, me: str, rules: Sequence[Rule] = (), scope: str = "mesh") -> None:
@@ -133,10 +134,7 @@ class Mapping:
     def sources(
         self, kind: str, text: str, domain: str, view: NodesView, use: Use = Use.SUBSCRIBE
     ) -> Sources:
-        """Return the nodes to which a query must be sent.
-
-        This node's own log is not included.
-        """
+        """Return the nodes to which a query must be sent, without this node itself."""
         parts = self._claims.of_query(kind, text, domain)
         asked = [self._query_decision(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
@@ -151,7 +149,7 @@ class Mapping:
         return counting(self.me, claims, view)[0] if self.has_backups else claims
 
     def named_domains(self) -> tuple[str, ...]:
-        """Return the domains that rules name, each once, possibly including "*"."""
+        """Return the domains that rules name without filters, each once, possibly including "*"."""
         found = (ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in _whole(rule))
         return tuple(dict.fromkeys(filter(None, found)))
 
@@ -196,7 +194,7 @@ class Mapping:
         return masters if any(claim.node == self.me for claim in counted) else ()
 
     def stands_in_for(self, node: str) -> tuple[str, ...]:
-        """Return the keys for which this node is a backup of `node`."""
+        """Return the alternatives for which this node is a backup of `node`, as sorted texts."""
         mine = {str(key) for r in self.rules if r.backup and r.node == self.me for key in r.alternatives()}
         theirs = {str(key) for r in self.rules if r.is_master and r.node == node for key in r.alternatives()}
         return tuple(sorted(mine & theirs))

@@ -44,10 +44,7 @@ SaidDistance = Callable[
 
 
 def closer(me: str, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims of possible next hops, the best first.
-
-    A master has none.
-    """
+    """Return the claims of possible next hops, the best first. A master has none."""
     mine = min((claim for claim in claims if claim.node == me), key=lambda c: c.stratum, default=None)
     others = [c for c in claims if c.node != me and (mine is None or c.stratum < mine.stratum)]
     return sorted(others, key=lambda c: _rank(c, mine.refid if mine is not None else ""))
@@ -106,10 +103,7 @@ def heard(node: str, way: Sequence[str], latency: float) -> Distance | None:
 
 
 def is_news(said: Distance | None, now: Distance, is_late: bool) -> bool:
-    """Return whether a distance differs enough from the reported one.
-
-    With `is_late` the report is old.
-    """
+    """Return whether a distance differs enough from the reported one. With `is_late` the report is old."""
     if said is None or said.way != now.way:
         return True
     change = abs(now.latency - said.latency)
