@@ -64,7 +64,7 @@ _LIVING = LivingEndpoints()
 def close_ours(living: Collection[Endpoints]) -> None:
     """Close this process's copies of the connections.
 
-    Only Linux can list descriptors this way.
+    Nothing is closed except on Linux: other systems cannot list descriptors this way.
     """
     if not living or sys.platform != "linux":
         return
@@ -112,10 +112,7 @@ def _peer(it: socket.socket) -> str:
 
 
 def _text(name: str | bytes) -> str:
-    """Return the path of a Unix socket.
-
-    Abstract paths never belong to this package.
-    """
+    """Return the path of a Unix socket. Abstract paths never belong to this package."""
     return name if isinstance(name, str) else os.fsdecode(name)
 
 

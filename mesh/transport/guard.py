@@ -35,10 +35,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A connection to be closed.
-
-    An empty `why` is not reported.
-    """
+    """A connection to be closed. An empty `why` is not reported."""
 
     number: int
     peer: Any
@@ -47,10 +44,7 @@ class Ending:
 
 
 class Guard:
-    """The inbound connections by descriptor.
-
-    `now` and all other times are in seconds.
-    """
+    """The inbound connections by descriptor. `now` and all other times are in seconds."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -103,18 +97,12 @@ class Guard:
         return []
 
     def unwanted(self, number: int, now: float) -> None:
-        """Record that this node has hung up.
-
-        The connection may receive the reason, and is then closed.
-        """
+        """Record that this node has hung up. The connection may receive the reason, and is then closed."""
         if number in self._guests:
             self._guests[number].ends = min(self._guests[number].ends, now + FAREWELL)
 
     def forget_guest(self, number: int) -> str:
-        """Forget a closed connection.
-
-        Return its address.
-        """
+        """Forget a closed connection, and return its address, or "" if it was not known."""
         guest = self._guests.pop(number, None)
         if guest is None:
             return ""

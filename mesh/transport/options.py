@@ -78,7 +78,7 @@ def unlock(socket: Socket, keys: Keys, server: str) -> None:
 
 
 def turn() -> Iterator[None]:
-    """Yield once for each message that may be read before other sockets."""
+    """Yield once for each message that may be read before other sockets, for at most LONG seconds."""
     until = monotonic() + LONG
     for _ in range(TURN):
         yield

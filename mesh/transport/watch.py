@@ -35,9 +35,10 @@ class BorrowedSocket(socket.socket):
 class TrafficWatch:
     """Watches inbound connections.
 
-    `take` reads all whole messages. `tell` gets a line for each closed connection. `heard` has the
-    descriptors whose messages were read since the last check, `read` the bytes read of each connection since
-    it began, and `emptied` the endpoints that had nothing to read since the last check.
+    `take` reads waiting messages of all connections. `tell` gets a line for each connection that is closed
+    for a reason. `heard` has the descriptors whose messages were read since the last check, `read` the bytes
+    read of each connection since it began, and `emptied` the endpoints that had nothing to read since the
+    last check.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class TrafficWatch:
     # --- arrival and departure ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Reserve the descriptor for epoll now: a burst of connections may leave none."""
+        """Reserve the descriptor for epoll now, on Linux: a burst of connections may leave none."""
         if sys.platform == "linux" and self._arrivals is None:
             self._arrivals = select.epoll()
 
@@ -101,10 +102,7 @@ class TrafficWatch:
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def note_read(self, number: int, frames: list[bytes], is_keyed: bool) -> None:
-        """Record a message that was read.
-
-        The count is at least its bytes on the wire.
-        """
+        """Record a message that was read. The count is at least its bytes on the wire."""
         self.heard.add(number)
         head = FRAME_HEAD + CURVE_HEAD if is_keyed else FRAME_HEAD
         self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
